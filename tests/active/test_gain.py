@@ -60,7 +60,7 @@ def test_changes_are_those_of_the_last_three_updates_for_every_click_between_the
         Point(clicks, 0.0, None, None, None, changed)
         for clicks, changed in ((1, 90), (5, 70), (10, 6), (15, 0), (25, 4))
     ]
-    assert changes_a_click(points[:1]) is None
+    assert changes_a_click([]) is changes_a_click(points[:1]) is None
     assert changes_a_click(points[:2]) == 70 / 4
     assert changes_a_click(points) == 10 / 20
     assert changes_a_click([points[0], points[0]]) is None

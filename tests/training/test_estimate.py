@@ -160,6 +160,10 @@ def test_what_the_final_model_has_learned_widens_the_upper_end() -> None:
     learned = estimate_accuracy(wrong, event, POPULATION, True, None, np.zeros(30))
     assert (learned.accuracy, learned.low) == (plain.accuracy, plain.low)
     assert plain.high < learned.high == 1
+    seen = np.minimum(wrong, np.arange(30) < 2)
+    some = estimate_accuracy(wrong, event, POPULATION, True, None, seen)
+    alone = estimate_accuracy(seen, event, POPULATION, True)
+    assert (some.accuracy, some.low, some.high) == (plain.accuracy, plain.low, alone.high)
 
 
 def test_kinds_count_as_often_as_they_occur() -> None:
@@ -170,6 +174,13 @@ def test_kinds_count_as_often_as_they_occur() -> None:
     found = estimate_accuracy(wrong, event, population, False)
     assert found.accuracy == pytest.approx(0.96)
     assert estimate_accuracy(wrong, event, population, True).accuracy == pytest.approx(0.5)
+    # however many of each were annotated
+    few = estimate_accuracy(wrong[:25], event[:25], population, False)
+    assert few.accuracy == pytest.approx(0.96)
+    # a kind that the tracked movie does not have counts as half an event
+    absent = np.array([99.5, 0, 0, 0, 0, 0, 0, 0])
+    found = estimate_accuracy(wrong, event, absent, False)
+    assert found.accuracy == pytest.approx(0.995)
 
 
 @pytest.mark.parametrize("random", [True, False])

@@ -157,6 +157,22 @@ RISKS = {1.0: 1.0, 0.5: 0.9, 0.2: 1.0, 0.1: 1.1, 0.05: 0.5}
 """Held-out loss that each λ leads to."""
 
 
+@pytest.mark.parametrize(
+    ("risks", "count"), [((1.0, 1.1, 1.2, 0.5), 3), ((1.0, 1.1, 1.1, 1.2), 4), ((1.0, 1.0, 1.1), 3)]
+)
+def test_what_is_no_better_is_not_yet_worse(
+    risks: tuple[float, ...], count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without(shared: Any, part: Any) -> Generator[Any, None, Any]:
+        yield SimpleNamespace(weights=ZERO)
+        return SimpleNamespace(w=ZERO, state=None, states=(None,)), held(risks[int(part[0])])
+
+    monkeypatch.setattr(fit, "_without_fold", without)
+    holds = tuple(float(k) for k in range(len(risks)))
+    steps = cross_validate(MOVIES, holds, TrainingOptions(), np.arange(12) % 2, until_worse=True)
+    assert len(run(steps)[0]) == count
+
+
 @pytest.mark.parametrize(("until_worse", "count"), [(True, 4), (False, 5)])
 def test_lambdas_are_tried_until_they_become_worse_twice(
     until_worse: bool, count: int, monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,7 @@ from bridgetrack.training.fit import HoldChoice, Movies
 from bridgetrack.training.keep import Decision, KeepReason, compared_alone, keep_better
 from bridgetrack.training.paired import compare, sign_flip
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.validation import HeldOut, Validation
+from bridgetrack.training.validation import HeldOut, Validation, judge
 from training.training_cases import tiny_set
 
 
@@ -109,6 +109,7 @@ MANY = (
     (3, 3, (0, 0), 0.5),
     (4, 3, (1, 0), 0.5),
     (0, 2, (0, 2), 0.0),
+    (1, 0, (0, 0), 1.0),
     (5, 3, (0, 0), 1.0),
     (6, 4, (0, 0), 1.0),
     (5, 4, (0, 0), 0.5),
@@ -132,6 +133,26 @@ def test_how_far_a_model_goes(
         found.add((one.share, one.kept, one.reason))
     reason = {0.0: KeepReason.WORSE, 0.5: KeepReason.HALFWAY, 1.0: KeepReason.BETTER}[share]
     assert found == {(share, "trained" if share else "prior", reason)}
+
+
+def test_too_few_answers_to_check_it_lead_halfway_unless_lambda_was_given() -> None:
+    some = np.random.default_rng(0).normal(size=(20, TARGET.n_features))
+    best, *_, worst = sorted(some, key=lambda w: judge(TARGET, w).risk)
+    for start, by, reason, share in (
+        (worst, "default", KeepReason.UNCHECKED, 0.5),
+        (worst, "user", KeepReason.UNCHECKED, 1.0),
+        (best, "default", KeepReason.AGREES, 0.0),
+    ):
+        w = worst if start is best else best
+        found = keep_better(Movies(TARGET, (), start, None), TARGET, w, HoldChoice(0.2, by))
+        assert (found.reason, found.share) == (reason, share)
+        assert found.validation(0.2) is None
+
+
+def test_a_decision_is_a_cross_validation_of_one_strength() -> None:
+    held, prior = (HeldOut(np.full(N, share), np.zeros(N)) for share in (0.25, 0.5))
+    found = Decision(KeepReason.BETTER, "", held, prior).validation(0.2)
+    assert found == Validation((0.2,), (held,), prior)
 
 
 def test_the_words_and_the_estimate_are_of_what_is_kept() -> None:
