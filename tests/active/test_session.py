@@ -197,6 +197,7 @@ def test_the_model_learns() -> None:
     assert true_accuracy(one, true_rows()) > before
     assert one.model.provenance["annotations"] == len(one.scene.constraints)
     assert one.model.provenance["held"] > 0
+    assert one.model.strength == one.options.learn.strength_for(len(one.scene.constraints))
     finished = run(one.finish())
     assert finished.n_annotations == len(one.scene.constraints)
 

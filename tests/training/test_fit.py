@@ -158,7 +158,8 @@ RISKS = {1.0: 1.0, 0.5: 0.9, 0.2: 1.0, 0.1: 1.1, 0.05: 0.5}
 
 
 @pytest.mark.parametrize(
-    ("risks", "count"), [((1.0, 1.1, 1.2, 0.5), 3), ((1.0, 1.1, 1.1, 1.2), 4), ((1.0, 1.0, 1.1), 3)]
+    ("risks", "count"),
+    [((1.0, 1.1, 1.2, 0.5), 3), ((1.0, 1.1, 1.1, 1.2), 4), ((1.0, 1.0, 1.1, 0.5), 4)],
 )
 def test_what_is_no_better_is_not_yet_worse(
     risks: tuple[float, ...], count: int, monkeypatch: pytest.MonkeyPatch

@@ -108,10 +108,10 @@ def test_losses_differ_clearly_from_so_many_standard_errors_on(errors: float) ->
     spread = sum(loss[part == c].sum() ** 2 for c in range(4))
     error = np.sqrt(4 / 3 * spread) / 8
     least = t(3).ppf(norm.cdf(errors)) * error
-    zero = np.zeros(8)
-    assert not clearly_larger(loss + 0.999 * least, zero, part, errors)
-    assert clearly_larger(loss + 1.001 * least, zero, part, errors)
-    assert not clearly_larger(zero, zero, part, errors)
+    other = np.arange(8.0) ** 2
+    assert not clearly_larger(other + loss + 0.999 * least, other, part, errors)
+    assert clearly_larger(other + loss + 1.001 * least, other, part, errors)
+    assert not clearly_larger(other, other, part, errors)
 
 
 def test_every_annotation_is_judged_by_the_model_of_its_fold() -> None:
