@@ -71,6 +71,7 @@ def test_why_a_cell_is_drawn_as_it_is(run: Run, movie: Path, result: Path) -> No
     assert "there is no cell 999 in frame 4" in missing.err
 
 
+@pytest.mark.thorough  # the library says the same
 def test_masks_are_judged_as_they_were_found(
     run: Run, found_here: tuple[Path, Path, bt.Session]
 ) -> None:

@@ -112,6 +112,7 @@ def test_cells_have_the_colours_of_their_tracks(tracked, viewer, qtbot):
     assert find_role(viewer.layers, "coloured") is None
 
 
+@pytest.mark.thorough  # the others draw them
 def test_colours_of_cells_that_are_not_in_use_any_more_are_not_drawn(open_short, viewer, qtbot):
     from bridgetrack.ui.panel import state_of
 

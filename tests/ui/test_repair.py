@@ -118,6 +118,7 @@ def test_cells_are_repaired_listed_and_given_back(opened, viewer, qtbot):
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
 
 
+@pytest.mark.thorough  # the command line goes the same way
 def test_strokes_count_for_a_repair(viewer, qtbot):
     from bridgetrack.ui.panel import state_of
 

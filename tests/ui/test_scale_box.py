@@ -111,6 +111,7 @@ def test_what_is_typed_is_used_and_answers_stay(open_short, viewer, hand, qtbot,
     assert "move.link_score" not in state.session.scene.matrix.features.keys
 
 
+@pytest.mark.thorough  # planes have it as pixels do
 def test_stacks_have_a_distance_of_planes(stack, viewer, qtbot):
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     state = state_of(viewer)

@@ -146,6 +146,7 @@ def test_list_canvas_and_tree_share_one_selection(opened, hand, qtbot):
     assert "no answer about this cell" in panel.notice.text()
 
 
+@pytest.mark.thorough  # the other lists share the selection
 def test_answers_are_gone_to_with_their_cell(open_short, viewer, hand, qtbot):
     widget = open_short("Bridgetrack")
     widget.open_step(1)

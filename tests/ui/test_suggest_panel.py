@@ -259,6 +259,7 @@ def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtb
     qtbot.waitUntil(lambda: "3 answers" in widget.suggest.effort.text(), timeout=20_000)
 
 
+@pytest.mark.thorough  # two viewers are kept apart in test_plugin
 def test_two_viewers_ask_for_themselves(make_napari_viewer, qtbot, pixels):
     from bridgetrack.ui.panel import state_of
 
