@@ -7,8 +7,10 @@
 ``--ultrack`` others for these two, where they need libraries of their own; the defaults are
 ``$BRIDGETRACK_PEERS``, ``$BRIDGETRACK_BTRACK`` and ``$BRIDGETRACK_ULTRACK``. A tool without an
 interpreter is left out. True cells are what every tool gets, as centroids and, where there are any,
-as masks: Bridgetrack untrained, and trained on the same share of the true links that one of the
-others is tuned on (a twentieth: a block of frames in the middle). The raw images, where there are
+as masks: Bridgetrack untrained, *asked* (untrained, and without the kinds of events that it asks
+about, `session.unclear_kinds`, which no movie here has; where it asks about none there is no such
+row), and trained on the same share of the true links that one of the others is tuned on (a
+twentieth: a block of frames in the middle). The raw images, where there are
 any, go to Bridgetrack alone, once with and once without them. *Development* movies have been
 looked at while setting Bridgetrack's weights; *unseen* ones had no part in any choice.
 
@@ -42,6 +44,8 @@ from numpy.typing import NDArray
 import bridgetrack as bt
 from bridgetrack.annotations.truth import draw_annotations, read_events
 from bridgetrack.evaluation.graph import graph_of
+from bridgetrack.hypotheses.kinds import kind_words
+from bridgetrack.session.unclear_kinds import unclear_kinds
 from common import DATA, header, row, save_figure
 from graph_errors import graph_errors
 from link_kinds import KINDS, link_kinds
@@ -49,7 +53,7 @@ from peer_runner import NEED_MASKS, TOOLS
 
 OTHERS = Path(__file__).resolve().parents[1] / "build" / "evidence" / "other_trackers.jsonl"
 """Their runs do not hang on Bridgetrack's code, and are kept when that changes."""
-OURS = ("Bridgetrack", "Bridgetrack, no image", "Bridgetrack, 5 %")
+OURS = ("Bridgetrack", "Bridgetrack, no image", "Bridgetrack, asked", "Bridgetrack, 5 %")
 SHARE = 0.05
 MOST = {"motile": 3000, "Ultrack": 3000}
 """Cells up to which tools are run that take long."""
@@ -203,6 +207,10 @@ def with_bridgetrack(cells: Cells, tool: str) -> dict[str, Any]:
         start, spent = time.perf_counter(), time.process_time()
         model = taught(cells, source, raw) if "5 %" in tool else None
         tracking = bt.track(source, raw, model)
+        without: tuple[str, ...] = ()
+        while "asked" in tool and (unclear := unclear_kinds(tracking)):
+            without = (*without, *(kind_words(kind) for kind in unclear))
+            tracking = bt.track(source, raw, model, without=without)
         seconds, cpu = time.perf_counter() - start, time.process_time() - spent
         graph = graph_of(tracking.tracks, None)
     # Cells are sorted as ours are: by frame, then by number.
@@ -217,7 +225,7 @@ def with_bridgetrack(cells: Cells, tool: str) -> dict[str, Any]:
     peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
     return {
         "links": links.tolist(), "seconds": seconds, "cpu": cpu, "memory": peak,
-        "chosen": {}, "lost": lost,
+        "chosen": {"without": without} if without else {}, "lost": lost,
     }  # fmt: skip
 
 
@@ -322,6 +330,8 @@ def measure(name: str, tools: list[str], given: argparse.Namespace) -> None:
         line = {"set": name, "tool": tool, "cells": len(cells.frame), "true": len(cells.links)}
         if "error" in found:
             line["error"] = found["error"]
+        elif "asked" in tool and not found["chosen"]:
+            continue
         else:
             line |= {k: found[k] for k in ("seconds", "cpu", "memory", "chosen")}
             line |= graph_errors(
