@@ -18,7 +18,6 @@ def words_of(command: str, movie: Path, truth: Path, out: Path, clicks: Path) ->
     return {
         "train": (truth, "--annotations", clicks, "--out", out, "--lambda", 1),
         "annotate": (truth, *given, "--count", 12),
-        "simulate-annotator": (truth, *given, "-n", 2),
     }[command]
 
 
@@ -39,7 +38,7 @@ def told(shown: Outcome, *words: str) -> None:
     assert ".tmp" not in shown.err
 
 
-COMMANDS = ("train", "annotate", "simulate-annotator")
+COMMANDS = ("train", "annotate")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -96,19 +96,13 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     """Commands that write one file: words, the option that says where, and what they read."""
     f = files
     truth, answers = ("--ground-truth", f["01_GT"]), ("--annotations", f["answers"])
-    image, model = ("--image", f["image"]), ("--model", f["model"])
-    elsewhere = f["labels"].parent / "elsewhere.json"
+    image = ("--image", f["image"])
     taught = ("--strokes", f["strokes"], "--pixel-model", f["pixels"])
     said = ("--network", f["model"], "--annotations", f["outlines"])
     found = ("image", "strokes", "pixels", "model", "outlines")
     yield "segment", (f["image"], *taught, *said), "--out", found
     others = ("--labels", f["labels"], "--labels", f["strokes"], "--probability", f["pixels"])
     yield "segment", (f["image"], *others), "--out", ("labels", "strokes", "pixels")
-    for command in ("lineage", "cycles"):
-        yield command, (f["01_GT"],), "--out", ("01_GT/TRA/man_track.txt",)
-    yield "take-over", (f["01_GT"], f["01_GT"]), "--out", ("01_GT/TRA/man_track.txt",)
-    painted = (f["01_GT"], "--labels", f["labels"])
-    yield "colour", painted, "--out", ("01_GT/TRA/man_track.txt", "labels")
     drawn = ("labels", "image", "01_GT/TRA/man_track.txt")
     yield "annotate", (f["labels"], *truth, *image, "--count", 5), "--out", drawn
     learned = (f["labels"], *answers, *image, "--prior", f["model"], "--lambda", 1)
@@ -117,25 +111,14 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     yield "train", scored, "--out", ("strokes",)
     helped = (f["labels"], *answers, "--source", f["project"])
     yield "train", helped, "--out", ("project",)
-    played = (f["labels"], *truth, *answers, *image, *model, "-n", 2)
-    read = ("labels", "answers", "image", "model", "01_GT/TRA/man_track.txt")
-    yield "simulate-annotator", played, "--out", read
-    yield "simulate-annotator", (*played, "--out", elsewhere), "--model-out", read
 
 
 TRIED = {
     "segment": {"image", "strokes", "pixel_model", "answers", "labels", "probability"},
     "track": {"labels", "image", "model", "annotations", "link_scores", "pixel_model"},
     "run": {"project"},
-    "lineage": {"result"},
-    "cycles": {"result"},
-    "take_over": {"result", "edited"},
-    "colour": {"result", "labels"},
     "annotate": {"labels", "ground_truth", "image"},
     "train": {"labels", "image", "annotations", "source", "prior", "link_scores"},
-    "simulate_annotator": {
-        "labels", "ground_truth", "image", "model", "annotations", "model_out",
-    },
     "save": {"file", "labels", "image"},  # writes into the library alone
     "check": {"result", "judged"},
     "batch": {"folder", "model", "labels", "pixel_model"},
@@ -266,13 +249,6 @@ def test_masks_that_someone_corrected_are_kept(
     shutil.rmtree(tmp_path / ".bridgetrack")
     refused(run(*words), "found", "not written by Bridgetrack")
     assert content(out) == before
-
-
-def test_two_results_do_not_share_a_file(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
-    words = (files["labels"], "--ground-truth", files["01_GT"], "-n", 2)
-    both = ("--out", tmp_path / "x.json", "--model-out", tmp_path / "x.json")
-    refused(run("simulate-annotator", *words, *both), "--model-out")
-    assert not (tmp_path / "x.json").exists()
 
 
 def test_masks_and_a_readme_in_the_place_of_results(run: Run, masks: Path, tmp_path: Path) -> None:

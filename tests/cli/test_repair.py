@@ -170,8 +170,6 @@ def test_a_repaired_result_is_tracked_again_as_it_was(repaired: Path) -> None:
 def test_what_reads_the_labels_of_a_result_reads_the_repaired_ones(
     repaired: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call("colour", repaired, "--out", repaired.parent / "colours.tif") == 0
-    assert call("cycles", repaired, "--samples", 2) == 0
     capsys.readouterr()
     truth = repaired.parent / "truth"
     save_labels(open_labels(drawn()[1]), truth)

@@ -11,7 +11,6 @@ import tifffile
 
 import bridgetrack as bt
 from bridgetrack.annotations.store import load_annotations
-from bridgetrack.models.model import load_model
 from cli.conftest import Run
 from drawn_movie import answered, drawn, strokes_on, textured
 
@@ -125,43 +124,28 @@ def test_strategies_ask_about_other_events(run: Run, truth: Path) -> None:
 
 
 def test_answers_are_not_asked_again(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
-    clicks, model = tmp_path / "a.json", tmp_path / "m.json"
-    words = ("simulate-annotator", truth, "--ground-truth", movie / "01_GT", "-n", 12)
-    shown = run(*words, "--out", clicks, "--model-out", model, "--json")
+    clicks = tmp_path / "a.json"
+    words = ("annotate", truth, "--ground-truth", movie / "01_GT", "--suggested", "--count", 12)
+    shown = run(*words, "--out", clicks, "--json")
     assert shown.status == 0, shown.err
-    record = json.loads(shown.out)
-    assert record["clicks"] == 12 == len(load_annotations(clicks))
-    assert 0 <= record["right"] <= 1
-    assert record["random"] == 2
-    assert load_model(model).name == "active"
-    asked = run("suggest", truth, "--model", model, "--annotations", clicks, "-n", 30, "--json")
+    assert len(load_annotations(clicks)) == 12
+    assert 0.9 < json.loads(shown.out)["right"] <= 1
+    asked = run("suggest", truth, "--annotations", clicks, "-n", 30, "--json")
     answered = {e.key for a in load_annotations(clicks) for e in a.events}
     for s in json.loads(asked.out)["suggestions"]:
         cells = [tuple(tuple(c) for c in s["event"][end]) for end in ("sources", "targets")]
         assert (s["event"]["event"], *cells) not in {(k[0].key, k[1], k[2]) for k in answered}
 
 
-def test_an_annotator_goes_on(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
-    first, second = tmp_path / "a.json", tmp_path / "b.json"
-    words = ("simulate-annotator", truth, "--ground-truth", movie / "01_GT")
-    assert run(*words, "-n", 5, "--out", first).status == 0
-    shown = run(*words, "-n", 4, "--annotations", first, "--out", second)
-    assert shown.status == 0, shown.err
-    assert "4 answers" in shown.out
-    assert "truth: " in shown.out
-    assert len(load_annotations(second)) == 9
-
-
-def test_an_undecided_annotator(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
-    words = ("simulate-annotator", truth, "--ground-truth", movie / "01_GT", "-n", 6, "--json")
-    shown = run(*words, "--cannot-tell", 1, "--out", tmp_path / "a.json")
-    assert json.loads(shown.out)["cannot_tell"] == 6
-    same = run(*words, "--wrong", 0.3, "--seed", 2, "--out", tmp_path / "b.json")
-    once = (tmp_path / "b.json").read_text()
-    assert same.status == 0
-    run(*words, "--wrong", 0.3, "--seed", 2, "--out", tmp_path / "b.json")
-    events = [json.loads(text)["annotations"] for text in (once, (tmp_path / "b.json").read_text())]
-    assert [a["events"] for a in events[0]] == [a["events"] for a in events[1]]
+def test_wrong_answers_depend_on_the_seed(
+    run: Run, movie: Path, truth: Path, tmp_path: Path
+) -> None:
+    words = ("annotate", truth, "--ground-truth", movie / "01_GT", "--suggested", "--count", 6)
+    for name, seed, wrong in (("a", 2, 0.3), ("b", 2, 0.3), ("c", 2, 0)):
+        out = tmp_path / f"{name}.json"
+        assert run(*words, "--wrong", wrong, "--seed", seed, "--out", out).status == 0
+    a, b, c = ([x.events for x in load_annotations(tmp_path / f"{name}.json")] for name in "abc")
+    assert a == b != c
 
 
 @pytest.mark.parametrize(
@@ -171,9 +155,8 @@ def test_an_undecided_annotator(run: Run, movie: Path, truth: Path, tmp_path: Pa
         ("suggest", "x.tif", "--random-share", 2),
         ("suggest", "x.tif", "--seed", -1),
         ("suggest", "x.tif", "--without", "wonders"),
-        ("simulate-annotator", "x.tif", "--ground-truth", "g", "--out", "a", "-n", 0),
-        ("simulate-annotator", "x.tif", "--ground-truth", "g", "--out", "a", "--wrong", 2),
-        ("simulate-annotator", "x.tif", "--ground-truth", "g", "--out", "a", "--seed", -1),
+        ("annotate", "x.tif", "--ground-truth", "g", "--out", "a", "--suggested"),
+        ("annotate", "x.tif", "--ground-truth", "g", "--out", "a", "--count", 1, "--wrong", 2),
     ],
 )
 def test_wrong_use(run: Run, words: tuple[object, ...]) -> None:

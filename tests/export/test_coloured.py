@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,20 +10,16 @@ import pytest
 import tifffile
 
 import bridgetrack as bt
-from bridgetrack.cli.main import main
 from bridgetrack.tracks.colours import colouring
 from lineage_cases import DIVIDING, DIVIDING_ROWS, write_ctc_folder
 
 
-def test_cells_are_painted_and_the_rest_is_black(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_cells_are_painted_and_the_rest_is_black(tmp_path: Path):
     folder = write_ctc_folder(tmp_path / "TRA", DIVIDING, DIVIDING_ROWS)
     out = tmp_path / "cells.tif"
-    words = ["colour", str(folder), "--labels", str(folder), "--out", str(out)]
-    assert main([*words, "--by", "generation", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["high"] == 1
-    found, tracks = tifffile.imread(out), bt.read_tracks(folder)
+    tracks, labels = bt.read_tracks(folder), bt.open_labels(folder)
+    assert bt.run(bt.save_coloured(tracks, labels, out, "generation")).high == 1
+    found = tifffile.imread(out)
     shades = colouring(tracks, "generation")
     colour = {
         (t, k): c
@@ -37,11 +32,8 @@ def test_cells_are_painted_and_the_rest_is_black(
         for label in np.unique(frame[frame > 0]):
             assert (found[t][frame == label] == colour[t, label]).all(), (t, label)
     assert colour[0, 1].tolist() != colour[2, 2].tolist() == colour[2, 3].tolist()
-    # Without the masks, by a number that nobody knows, of another movie.
-    assert main(["colour", str(folder), "--out", str(out)]) == 1
-    assert "name it by --labels" in capsys.readouterr().err
-    assert main([*words, "--by", "smell"]) == 1
-    assert "choose from family" in capsys.readouterr().err
+    with pytest.raises(bt.BridgetrackError, match="choose from family"):
+        bt.run(bt.save_coloured(tracks, labels, tmp_path / "other.tif", "smell"))
     other = bt.open_labels(np.stack([*DIVIDING[:3], DIVIDING[1]]), axes="TYX")
     with pytest.raises(bt.BridgetrackError, match="not in the segmentation"):
         bt.run(bt.save_coloured(tracks, other, tmp_path / "other.tif"))

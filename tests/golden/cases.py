@@ -147,7 +147,6 @@ STACK = words("--dim 3 --frames 5 --cells 10 --division-rate 0.04 --seed 5 --dep
 FOUND = words("--depth 0.01 --sensitivity 3")
 
 FRAGILE = {
-    "asked",
     "suggested",
     "track_flat",
     "train_curriculum_entropy",
@@ -257,18 +256,6 @@ def track_answered(bench: Bench) -> Any:
     """Another model, and answers that the tracks honour."""
     given = ("--model", bench.poor, "--annotations", bench.clicks())
     return bench.track(bench.found, "--image", bench.flat / "01", *given, graphs=False)
-
-
-@case
-def annotated(bench: Bench) -> Any:
-    """Clicks that are drawn from a truth."""
-    given = (bench.found, "--ground-truth", bench.flat / "01_GT")
-    found = {}
-    for words in (("--count", 20), ("--fraction", 0.1), ("--count", 20, "--uniform", "--seed", 4)):
-        out = bench.new("clicks.json")
-        shown = bench.json("annotate", *given, *words, "--out", out)
-        found[" ".join(map(str, words))] = [shown["events"], bench.read(out)]
-    return found
 
 
 @case
@@ -383,21 +370,6 @@ def evaluated(bench: Bench) -> Any:
     bench.run("track", bench.found, "--out", out, "--format", ALL)
     given = ("evaluate", out, "--ground-truth", truth)
     return {"all": bench.json(*given), "sparse": bench.json(*given, "--sparse")}
-
-
-@case
-def asked(bench: Bench) -> Any:
-    """A simulated annotator who errs, and one who goes on."""
-    given = ("simulate-annotator", bench.found, "--ground-truth", bench.flat / "01_GT")
-    given = (*given, "--image", bench.flat / "01", "--model", bench.poor)
-    first, model, second = bench.new("a.json"), bench.new("m.json"), bench.new("b.json")
-    words = ("-n", 25, "--wrong", 0.1, "--cannot-tell", 0.1, "--seed", 2)
-    one = bench.json(*given, *words, "--out", first, "--model-out", model)
-    two = bench.json(*given, "-n", 10, "--annotations", first, "--out", second)
-    for shown in (one, two):
-        del shown["out"], shown["model"]
-    files = {"answers": first, "model": model, "more": second}
-    return {"one": one, "two": two} | {k: bench.read(v) for k, v in files.items()}
 
 
 HERE = words("--axes TYX --image-axes TYX --scale 0.645,0.645 --frame-interval 10")

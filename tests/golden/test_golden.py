@@ -17,7 +17,6 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 _LONG = (
-    "asked",
     "python_training",
     "python_transfer",
     "train_l1",

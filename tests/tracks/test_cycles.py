@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import CensoredData, ecdf
 
 import bridgetrack as bt
-from bridgetrack.cli.main import main
 from bridgetrack.tracks.choose import rows_named
 from bridgetrack.tracks.cycles import cell_cycles, survival
 from bridgetrack.tracks.table import track_table
@@ -66,18 +63,16 @@ def test_the_survival_curve_is_that_of_scipy():
     assert (none[["undivided", "low", "high"]] == 1).all(axis=None)
 
 
-def test_the_command_says_and_writes_them(tracks, tmp_path, capsys):
+def test_cycles_and_trees_are_formats_of_a_result(tracks, tmp_path):
     out = tmp_path / "result"
-    bt.write_results(tracks, None, out, ["csv"])
-    assert main(["cycles", str(out), "--out", str(tmp_path / "c.csv"), "--json"]) == 0
-    record = json.loads(capsys.readouterr().out)
-    assert (record["born"], record["divide"], record["median"]) == (4, 1, 60)
-    assert len(pd.read_csv(tmp_path / "c.csv")) == 4
-    assert main(["cycles", str(out), "--out", str(tmp_path / "c.svg")]) == 0
-    assert "divide within 1.0 h" in capsys.readouterr().out.replace("\n", " ")
+    bt.write_results(tracks, None, out, ["cycles", "lineage"])
+    assert sorted(p.name for p in out.iterdir()) == [".bridgetrack", "cycles.csv", "lineages.svg"]
+    assert len(pd.read_csv(out / "cycles.csv")) == 4
+    assert "<svg" in (out / "lineages.svg").read_text()
+    bt.save_cycles(cell_cycles(tracks), tmp_path / "c.svg")
     assert "share not divided" in (tmp_path / "c.svg").read_text()
-    assert main(["cycles", str(out), "--out", str(tmp_path / "c.doc")]) == 1
-    assert "let the name end" in capsys.readouterr().err
+    with pytest.raises(bt.BridgetrackError):
+        bt.save_cycles(cell_cycles(tracks), tmp_path / "c.doc")
 
 
 def test_rows_are_chosen_by_words(tracks):

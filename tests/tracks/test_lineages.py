@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import Phase, given, settings
 
 import bridgetrack as bt
-from bridgetrack.cli.main import main
 from bridgetrack.tracks.colours import colouring, colourings
 from bridgetrack.tracks.lineages import lineages, newick
 from bridgetrack.tracks.table import cells_by_track, track_table
@@ -103,26 +101,17 @@ def test_pieces_of_one_cell_are_one_sight():
     assert cells["speed"].tolist()[1] == 4.5 / 2
 
 
-def test_the_command_draws_writes_and_refuses(tracks, tmp_path: Path, capsys):
-    result = tmp_path / "result"
-    bt.write_results(tracks, None, result, ["csv"])
+def test_trees_are_drawn_written_and_refused(tracks, tmp_path: Path):
     for name in ("all.svg", "all.nwk", "one.png"):
-        more = ["--family", "1", "--colour", "area"] if name == "one.png" else []
-        assert main(["lineage", str(result), "--out", str(tmp_path / name), *more, "--json"]) == 0
-        record = json.loads(capsys.readouterr().out)
-        assert record["tracks"] == (3 if more else 5)
+        more = {"families": [1], "colour": "area"} if name == "one.png" else {}
+        drawn = bt.save_lineages(tracks, tmp_path / name, **more)
+        assert len(drawn.branches) == (3 if more else 5)
     assert (tmp_path / "all.nwk").read_text() == newick(tracks)
     svg = (tmp_path / "all.svg").read_text()
     assert svg.count("<path") > 5 and "time [h]" in svg
     assert (tmp_path / "one.png").read_bytes()[:4] == b"\x89PNG"
     before = sorted(tmp_path.iterdir())
-    for words, said in (
-        (["--out", str(tmp_path / "x.txt")], "let the name end"),
-        (["--out", str(tmp_path / "x.svg"), "--family", "3"], "no family 3"),
-        (["--out", str(tmp_path / "x.svg"), "--colour", "blue"], "choose from family"),
-        (["--out", str(result)], "this is a folder"),
-    ):
-        assert main(["lineage", str(result), *words]) == 1
-        assert said in capsys.readouterr().err
-    assert main(["lineage", str(tmp_path / "none"), "--out", "x.svg"]) == 1
+    for name, more in (("x.txt", {}), ("x.svg", {"families": [3]}), ("x.svg", {"colour": "blue"})):
+        with pytest.raises(bt.BridgetrackError):
+            bt.save_lineages(tracks, tmp_path / name, **more)
     assert sorted(tmp_path.iterdir()) == before

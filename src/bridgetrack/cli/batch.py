@@ -17,6 +17,7 @@ import typer
 
 from bridgetrack.cli.console import Stopwatch, answer, note_texts, show, table
 from bridgetrack.cli.options import (
+    Formats,
     Json,
     MovieOptions,
     OutFolder,
@@ -153,10 +154,7 @@ def batch(
             "--labels", metavar="DIR", help="Folder with the masks, named as their movies are."
         ),
     ] = None,
-    formats: Annotated[
-        str,
-        typer.Option("--format", metavar="LIST", help="Formats to write: csv, ctc, geff, zarr."),
-    ] = "csv",
+    formats: Formats = "csv",
     pixel_model: Annotated[
         Path | None,
         pixel_model_option(

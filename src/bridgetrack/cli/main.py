@@ -17,20 +17,16 @@ from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.cli.annotate import annotate, simulate_annotator
+from bridgetrack.cli.annotate import annotate
 from bridgetrack.cli.batch import batch
 from bridgetrack.cli.check import check
-from bridgetrack.cli.colour import colour
 from bridgetrack.cli.console import Stopped
-from bridgetrack.cli.cycles import cycles
 from bridgetrack.cli.demo import demo, simulate
 from bridgetrack.cli.evaluate import evaluate
 from bridgetrack.cli.explain import explain
-from bridgetrack.cli.lineage import lineage
 from bridgetrack.cli.models import models
 from bridgetrack.cli.segment import segment
 from bridgetrack.cli.suggest import suggest
-from bridgetrack.cli.take_over import take_over
 from bridgetrack.cli.track import run, track
 from bridgetrack.cli.train import train
 from bridgetrack.errors import BridgetrackError, DependencyError
@@ -118,17 +114,12 @@ for command in (
     train,
     explain,
     evaluate,
-    lineage,
-    colour,
-    cycles,
     run,
 ):
     app.command()(command)
 app.command()(suggest)
 app.command()(check)
 app.command()(batch)
-app.command(name="take-over")(take_over)
-app.command(name="simulate-annotator")(simulate_annotator)
 app.command(name="open")(open_)
 app.add_typer(models)
 

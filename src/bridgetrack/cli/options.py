@@ -91,6 +91,15 @@ Scheduler = Annotated[
         "local for processes on this machine, or here for none. The result is the same.",
     ),
 ]
+Formats = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="LIST",
+        help="Formats to write: csv, ctc, geff, zarr, cycles (a table of cell cycles), lineage (a "
+        "picture of the lineage trees).",
+    ),
+]
 GroundTruth = Annotated[
     Path,
     typer.Option(

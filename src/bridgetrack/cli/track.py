@@ -11,6 +11,7 @@ import typer
 from bridgetrack.cli.console import Stopwatch, answer, show
 from bridgetrack.cli.options import (
     ExactMargins,
+    Formats,
     Image,
     Json,
     Labels,
@@ -60,10 +61,7 @@ def track(
             "here or kept beside."
         ),
     ] = None,
-    formats: Annotated[
-        str,
-        typer.Option("--format", metavar="LIST", help="Formats to write: csv, ctc, geff, zarr."),
-    ] = "csv",
+    formats: Formats = "csv",
     margins: ExactMargins = "bounds",
     repair: Repair = False,
     repair_outlines: Annotated[

@@ -16,9 +16,12 @@ from bridgetrack.files import refuse_inputs, staged_files
 from bridgetrack.movie.movie import Movie
 from bridgetrack.option import option
 from bridgetrack.placing import recover
+from bridgetrack.tracks.cycle_picture import save_cycles
+from bridgetrack.tracks.cycles import cell_cycles
+from bridgetrack.tracks.lineage_picture import save_lineages
 from bridgetrack.tracks.tracks import Tracks
 
-FORMATS = ("csv", "ctc", "geff", "zarr")
+FORMATS = ("csv", "ctc", "geff", "zarr", "cycles", "lineage")
 _USUAL = ("csv", "ctc", "geff")
 _OF_MASKS = ("ctc", "zarr")
 FILES = {
@@ -26,6 +29,8 @@ FILES = {
     "ctc": ("ctc",),
     "geff": ("tracks.geff",),
     "zarr": ("tracks.ome.zarr",),
+    "cycles": ("cycles.csv",),
+    "lineage": ("lineages.svg",),
 }
 """What each format leaves in a folder of results."""
 METHODS = "methods.txt"
@@ -46,6 +51,10 @@ class ExportOptions:
         A graph file that other trackers read; holds everything.
     zarr
         Masks with their track numbers as an OME-Zarr label movie.
+    cycles
+        A table of cell cycles: how long each cell took to divide, how it grew and moved.
+    lineage
+        A picture of the lineage trees.
     preset
         How the columns of the CSV table are named: as documented, or as TrackMate or ilastik do.
     """
@@ -54,6 +63,8 @@ class ExportOptions:
     ctc: bool = False
     geff: bool = False
     zarr: bool = False
+    cycles: bool = False
+    lineage: bool = False
     preset: str = option("plain", choices=PRESETS)
 
     @property
@@ -83,10 +94,11 @@ def write_results(
     out_dir
         Folder for ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv`` and
         ``units.json`` (csv), ``ctc/`` (ctc), ``tracks.geff`` (geff), ``tracks.ome.zarr``
-        (zarr). What we wrote there under these names is replaced, unless the labels were read from
-        it or it was changed since. A ``run.json`` that tells of what is replaced goes.
+        (zarr), ``cycles.csv`` (cycles), ``lineages.svg`` (lineage). What we wrote there under
+        these names is replaced, unless the labels were read from it or it was changed since. A
+        ``run.json`` that tells of what is replaced goes.
     formats
-        Any of ``csv``, ``ctc``, ``geff``, ``zarr``.
+        Any of `FORMATS`.
     preset
         See `write_csv`.
     methods
@@ -147,6 +159,10 @@ def stage_results(
         source = labels.source if labels is not None and Path(labels.source).exists() else None
         written = write_geff(tracks, staging / "tracks.geff", labels_path=source)
         notes += [f"geff: {n}" for n in written]
+    if "cycles" in formats:
+        save_cycles(cell_cycles(tracks), staging / FILES["cycles"][0])
+    if "lineage" in formats:
+        save_lineages(tracks, staging / FILES["lineage"][0])
     if methods is not None:
         (staging / METHODS).write_text(methods, encoding="utf-8", newline="\n")
     return tuple(notes)

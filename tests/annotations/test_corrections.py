@@ -1,8 +1,7 @@
-"""Repairs made in other programs become answers, and tracking honours them."""
+"""Corrections made in other programs become answers, and tracking honours them."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
+from short_sample import short_sample
 from trackmate_file import trackmate_text
 
 
@@ -47,32 +47,23 @@ def as_trackmate(tracks: bt.Tracks, path: Path) -> Path:
     return path
 
 
-def test_repairs_made_in_trackmate_are_taken_over(run, truth: Path, tmp_path: Path) -> None:
-    result = tmp_path / "result"
-    assert run("track", truth, "--out", result).status == 0
-    before = bt.read_tracks(result / "detections.csv")
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """True masks of a few frames."""
+    return short_sample(tmp_path_factory.mktemp("sample"), 8) / "01_GT" / "TRA"
+
+
+def test_corrections_made_in_trackmate_become_answers(truth: Path, tmp_path: Path) -> None:
+    before = bt.track(truth).tracks
     edited = swapped(before)
-    file = as_trackmate(edited, tmp_path / "edited.xml")
-    out = tmp_path / "answers.json"
-    done = run("take-over", result, file, "--out", out, "--json")
-    record = json.loads(done.out)
-    assert done.status == 0, done.err
-    assert record["kinds"] == {"confirm": 2, "reject": 0} and record["unknown"] == 0
+    found = bt.corrections(before, bt.read_tracks(as_trackmate(edited, tmp_path / "edited.xml")))
+    assert [a.kind.value for a in found.annotations] == ["confirm"] * 2 and not found.unknown
+    again = bt.track(truth, annotations=found.annotations).tracks
     assert links(edited) != links(before)
-    again = tmp_path / "again"
-    assert run("track", truth, "--annotations", out, "--out", again).status == 0
-    assert links(edited) - links(before) <= links(bt.read_tracks(again / "detections.csv"))
-    same = run("take-over", result, as_trackmate(before, tmp_path / "same.xml"), "--out", out)
-    assert same.status == 1 and "nothing to take over" in same.err
+    assert links(edited) - links(before) <= links(again)
     far = replace(before, nodes=before.nodes.assign(x=before.nodes["x"] + 5000))
-    wrong = run("take-over", result, as_trackmate(far, tmp_path / "far.xml"), "--out", out)
-    assert wrong.status == 1 and "same movie" in wrong.err
-    # How far numbers hang on doubtful events, of the same result.
-    told = run("cycles", result, "--samples", "3", "--json")
-    spread = json.loads(told.out)["spread"]
-    assert spread["samples"] == 3 and spread["divisions"][0] <= spread["divisions"][1]
-    refused = run("cycles", result / "detections.csv", "--samples", "3")
-    assert refused.status == 1 and "run.json" in refused.err
+    with pytest.raises(bt.BridgetrackError):
+        bt.corrections(before, bt.read_tracks(as_trackmate(far, tmp_path / "far.xml")))
 
 
 @pytest.mark.parametrize("deleted", [False, True])
