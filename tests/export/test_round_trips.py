@@ -6,16 +6,13 @@ import json
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from bridgetrack.errors import OutputError
 from bridgetrack.export.csv import write_csv
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
 from bridgetrack.importing.ctc import read_ctc
-from bridgetrack.importing.detections_csv import read_detections_csv
 from bridgetrack.importing.geff import read_geff
 from bridgetrack.importing.tracks_csv import read_tracks_csv
 from bridgetrack.tracks.tracks import Tracks
@@ -23,7 +20,6 @@ from lineage_cases import (
     DIVIDING,
     DIVIDING_ROWS,
     assert_same_tracks,
-    movie_of,
     random_tracks,
     tracks_of,
     write_ctc_folder,
@@ -97,29 +93,3 @@ def test_real_tracks_in_every_format(shared_data: Path, tmp_path: Path) -> None:
     assert_same_tracks(read_geff(tmp_path / "a.geff"), truth.tracks)
     again = read_ctc(tmp_path / "ctc", scale=(0.1, 0.1), frame_interval=5.0)
     assert_same_tracks(again.tracks, truth.tracks)
-
-
-def test_presets_are_read_by_the_guess(tmp_path: Path) -> None:
-    tracks = regained_identity()
-    for preset in ("trackmate", "ilastik"):
-        write_csv(tracks, tmp_path / preset, preset=preset)
-        cells = read_detections_csv(tmp_path / preset / "detections.csv")
-        assert np.allclose(cells.table[["y", "x"]], tracks.nodes[["y", "x"]])
-        assert cells.frame.tolist() == tracks.nodes["frame"].tolist()
-    spots = (tmp_path / "trackmate" / "detections.csv").read_text().splitlines()
-    assert [row.split(",")[1] for row in spots[:5]] == ["ID", "Spot ID", "Spot ID", "", "0"]
-    linked = read_tracks_csv(tmp_path / "trackmate" / "detections.csv")
-    assert linked.edges[["source", "target"]].equals(tracks.edges[["source", "target"]])
-    with pytest.raises(OutputError, match="no preset 'excel'"):
-        write_csv(tracks, tmp_path, preset="excel")
-
-
-def test_trackmate_positions_are_physical(tmp_path: Path) -> None:
-    movie = movie_of(DIVIDING, scale=(0.5, 0.25), unit="micrometer", frame_interval=2.0)
-    tracks = tracks_of([(1, 1, 10, 20, 1)], [], scale=(0.5, 0.25), unit="micrometer")
-    assert movie.geometry.unit == tracks.geometry.unit
-    write_csv(tracks, tmp_path, preset="trackmate")
-    row = (tmp_path / "detections.csv").read_text().splitlines()[4].split(",")
-    assert [float(v) for v in row[3:6]] == [5.0, 5.0, 0.0]
-    cells = read_detections_csv(tmp_path / "detections.csv")
-    assert cells.table[["y", "x"]].to_numpy().tolist() == [[10.0, 20.0]]

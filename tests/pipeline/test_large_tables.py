@@ -88,9 +88,7 @@ def test_tables_made_piece_by_piece_are_the_same(
         pd.testing.assert_series_equal(first_parents(tracks), _at_once(first_parents, wanted))
         several = int((wanted.edges["target"].value_counts() > 1).sum())
         assert (several == 0) != shuffled
-        assert [f"{several} detection" in note for note in csv_notes(tracks, "plain")] == [
-            True
-        ] * shuffled
+        assert [f"{several} detection" in note for note in csv_notes(tracks)] == [True] * shuffled
         np.testing.assert_array_equal(node_margins(tracks), _at_once(node_margins, wanted))
 
 

@@ -55,7 +55,7 @@ def test_what_is_saved_comes_back(project, tmp_path):
     history = project.history
     for k, ref in enumerate(refs):
         history = history.record(add=[Annotation(f"a{k}", Kind.CONFIRM, (ref,))])
-    full = replace(project, history=history, formats=("csv", "geff"), preset="trackmate")
+    full = replace(project, history=history, formats=("csv", "geff"))
     path = save_project(full, tmp_path / "a.json")
     again = load_project(path)
     assert is_project(path)

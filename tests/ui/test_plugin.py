@@ -313,7 +313,7 @@ def test_export_writes_what_is_ticked(open_short, tmp_path, qtbot):
     widget.open_step(3)
     widget.track.go.click()
     box = widget.track.export
-    qtbot.waitUntil(lambda: box.preview.rowCount() == 5, timeout=20_000)
+    qtbot.waitUntil(box.save.isEnabled, timeout=20_000)
     box.formats["geff"].value = True
     box.formats["ctc"].value = True
     box.formats["zarr"].value = True

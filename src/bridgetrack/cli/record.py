@@ -112,7 +112,7 @@ def finish(
     with staged_files(out, removed) as staging:
         tracks = tracking.tracks
         methods, labels = _methods(tracking, given, found), tracking.scene.labels
-        limits = stage_results(tracks, labels, staging, given.formats, given.preset, methods)
+        limits = stage_results(tracks, labels, staging, given.formats, methods)
         watch.stop()
         remarks = (*limits, *tracks.notes, *unclear_remarks(tracking))
         said = [*notes, *(Note(NoteKind.REMARK, words) for words in remarks)]
@@ -186,7 +186,6 @@ def describe(
         "out": str(out),
         "settings": {
             "format": list(given.formats),
-            "preset": given.preset,
             "without": list(given.without),
             **asdict(given.reading),
             **({"channel": given.channel, "outlines": given.outlines} if given.repair else {}),

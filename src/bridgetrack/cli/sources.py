@@ -45,7 +45,6 @@ class RunInputs:
     reading: MovieOptions = field(default_factory=MovieOptions)
     formats: tuple[str, ...] = ()
     project: Path | None = None  # holds the model and the answers
-    preset: str = "plain"  # columns of the tables, see `write_csv`
     command: str = "track"
     repair: bool = False  # the labels were mended first, see `cli.repair`
     outlines: bool = False  # cells that stayed were outlined anew as well

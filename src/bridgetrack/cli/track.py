@@ -225,7 +225,7 @@ def run(
     )
     pixels = None if image is None else image.path
     given = RunInputs(
-        loaded.labels.path, pixels, None, None, reading, loaded.formats, project, loaded.preset,
+        loaded.labels.path, pixels, None, None, reading, loaded.formats, project,
         "run", without=loaded.without,
     )  # fmt: skip
     check_run(out, given)

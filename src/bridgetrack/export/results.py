@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridgetrack.errors import OutputError
-from bridgetrack.export.csv import PRESETS, write_csv
+from bridgetrack.export.csv import write_csv
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
 from bridgetrack.export.may_write import outdated_run, refuse_others, sign_exported
 from bridgetrack.export.zarr import write_zarr
 from bridgetrack.files import refuse_inputs, staged_files
 from bridgetrack.movie.movie import Movie
-from bridgetrack.option import option
 from bridgetrack.placing import recover
 from bridgetrack.tracks.cycle_picture import save_cycles
 from bridgetrack.tracks.cycles import cell_cycles
@@ -55,8 +54,6 @@ class ExportOptions:
         A table of cell cycles: how long each cell took to divide, how it grew and moved.
     lineage
         A picture of the lineage trees.
-    preset
-        How the columns of the CSV table are named: as documented, or as TrackMate or ilastik do.
     """
 
     csv: bool = True
@@ -65,7 +62,6 @@ class ExportOptions:
     zarr: bool = False
     cycles: bool = False
     lineage: bool = False
-    preset: str = option("plain", choices=PRESETS)
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -79,7 +75,6 @@ def write_results(
     out_dir: Path | str,
     formats: Sequence[str] = _USUAL,
     *,
-    preset: str = "plain",
     methods: str | None = None,
 ) -> tuple[str, ...]:
     """Write tracks in several formats to one folder, all or nothing.
@@ -99,8 +94,6 @@ def write_results(
         ``run.json`` that tells of what is replaced goes.
     formats
         Any of `FORMATS`.
-    preset
-        See `write_csv`.
     methods
         How the tracks were made, for ``methods.txt`` (see `methods_text`).
 
@@ -131,7 +124,7 @@ def write_results(
 
     removed()
     with staged_files(out_dir, removed) as staging:
-        notes = stage_results(tracks, labels, staging, formats, preset, methods)
+        notes = stage_results(tracks, labels, staging, formats, methods)
         sign_exported(staging, out_dir, names, others)
     gone = (f"{name}: removed, it told of the results that were here before" for name in outdated)
     return (*notes, *gone)
@@ -142,13 +135,12 @@ def stage_results(
     labels: Movie | None,
     staging: Path,
     formats: Sequence[str],
-    preset: str,
     methods: str | None = None,
 ) -> tuple[str, ...]:
     """Write tracks into an empty folder; the same as `write_results` otherwise."""
     notes: list[str] = []
     if "csv" in formats:
-        notes += [f"csv: {n}" for n in write_csv(tracks, staging, preset=preset)]
+        notes += [f"csv: {n}" for n in write_csv(tracks, staging)]
     for kind in _OF_MASKS:
         if kind in formats and labels is None:
             notes.append(f"{kind}: not written, because there are no masks")

@@ -13,7 +13,6 @@ from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.store import ANNOTATION_FILE, encode
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.export.csv import PRESETS
 from bridgetrack.export.results import FORMATS
 from bridgetrack.files import program_version, write_text
 from bridgetrack.hypotheses.kinds import EventKinds
@@ -62,7 +61,7 @@ class Project:
         The answers with what can be undone.
     model
         The weights.
-    formats, preset
+    formats
         What a run writes, as in `write_results`.
     notes
         Whatever else is worth keeping.
@@ -83,7 +82,6 @@ class Project:
     history: AnswerHistory
     model: Model
     formats: tuple[str, ...] = ("csv",)
-    preset: str = "plain"
     notes: dict[str, Any] = field(default_factory=dict)
     start: Model | None = None
     without: tuple[str, ...] = ()
@@ -93,10 +91,6 @@ class Project:
         if not self.formats or not set(self.formats) <= set(FORMATS):
             raise InputError(
                 f"the formats {list(self.formats)} must be out of {', '.join(FORMATS)}"
-            )
-        if self.preset not in PRESETS:
-            raise InputError(
-                f"there is no preset {self.preset!r}; choose from {', '.join(PRESETS)}"
             )
 
     def open(self) -> tuple[Movie | Detections, Movie | None]:
@@ -161,7 +155,6 @@ _MovieField = Annotated[MovieFile, of_dataclass(MovieFile)]
 
 class _Export(OpenEntry):
     formats: list[str] = Field(default_factory=lambda: ["csv"])
-    preset: str = "plain"
 
 
 class _Content(OpenEntry):
@@ -191,7 +184,6 @@ class _Content(OpenEntry):
             history=self.annotations,
             model=self.model,
             formats=tuple(self.export.formats),
-            preset=self.export.preset,
             notes=self.notes,
             start=self.start,
             without=tuple(self.without),
@@ -241,7 +233,7 @@ def project_text(project: Project, path: Path) -> str:
         "scale": list(project.scale),
         "unit": project.unit,
         "frame_interval": project.frame_interval,
-        "export": {"formats": list(project.formats), "preset": project.preset},
+        "export": {"formats": list(project.formats)},
         "model": model_to_json(project.model),
         "start": None if project.start is None else model_to_json(project.start),
         "annotations": json.loads(encode(project.history)),

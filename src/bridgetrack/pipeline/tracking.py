@@ -161,16 +161,12 @@ class Tracking:
         tracks = self.tracks
         return Tables(tracks.nodes, tracks.edges, tracks.events, track_table(tracks))
 
-    def save(
-        self, out: Path | str, formats: Sequence[str] = ("csv",), *, preset: str = "plain"
-    ) -> tuple[str, ...]:
+    def save(self, out: Path | str, formats: Sequence[str] = ("csv",)) -> tuple[str, ...]:
         """Write the result, and how it was made; returns and raises as `write_results`."""
         from bridgetrack.pipeline.methods import methods_text
 
         methods = methods_text(self)
-        return write_results(
-            self.tracks, self.scene.labels, out, formats, preset=preset, methods=methods
-        )
+        return write_results(self.tracks, self.scene.labels, out, formats, methods=methods)
 
 
 def allowed_by(scene: Scene) -> Mask:

@@ -41,7 +41,7 @@ _CHANNEL = "channel"
 
 
 def saving(
-    session: TrackedMovie, path: Path, formats: tuple[str, ...] = ("csv",), preset: str = "plain"
+    session: TrackedMovie, path: Path, formats: tuple[str, ...] = ("csv",)
 ) -> Steps[list[str]]:
     """Save what is needed to go on or to repeat the run: the state at the time of the call.
 
@@ -94,7 +94,7 @@ def saving(
         labels = _cells_file(movie, path.with_name(f"{stem}_cells"), own, notes)
         yield Progress("Saving the project", 0.9)
         extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
-        what = (history, model, formats or ("csv",), preset)
+        what = (history, model, formats or ("csv",))
         taught: dict[str, Any] = {} if pixels is None else {_PIXELS: pixel_model_to_json(pixels)}
         if movie.found is not None:
             taught[_FOUND] = finding_to_json(movie.found)

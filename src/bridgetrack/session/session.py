@@ -255,7 +255,6 @@ class Session(MendedMovie):
         self,
         path: str | os.PathLike[str],
         formats: tuple[str, ...] = ("csv",),
-        preset: str = "plain",
     ) -> list[str]:
         """Save everything as a project, for `from_project`, the window or `bridgetrack run`.
 
@@ -263,7 +262,7 @@ class Session(MendedMovie):
         ----------
         path
             The project file; what is in no file yet is written beside it.
-        formats, preset
+        formats
             What `bridgetrack run` writes, as in `write_results`.
 
         Returns
@@ -271,7 +270,7 @@ class Session(MendedMovie):
         list of str
             What was written besides the project.
         """
-        return run(saving(self, Path(path), formats, preset))
+        return run(saving(self, Path(path), formats))
 
 
 def _movie_of(

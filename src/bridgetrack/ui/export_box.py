@@ -1,23 +1,12 @@
-"""Writing results, with a preview of the table."""
+"""Writing results."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import (
-    QDialog,
-    QFileDialog,
-    QMessageBox,
-    QTableWidget,
-    QTableWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QDialog, QFileDialog, QMessageBox, QVBoxLayout, QWidget
 
-from bridgetrack.export.csv import cells_table
 from bridgetrack.export.results import ExportOptions, write_results
 from bridgetrack.pipeline.methods import methods_text
 from bridgetrack.pipeline.tracking import Tracking, track_scene
@@ -26,11 +15,9 @@ from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.widgets import button, text
 
-_SHOWN = 5
-
 
 class ExportBox(QWidget):
-    """Formats, a preview, and a button; emits `told` when it says what comes of an export."""
+    """Formats and a button; emits `told` when it says what comes of an export."""
 
     told = Signal()
 
@@ -45,16 +32,7 @@ class ExportBox(QWidget):
             {"csv": "CSV", "ctc": "CTC", "geff": "GEFF", "zarr": "OME-Zarr"},
             in_a_row=True,
         )
-        self.columns = SettingsForm(ExportOptions, {"preset": "Columns"})
-        self.columns.listen(self._preview)
         box.addWidget(self.formats.native)
-        box.addWidget(self.columns.native)
-        self.preview = QTableWidget(0, 0)
-        self.preview.setMaximumHeight(170)
-        self.preview.verticalHeader().hide()
-        self.preview.verticalHeader().setDefaultSectionSize(22)
-        self.preview.setMinimumHeight(150)
-        box.addWidget(self.preview)
         self.save = button(
             "Export to a folder…", "Write the chosen formats", self.ask, icon="export", hot="Alt+X"
         )
@@ -67,7 +45,7 @@ class ExportBox(QWidget):
     @property
     def options(self) -> ExportOptions:
         """What the form says."""
-        return self.columns.applied_to(self.formats.applied_to(ExportOptions()))
+        return self.formats.applied_to(ExportOptions())
 
     def set_tracking(self, tracking: Tracking | None) -> None:
         """Show what would be written."""
@@ -77,21 +55,6 @@ class ExportBox(QWidget):
             self.words.setText("" if tracking is not None else "There is nothing to export yet.")
         self._tracking = tracking
         self.save.setEnabled(tracking is not None)
-        self._preview()
-
-    def _preview(self) -> None:
-        if self._tracking is None:
-            self.preview.setRowCount(0)
-            self.preview.setColumnCount(0)
-            return
-        head = cells_table(self._tracking.tracks, self.options.preset)[0].head(_SHOWN)
-        self.preview.setColumnCount(len(head.columns))
-        self.preview.setRowCount(len(head))
-        self.preview.setHorizontalHeaderLabels([str(c) for c in head.columns])
-        for i in range(len(head)):
-            for j in range(len(head.columns)):
-                self.preview.setItem(i, j, QTableWidgetItem(_cell(head.iat[i, j])))
-        self.preview.resizeColumnsToContents()
 
     def ask(self) -> None:
         """Ask for a folder and write there."""
@@ -127,9 +90,8 @@ class ExportBox(QWidget):
             yield Progress("Writing", 0.0)
             methods = methods_text(final, image=image, masks=masks, found=found, checked=checked)
             return write_results(
-                final.tracks, scene.labels, folder, options.formats, preset=options.preset,
-                methods=methods,
-            )  # fmt: skip
+                final.tracks, scene.labels, folder, options.formats, methods=methods
+            )
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
@@ -174,9 +136,3 @@ def ask_folder(parent: QWidget, title: str, start: str = "") -> Path | None:
     if dialog.exec() != QDialog.DialogCode.Accepted:
         return None
     return Path(dialog.selectedFiles()[0])
-
-
-def _cell(value: Any) -> str:
-    if pd.isna(value):
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

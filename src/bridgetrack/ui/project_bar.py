@@ -76,7 +76,7 @@ class ProjectBar(QWidget):
             self._say("Another project is still being saved; save this one when that is done.")
             return
         try:
-            steps = saving(session, path, options.formats, options.preset)
+            steps = saving(session, path, options.formats)
         except BridgetrackError as error:
             self._say(str(error))
             return
