@@ -19,9 +19,8 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.progress import run
 from bridgetrack.segmentation.movie import segment_movie
-from bridgetrack.simulation.folder import simulate_to_folder
-from bridgetrack.simulation.settings import SimulationSettings
 from common import DATA, DataSet, Part, part_of, some_frames
+from simulator import SimulationSettings, simulate_to_folder
 
 
 @dataclass(frozen=True)

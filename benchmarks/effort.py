@@ -24,11 +24,11 @@ from bridgetrack.evaluation.true_events import true_events
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.sample import sample_folder
 from bridgetrack.segmentation import segment_movie
 from bridgetrack.session.background import InlineRunner
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
-from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.picking import Mode
 

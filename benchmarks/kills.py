@@ -318,8 +318,7 @@ def prepare(root: Path) -> tuple[list[Case], Path]:
     """Movies, answers, projects and models; and the commands that are killed."""
     from bridgetrack.models.model import save_model
     from bridgetrack.models.shipped import untrained_model
-    from bridgetrack.simulation.folder import simulate_to_folder
-    from bridgetrack.simulation.settings import SimulationSettings
+    from simulator import SimulationSettings, simulate_to_folder
 
     given = root / "given"
     given.mkdir()

@@ -57,8 +57,7 @@ def walk(cells: int, frames: int, path: Path) -> None:
 
 def simulate(cells: int, frames: int, folder: Path) -> None:
     """Masks and images of nuclei."""
-    from bridgetrack.simulation.folder import simulate_to_folder
-    from bridgetrack.simulation.settings import SimulationSettings
+    from simulator import SimulationSettings, simulate_to_folder
 
     size = int(SPACING * 1.6 * np.sqrt(cells))
     simulate_to_folder(SimulationSettings(frames=frames, cells=cells, size=size), folder)

@@ -42,9 +42,9 @@ from bridgetrack.models.model import Model
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.progress import run
+from bridgetrack.sample import sample_folder
 from bridgetrack.segmentation.movie import SegmentedFrame
 from bridgetrack.segmentation.settings import Choose
-from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.training.train import train_steps
 from common import (
     DATA,

@@ -25,8 +25,7 @@ from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.regions import Index, Regions, regions_of_labels
 from bridgetrack.segmentation import SegmentationSettings, movie_settings
 from bridgetrack.segmentation.builtin import complete_settings
-from bridgetrack.simulation.movie import simulate
-from bridgetrack.simulation.settings import SimulationSettings
+from simulator import SimulationSettings, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 Array = NDArray[np.float64]

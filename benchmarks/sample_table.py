@@ -20,9 +20,9 @@ from bridgetrack.evaluation.true_events import score_events, true_events
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.pipeline.tracking import track_scene
+from bridgetrack.sample import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.segmentation.movie import SegmentedFrame
 from bridgetrack.segmentation.settings import Choose
-from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.training.train import train_steps
 from common import header, row
 from masks import of_frames

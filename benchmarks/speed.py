@@ -249,8 +249,7 @@ def in_own_process(tool: str, movie: Path, frames: int) -> dict[str, Any] | None
 
 def movie_of(folder: Path, frames: int, cells: int) -> Path:
     """A simulated movie, made where it is not there yet."""
-    from bridgetrack.simulation.folder import simulate_to_folder
-    from bridgetrack.simulation.settings import SimulationSettings
+    from simulator import SimulationSettings, simulate_to_folder
 
     path = folder / f"{frames}x{cells}"
     if not (path / "01").is_dir():

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.movie import open_labels
-from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.sample import sample_folder
 from common import header, row
 from speed import movie_of
 

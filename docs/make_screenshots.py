@@ -309,7 +309,7 @@ def repair(camera: Camera) -> None:
 def true_labels() -> Any:
     """The true masks of the sample."""
     from bridgetrack.movie import open_labels
-    from bridgetrack.simulation.folder import sample_folder
+    from bridgetrack.sample import sample_folder
 
     return np.asarray(open_labels(sample_folder() / "01_GT" / "TRA").array[:, 0].compute())
 
@@ -502,7 +502,7 @@ def true_events_of(session: Any) -> Any:
     from bridgetrack.evaluation.match import match_detections
     from bridgetrack.evaluation.true_events import true_events
     from bridgetrack.importing.ctc import read_ctc
-    from bridgetrack.simulation.folder import sample_folder
+    from bridgetrack.sample import sample_folder
 
     truth = read_ctc(sample_folder() / "01_GT" / "TRA")
     cells = session.scene.detections

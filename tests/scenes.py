@@ -19,9 +19,8 @@ from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.progress import run
-from bridgetrack.simulation.movie import SimulatedMovie, simulate
-from bridgetrack.simulation.settings import SimulationSettings
 from gallery import Situation, movie_of
+from simulator import SimulatedMovie, SimulationSettings, simulate
 
 
 @cache

@@ -11,11 +11,11 @@ import pytest
 from bridgetrack.active.options import SessionOptions
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels, open_movie
+from bridgetrack.sample import sample_folder
 from bridgetrack.session.keep_model import ModelKeeper
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 from bridgetrack.session.start_choice import StartChoice
-from bridgetrack.simulation.folder import sample_folder
 
 __all__ = [
     "keeper",

@@ -14,6 +14,7 @@ import pytest
 import tifffile
 
 import bridgetrack as bt
+from simulator import SimulationSettings, simulate
 
 HOW = {"scale": (0.645, 0.645), "frame_interval": 10.0}
 
@@ -21,8 +22,8 @@ HOW = {"scale": (0.645, 0.645), "frame_interval": 10.0}
 @pytest.fixture(scope="module")
 def movie() -> Any:
     """A small movie with its truth."""
-    settings = bt.SimulationSettings(frames=10, cells=14, size=160, division_rate=0.03, seed=3)
-    return bt.simulate(settings)
+    settings = SimulationSettings(frames=10, cells=14, size=160, division_rate=0.03, seed=3)
+    return simulate(settings)
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from bridgetrack.learning import cccp
 from bridgetrack.learning.options import LEARNERS, LearningOptions
 from bridgetrack.learning.risk import Risk
 from bridgetrack.training.options import TrainingOptions
+from simulator import SimulationSettings, simulate
 from training.training_cases import bad_prior, confirmed, plain_scene, some_true
 
 SOURCE = Path(bt.__file__).parent
@@ -85,7 +86,7 @@ def helped(strategy: str) -> Callable[[], Any]:
 
 def asked() -> bt.Session:
     """A session learns from answers that contradict what it begins with."""
-    movie = bt.simulate(bt.SimulationSettings(frames=6, cells=10, size=128, seed=4))
+    movie = simulate(SimulationSettings(frames=6, cells=10, size=128, seed=4))
     session = bt.Session(movie.labels, model=bad_prior())
     for _ in range(8):
         question = session.ask()

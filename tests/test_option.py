@@ -75,7 +75,7 @@ def test_what_is_out_of_its_limits_is_named(wrong: dict[str, object], words: str
         Settings(**wrong)  # type: ignore[arg-type]
 
 
-@given(st.sampled_from([bt.SegmentationSettings, bt.SimulationSettings]), st.data())
+@given(st.sampled_from([bt.SegmentationSettings]), st.data())
 def test_limits_hold_and_defaults_lie_within(settings: type, data: st.DataObject) -> None:
     each = data.draw(st.sampled_from(options_of(settings)))
     assert each.help

@@ -18,6 +18,7 @@ from bridgetrack.cli.main import main
 from bridgetrack.files import program_version
 from bridgetrack.progress import Progress
 from bridgetrack.spread import ClusterError, on
+from simulator import SimulationSettings, simulate
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_frames_are_segmented_on_a_cluster(client: Any, tmp_path: Path) -> None:
-    movie = bt.simulate(bt.SimulationSettings(frames=3, cells=5, size=64))
+    movie = simulate(SimulationSettings(frames=3, cells=5, size=64))
     tifffile.imwrite(tmp_path / "movie.tif", movie.image, photometric="minisblack")
     scheduler = client.scheduler.address
     for name, more in (("one", []), ("many", ["--scheduler", scheduler])):
@@ -65,8 +66,8 @@ def test_clusters_that_cannot_be_used_are_told(
 def test_results_are_those_of_one_process_although_a_worker_dies(
     client: Any, tmp_path: Path
 ) -> None:
-    settings = bt.SimulationSettings(frames=18, cells=12, size=128, division_rate=0.02)
-    movie = bt.simulate(settings)
+    settings = SimulationSettings(frames=18, cells=12, size=128, division_rate=0.02)
+    movie = simulate(settings)
     bt.track(movie.labels, movie.image, window=6).save(tmp_path / "one")
     whole = content(tmp_path / "one")
     assert len(whole) == 4
@@ -88,7 +89,7 @@ def test_results_are_those_of_one_process_although_a_worker_dies(
 
 
 def test_folds_of_a_training_give_the_same_model(client: Any, tmp_path: Path) -> None:
-    movie = bt.simulate(bt.SimulationSettings(frames=12, cells=14, size=128, division_rate=0.03))
+    movie = simulate(SimulationSettings(frames=12, cells=14, size=128, division_rate=0.03))
     tracking = bt.track(movie.labels, movie.image)
     chosen = tracking.scene.hypotheses.take(np.flatnonzero(tracking.solution.chosen))
     answers = bt.draw_annotations(chosen, tracking.scene.detections, count=40, seed=1)
@@ -108,7 +109,7 @@ def test_folds_of_a_training_give_the_same_model(client: Any, tmp_path: Path) ->
 def test_a_large_movie_is_segmented_on_all_cores_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    movie = bt.simulate(bt.SimulationSettings(frames=3, cells=5, size=64))
+    movie = simulate(SimulationSettings(frames=3, cells=5, size=64))
     tifffile.imwrite(tmp_path / "movie.tif", movie.image, photometric="minisblack")
     monkeypatch.setattr("bridgetrack.spread._WORTH", movie.image.size)
     monkeypatch.setattr("bridgetrack.spread.os.cpu_count", lambda: 2)

@@ -57,6 +57,7 @@ from .pipeline.tracking import track_scene as track_scene
 from .pipeline.tracking import track_steps as track_steps
 from .progress import Progress as Progress
 from .progress import run as run
+from .sample import sample_folder as sample_folder
 from .segmentation.backends import segment_frame as segment_frame
 from .segmentation.movie import probability_movie as probability_movie
 from .segmentation.movie import segment_lazily as segment_lazily
@@ -69,9 +70,6 @@ from .segmentation.settings import SegmentationSettings as SegmentationSettings
 from .segmentation.strokes import learn_pixels as learn_pixels
 from .segmentation.strokes import uncertain_pixels as uncertain_pixels
 from .session.session import Session as Session
-from .simulation.folder import sample_folder as sample_folder
-from .simulation.movie import simulate as simulate
-from .simulation.settings import SimulationSettings as SimulationSettings
 from .tracks.cycle_picture import save_cycles as save_cycles
 from .tracks.cycles import cell_cycles as cell_cycles
 from .tracks.cycles import cycle_spread as cycle_spread

@@ -128,7 +128,7 @@ def check_options(settings: Any, what: str, *names: str) -> None:
     settings
         A dataclass of settings.
     what
-        Beginning of the message, e.g. ``"the simulation setting"``.
+        Beginning of the message, e.g. ``"the training option"``.
     names
         Fields to look at; all of them where none are given.
 

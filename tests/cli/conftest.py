@@ -20,9 +20,8 @@ from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.pipeline.project import MovieFile, Project, save_project
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.simulation.folder import simulate_to_folder
-from bridgetrack.simulation.settings import SimulationSettings
 from drawn_movie import drawn, strokes_on
+from simulator import SimulationSettings, simulate_to_folder
 
 
 @dataclass(frozen=True)

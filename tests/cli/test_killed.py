@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from bridgetrack.simulation.folder import simulate_to_folder
-from bridgetrack.simulation.settings import SimulationSettings
 from cli.conftest import Run, draw_answers, project_of
 from cli.killed import Case
+from simulator import SimulationSettings, simulate_to_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 SOME = "csv,geff"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bridgetrack.detections.labels import MIXED, neighbours_differ, refuse_image
 from bridgetrack.errors import InputError
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.sample import sample_folder
 
 
 @settings(max_examples=40, deadline=None)

@@ -32,6 +32,7 @@ from bridgetrack.importing.geff import read_trackmate
 from bridgetrack.pipeline.project import MovieFile, Project, load_project, save_project
 from bridgetrack.segmentation.pixel_features import feature_count
 from bridgetrack.segmentation.pixels import PaintedPixels
+from simulator import SimulationSettings, simulate
 from trackmate_file import trackmate_text
 
 TRIES = os.environ.get("BRIDGETRACK_FUZZ")
@@ -61,8 +62,8 @@ def command(*words: Any) -> None:
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Path], Any]]:
     """Good files of all formats, and how each is read."""
     root = tmp_path_factory.mktemp("corpus")
-    few = bt.SimulationSettings(frames=5, cells=4, size=40, division_rate=0.05)
-    movie = bt.simulate(few)
+    few = SimulationSettings(frames=5, cells=4, size=40, division_rate=0.05)
+    movie = simulate(few)
     tifffile.imwrite(root / "labels.tif", movie.labels.astype(np.uint16), metadata={"axes": "TYX"})
     tifffile.imwrite(root / "movie.ome.tif", movie.image, metadata={"axes": "TYX"})
     np.save(root / "labels.npy", movie.labels)

@@ -19,6 +19,7 @@ import numpy as np
 import bridgetrack as bt
 from bridgetrack.cli.main import main
 from golden.plain import FILES, pixels, plain, read_json, result
+from simulator import SimulationSettings, simulate_to_folder
 
 ALL = "csv,ctc,geff"
 
@@ -78,14 +79,14 @@ class Bench:
     def flat(self) -> Path:
         """A flat movie whose cells move far, fade and divide often."""
         out = self.folder / "flat"
-        self.run("simulate", "--out", out, *FLAT)
+        simulate_to_folder(FLAT, out)
         return out
 
     @cached_property
     def stack(self) -> Path:
         """A movie in three dimensions."""
         out = self.folder / "stack"
-        self.run("simulate", "--out", out, *STACK)
+        simulate_to_folder(STACK, out)
         return out
 
     @cached_property
@@ -139,11 +140,13 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-FLAT = words(
-    "--frames 10 --cells 16 --size 170 --division-rate 0.03 --seed 3 --speed 3 --jitter 2 "
-    "--fading-rate 0.02 --debris 0.1 --density 0.25"
+FLAT = SimulationSettings(
+    frames=10, cells=16, size=170, division_rate=0.03, seed=3, speed=3, jitter=2, fading_rate=0.02,
+    debris=0.1, density=0.25,
+)  # fmt: skip
+STACK = SimulationSettings(
+    dim=3, frames=5, cells=10, division_rate=0.04, seed=5, depth=12, size=110
 )
-STACK = words("--dim 3 --frames 5 --cells 10 --division-rate 0.04 --seed 5 --depth 12 --size 110")
 FOUND = words("--depth 0.01 --sensitivity 3")
 
 FRAGILE = {
@@ -182,20 +185,6 @@ def case_of(name: str, *words: str, count: int = 60) -> None:
         return bench.train(*words, "--prior", bench.poor, clicks=bench.clicks(count))
 
     CASES[name] = trained
-
-
-@case
-def simulated(bench: Bench) -> Any:
-    """Pixels and truth of simulated movies."""
-    return {
-        movie.name: {
-            "image": pixels(movie / "01"),
-            "truth": pixels(movie / "01_GT" / "TRA"),
-            "tracks": (movie / "01_GT" / "TRA" / "man_track.txt").read_text(),
-            "settings": bench.read(movie / "01_GT" / "simulation.json"),
-        }
-        for movie in (bench.flat, bench.stack)
-    }
 
 
 @case

@@ -16,8 +16,8 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model, untrained_model
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.simulation.movie import SimulatedMovie
 from scenes import label_movie, simulated
+from simulator import SimulatedMovie
 
 
 def test_it_tracks_like_the_hand_set_weights() -> None:

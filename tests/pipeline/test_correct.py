@@ -17,7 +17,7 @@ from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.pipeline.tracking import resolve_tracking, track_scene
 from bridgetrack.progress import run
-from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.sample import sample_folder
 
 
 def labels(n: int) -> np.ndarray:

@@ -25,7 +25,7 @@ from bridgetrack.pipeline.project import (
     save_project,
 )
 from bridgetrack.progress import run
-from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.sample import sample_folder
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.scene import fingerprints, prepare, remeasure
 from bridgetrack.progress import run
-from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.sample import sample_folder
 
 
 @pytest.fixture

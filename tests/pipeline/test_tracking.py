@@ -25,7 +25,7 @@ from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.pipeline.tracking import Tracking, track_scene, track_steps
 from bridgetrack.progress import Progress, run
-from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.sample import sample_folder
 from gallery import BY_NAME, GALLERY, Situation, movie_of
 from scenes import events_of
 

@@ -29,8 +29,7 @@ from bridgetrack.regions.score import (
     starting_score,
 )
 from bridgetrack.segmentation.movie import movie_settings
-from bridgetrack.simulation.movie import simulate
-from bridgetrack.simulation.settings import SimulationSettings
+from simulator import SimulationSettings, simulate
 
 START = starting_score()
 MOVIE = simulate(SimulationSettings(frames=3, cells=60, seed=91, density=0.3))

@@ -15,11 +15,11 @@ from bridgetrack.errors import InputError
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels
 from bridgetrack.progress import run
+from bridgetrack.sample import sample_folder
 from bridgetrack.session.background import Done, Factory, Failed, Report
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.proposals import chosen_event, proposals
 from bridgetrack.session.session import Session
-from bridgetrack.simulation.folder import sample_folder
 
 VIEW = 8
 

@@ -18,7 +18,7 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import prepare, propose
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
-from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.sample import sample_folder
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.keep import KeepReason
 from bridgetrack.training.options import STEPS, TrainingOptions, default_strength

@@ -15,10 +15,10 @@ from bridgetrack.errors import OutputError
 from bridgetrack.export.results import write_results
 from bridgetrack.importing.geff import read_geff
 from bridgetrack.pipeline.project import load_project
+from bridgetrack.sample import sample_folder
 from bridgetrack.session.answers import project_answers
 from bridgetrack.session.results import layer_data, least_certain, summary
 from bridgetrack.session.session import Session
-from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.tracks.table import node_margins
 from bridgetrack.ui.file_layers import tracks_data
 from bridgetrack.ui.file_menu import (

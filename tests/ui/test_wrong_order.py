@@ -16,8 +16,8 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.models.library import Library
 from bridgetrack.movie import open_labels
+from bridgetrack.sample import sample_folder
 from bridgetrack.session.session import Session
-from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.picking import Mode
 

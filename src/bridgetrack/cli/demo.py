@@ -1,4 +1,4 @@
-"""``bridgetrack demo`` and ``simulate``: the whole way on the sample movie, and more like it."""
+"""``bridgetrack demo``: the whole way on the sample movie."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, answer, reporting, show, table
-from bridgetrack.cli.options import Json, check_file, make, one_option_each, out_option
+from bridgetrack.cli.console import Stopwatch, answer, show, table
+from bridgetrack.cli.options import Json, check_file
 from bridgetrack.cli.segment import segmenting
 from bridgetrack.cli.sources import RunInputs, collecting_warnings
 from bridgetrack.export.may_write import signed
 from bridgetrack.notes import Note, plural
-from bridgetrack.progress import Progress
-from bridgetrack.simulation.settings import SimulationSettings
 
 FORMATS = ("csv", "ctc", "geff")
 COLUMNS = (
@@ -51,7 +49,7 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     from bridgetrack.movie.opening import open_labels, open_movie
     from bridgetrack.pipeline.scene import annotate, prepare
     from bridgetrack.pipeline.tracking import track_scene
-    from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
+    from bridgetrack.sample import SAMPLE_SEQUENCE, sample_folder
     from bridgetrack.tracks.overlay import draw_overlay
     from bridgetrack.training.train import train_steps
 
@@ -130,32 +128,3 @@ def _lower(after: Any, before: Any) -> bool:
 
 def _figure(value: Any) -> str:
     return "-" if value is None else f"{value:.4f}"
-
-
-@one_option_each(SimulationSettings)
-def simulate(
-    *,
-    out: Annotated[Path, out_option("DIR", "Folder to write into.")],
-    json: Json = False,
-    **settings: Any,
-) -> None:
-    """Make a movie of dividing nuclei with its exact truth, in Cell Tracking Challenge layout.
-
-    The same options give the same pixels. DIR gets the images in 01 and the truth in 01_GT.
-    """
-    from bridgetrack.simulation.folder import simulate_to_folder
-
-    wanted = make(SimulationSettings, **settings)
-    with reporting() as report:
-        report(Progress("Simulating", 0.0))
-        images = simulate_to_folder(
-            wanted, out, progress=lambda n: report(Progress("Simulating", n / wanted.frames))
-        )
-    truth = images.with_name(f"{images.name}_GT")
-    record = {"images": str(images), "truth": str(truth), "settings": settings}
-    lines = (
-        f"{plural(wanted.frames, 'frame')} of {' x '.join(map(str, wanted.shape))} pixels",
-        f"images: {images}",
-        f"truth:  {truth}",
-    )
-    answer(json, record, lambda: lines)

@@ -21,7 +21,7 @@ from bridgetrack.cli.annotate import annotate
 from bridgetrack.cli.batch import batch
 from bridgetrack.cli.check import check
 from bridgetrack.cli.console import Stopped
-from bridgetrack.cli.demo import demo, simulate
+from bridgetrack.cli.demo import demo
 from bridgetrack.cli.evaluate import evaluate
 from bridgetrack.cli.explain import explain
 from bridgetrack.cli.models import models
@@ -107,7 +107,6 @@ def _check_display() -> None:
 
 for command in (
     demo,
-    simulate,
     segment,
     track,
     annotate,

@@ -12,7 +12,7 @@ from bridgetrack.export.geff import write_geff
 from bridgetrack.export.may_write import refuse_other, signed
 from bridgetrack.files import refuse_inputs, replacing
 from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
+from bridgetrack.sample import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.tracks.napari_tracks import from_napari
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.dropping import beside
