@@ -61,6 +61,9 @@ class Annotator:
         self.frame = 0  # the frame in view
         self._here: tuple[float, ...] | None = None  # where the pointer is in it
         self.area: Callable[[], tuple[Place, Place] | None] = lambda: None  # corners of the view
+        self.in_view: Callable[[Place], bool] = lambda _: (
+            True
+        )  # whether a position is on the canvas
         self.history = False  # whether to ask where the cell comes from rather than where it goes
         self.proposals: list[Proposal] = []  # what could happen to it, best first
         self._swap = -1
@@ -193,14 +196,19 @@ class Annotator:
             self._say(self.hint)
             return
         self.hover(frame, point)
+        row = self._under
+        chosen = row == self.hovered
+        if not chosen:
+            self.point_at(row)  # a click on nothing clears the choice
         if self.picking.mode.mends is not None:
             self._mend_at(frame, point, half)
         elif self.asking:
-            self._answer_with(self.hovered)
+            self._answer_with(row)
         elif self.picking.mode == Mode.REVIEW:
-            self.accept()
-        elif self.hovered >= 0:
-            self._pick(self.hovered)
+            if chosen and row >= 0:
+                self.accept()
+        elif row >= 0:
+            self._pick(row)
         elif not self.picking.empty:
             self._say(f"There is no cell here. {self.hint}")
 
@@ -210,7 +218,12 @@ class Annotator:
         scene, row = self._session.scene, self.hovered
         if scene is None or not 0 <= row < len(scene.detections):
             return -1
-        return row if int(scene.detections.frame[row]) == self.frame else -1
+        cells = scene.detections
+        if int(cells.frame[row]) != self.frame:
+            return -1
+        place = cells.table[list(cells.geometry.axes)].iloc[row]
+        seen = row == self._under or self.in_view(tuple(float(p) for p in place))
+        return row if seen else -1
 
     def _pick(self, row: int) -> None:
         """Take a cell for what the mode is about."""

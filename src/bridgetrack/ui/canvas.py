@@ -150,6 +150,16 @@ class SliceInView:
         top, left, bottom, right = corners
         return (top, left, bottom, right), letter
 
+    def holds(self, position: tuple[float, ...]) -> bool:
+        """Whether a position in pixels is on the screen, in or near the plane in view."""
+        seen, plane = self._screen[0], self.plane
+        if plane is not None and self.depth * abs(position[0] - plane) > self._size:
+            return False
+        if seen is None:
+            return True
+        top, left, bottom, right = seen
+        return top <= position[-2] <= bottom and left <= position[-1] <= right
+
     def _data_point(self) -> tuple[float, ...]:
         """The point of the slice in view, in frames and pixels."""
         return tuple(float(p) for p in self.labels.world_to_data(self.viewer.dims.point))
@@ -200,6 +210,7 @@ class Canvas(SliceInView):
         annotator.changed.connect(self.redraw)
         annotator.show.connect(self.show)
         annotator.area = lambda: self.area
+        annotator.in_view = self.holds
         session.movie_changed.connect(self._on_source)
         session.scene_changed.connect(self._on_scene)
         session.masks_changed.connect(self._on_masks)

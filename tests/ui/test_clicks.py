@@ -1,0 +1,131 @@
+"""Clicks on nothing answer nothing, and keys are about a cell that can be seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.ndimage import distance_transform_edt
+
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.session.proposals import proposals
+from bridgetrack.ui.layers import camera_of
+from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.picking import Mode
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def empty_place(state, hand) -> tuple[float, float]:
+    """The place in view of the shown frame that is farthest from all cells, in world units."""
+    labels = state.canvas.labels
+    away = distance_transform_edt(np.asarray(labels.data[state.canvas.frame]) == 0)
+    inside = hand.canvas.rect().adjusted(20, 20, -20, -20)
+    order = np.argsort(-away, axis=None)
+    for y, x in np.column_stack(np.unravel_index(order[:20_000:50], away.shape)):
+        world = (float(y) * labels.scale[-2], float(x) * labels.scale[-1])
+        if away[y, x] > 3 and inside.contains(hand._pixel(world)):
+            return world
+    raise AssertionError("no empty place is in view")
+
+
+def answers(session) -> int:
+    return len(session.annotations)
+
+
+def test_a_click_on_nothing_clears_the_choice_and_answers_nothing(open_short, viewer, hand, qtbot):
+    widget = open_short("Bridgetrack")
+    widget.open_step(3)
+    widget.track.go.click()
+    qtbot.waitUntil(lambda: widget.track.doubts.rowCount() > 5, timeout=20_000)
+    state, doubts = state_of(viewer), widget.track.doubts
+    session, annotator = state.session, state.annotator
+
+    def choose(k: int) -> None:
+        doubts.cellClicked.emit(k, 1)
+        qtbot.wait(50)
+        assert annotator.outlined >= 0
+        assert answers(session) == 0
+
+    def click_nothing() -> None:
+        hand.click(empty_place(state, hand))
+        assert answers(session) == 0
+        assert annotator.outlined == -1, "the choice is cleared"
+
+    choose(0)
+    click_nothing()
+    for key, shift in (("F", False), ("V", True), ("B", False)):
+        choose(1)
+        hand.key(key, shift=shift)
+        click_nothing()
+        hand.key("Return")
+        assert answers(session) == 0
+        hand.key("Escape")
+    for step in (1, 2, 0):
+        widget.open_step(3)
+        choose(2)
+        widget.open_step(step)
+        click_nothing()
+
+    # A cell of the explorer's table.
+    widget.open_step(3)
+    widget.track.open_explorer()
+    from bridgetrack.ui.explore_panel import ExplorePanel
+
+    explorer = next(iter(viewer.window._qt_window.findChildren(ExplorePanel)))
+    qtbot.waitUntil(lambda: explorer.numbers is not None, timeout=20_000)
+    explorer.list.picked.emit([int(explorer.numbers.table["track_id"].iloc[0])])
+    qtbot.wait(50)
+    assert annotator.outlined >= 0
+    click_nothing()
+
+
+def test_keys_are_about_a_cell_in_view(open_short, viewer, hand, qtbot):
+    open_short("Bridgetrack")
+    state = state_of(viewer)
+    session, annotator, camera = state.session, state.annotator, camera_of(viewer)
+    detections = session.scene.detections
+    middle = np.abs(detections.position - 126).max(axis=1) < 60
+    row = next(int(r) for r in np.flatnonzero(middle) if len(proposals(session.tracking, r)) > 1)
+    state.canvas.activate()
+    zoom = camera.zoom
+    for key in ("Return", "2", "Backspace", "U"):
+        annotator.select(row)
+        centre, camera.zoom = camera.center, 20
+        camera.center = (*centre[:-2], centre[-2] + 100, centre[-1])
+        hand.key(key)
+        assert len(session.annotations) == 0, f"{key} is about a cell outside of the canvas"
+    # Another frame.
+    camera.zoom = zoom
+    annotator.select(row)
+    viewer.dims.set_current_step(0, int(detections.frame[row]) + 1)
+    hand.move(hand._pixel(empty_place(state, hand)))
+    hand.key("Return")
+    assert len(session.annotations) == 0
+    # Back in view it is chosen still.
+    annotator.select(row)
+    hand.key("Return")
+    assert [a.kind for a in session.annotations] == [Kind.CONFIRM]
+
+
+def test_a_click_is_about_the_cell_under_the_pointer(session, annotator, at, row):
+    other = next(
+        r
+        for r in np.flatnonzero(session.scene.detections.frame == at(row)[0]).tolist()
+        if r != row and proposals(session.tracking, r)
+    )
+    annotator.hover(*at(other))
+    annotator.select(row)  # by a list, while the pointer rests on another cell
+    annotator.click(*at(other))
+    assert len(session.annotations) == 0 and annotator.outlined == other
+    annotator.click(*at(other))
+    (answer,) = session.annotations
+    assert (at(other)[0], int(session.scene.detections.label[other])) in [
+        c.cell for c in answer.cells
+    ]
+    annotator.select(row)
+    annotator.set_mode(Mode.FALSE)
+    annotator.click(*at(other))
+    event = list(session.annotations)[-1].events[0]
+    assert event.event == Event.FALSE
+    assert event.cells[0].label == int(session.scene.detections.label[other])
