@@ -23,7 +23,6 @@ from .evaluation.sample import SampleOptions as SampleOptions
 from .evaluation.sample import draw_sample as draw_sample
 from .evaluation.sample import exact_interval as exact_interval
 from .evaluation.true_events import true_events as true_events
-from .export.coloured import save_coloured as save_coloured
 from .export.results import write_results as write_results
 from .features.link_scores import LinkScores as LinkScores
 from .features.link_scores import with_link_scores as with_link_scores
@@ -70,17 +69,12 @@ from .segmentation.settings import SegmentationSettings as SegmentationSettings
 from .segmentation.strokes import learn_pixels as learn_pixels
 from .segmentation.strokes import uncertain_pixels as uncertain_pixels
 from .session.session import Session as Session
-from .tracks.cycle_picture import save_cycles as save_cycles
 from .tracks.cycles import cell_cycles as cell_cycles
-from .tracks.cycles import cycle_spread as cycle_spread
-from .tracks.lineage_picture import save_lineages as save_lineages
-from .tracks.lineages import newick as newick
-from .tracks.overlay import draw_montage as draw_montage
 from .tracks.overlay import draw_overlay as draw_overlay
 from .tracks.table import cells_by_track as cells_by_track
 from .tracks.table import track_table as track_table
-from .tracks.track_spread import track_spread as track_spread
 from .tracks.tracks import Tracks as Tracks
+from .tracks.trees import save_lineages as save_lineages
 from .training.options import TrainingOptions as TrainingOptions
 from .training.train import strategy_steps as strategy_steps
 from .training.train import train_steps as train_steps

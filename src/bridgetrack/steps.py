@@ -5,7 +5,6 @@
 
 from bridgetrack.active.suggester import suggest_steps as suggest
 from bridgetrack.pipeline.movie_record import statistics_steps as statistics
-from bridgetrack.pipeline.samples import sampled_tracks as samples
 from bridgetrack.pipeline.scene import measure, prepare
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.pipeline.tracking import track_steps as track
@@ -25,7 +24,6 @@ __all__ = [
     "open_source",
     "prepare",
     "run",
-    "samples",
     "segment_movie",
     "segment_to_file",
     "statistics",

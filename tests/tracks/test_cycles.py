@@ -1,4 +1,4 @@
-"""Times between divisions, and the words that choose tracks."""
+"""Times between divisions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import pytest
 from scipy.stats import CensoredData, ecdf
 
 import bridgetrack as bt
-from bridgetrack.tracks.choose import rows_named
 from bridgetrack.tracks.cycles import cell_cycles, survival
-from bridgetrack.tracks.table import track_table
 from lineage_cases import tracks_of
 
 
@@ -69,25 +67,3 @@ def test_cycles_and_trees_are_formats_of_a_result(tracks, tmp_path):
     assert sorted(p.name for p in out.iterdir()) == [".bridgetrack", "cycles.csv", "lineages.svg"]
     assert len(pd.read_csv(out / "cycles.csv")) == 4
     assert "<svg" in (out / "lineages.svg").read_text()
-    bt.save_cycles(cell_cycles(tracks), tmp_path / "c.svg")
-    assert "share not divided" in (tmp_path / "c.svg").read_text()
-    with pytest.raises(bt.BridgetrackError):
-        bt.save_cycles(cell_cycles(tracks), tmp_path / "c.doc")
-
-
-def test_rows_are_chosen_by_words(tracks):
-    table = track_table(tracks)
-
-    def named(words: str) -> list[int]:
-        return table.loc[rows_named(table, words), "track_id"].tolist()
-
-    assert named("") == named("3") == [1, 2, 3, 4, 5] and named("77") == []
-    assert named("divisions > 0") == [1, 2]
-    assert named("divisions > 0, generation = 0") == [1]
-    assert named("ends in = division") == [1, 2] and named("certainty < 0.5") == []
-    table["verified"] = table["track_id"] == 3
-    assert named("verified = yes") == [3] and named("verified = no, start = 0") == [1]
-    for words, said in (("foo", "not understood"), ("blue > 3", "known are"),
-                        ("divisions > x", "no number"), ("ends in > x", "= or !=")):  # fmt: skip
-        with pytest.raises(bt.BridgetrackError, match=said):
-            named(words)

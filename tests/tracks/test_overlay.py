@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matplotlib.image import imread
 
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.overlay import draw_montage, draw_overlay, lineage_colours
+from bridgetrack.tracks.colours import family_shades, paint
+from bridgetrack.tracks.overlay import draw_overlay
 from bridgetrack.tracks.tracks import Tracks
 
 SHAPE = (40, 60)
@@ -67,7 +66,7 @@ def coloured(picture: np.ndarray) -> np.ndarray:
 
 def test_outline_has_the_colour_of_the_lineage() -> None:
     picture = draw_overlay(None, LABELS[2], family(), 2, zoom=2, tail=1)
-    expected = np.round(lineage_colours([7])[0] * 255)
+    expected = np.round(paint(family_shades(np.array([7])), "names")[0] * 255)
     corner = picture[2 * 20, 2 * 25]
     assert np.abs(corner - expected).max() <= 1
     assert coloured(picture).any()
@@ -110,18 +109,6 @@ def test_same_picture_in_the_file_and_nothing_else(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["overlay.png"]
 
 
-def test_montage_holds_each_frame(tmp_path: Path) -> None:
-    path = tmp_path / "montage.png"
-    montage = draw_montage(
-        lambda t: LABELS[t] * 50, LABELS.__getitem__, family(), [0, 1, 2], path, columns=2, zoom=2
-    )
-    assert montage.shape == (2 * 80 + 4, 2 * 120 + 4, 3)
-    panel = draw_overlay(LABELS[2] * 50, LABELS[2], family(), 2, zoom=2, contrast=(0.0, 50.0))
-    assert np.array_equal(montage[84:, :120], panel)
-    assert (montage[84:, 124:] == 255).all()
-    assert path.exists()
-
-
 def test_no_tracks_and_no_finite_pixel_is_still_a_picture() -> None:
     tracks = family()
     empty = Tracks(
@@ -137,23 +124,6 @@ def test_shapes_that_differ_are_named() -> None:
         draw_overlay(np.zeros((41, 60)), LABELS[1], family(), 1)
 
 
-def test_montage_of_nothing() -> None:
-    with pytest.raises(InputError, match="at least one frame"):
-        draw_montage(None, LABELS.__getitem__, family(), [])
-
-
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="nowhere"):
         draw_overlay(None, LABELS[1], family(), 1, tmp_path / "nowhere" / "overlay.png")
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.integers(0, 10**6))
-def test_colours_are_bright_stable_and_differ_between_neighbours(first: int) -> None:
-    ids = np.arange(first, first + 8)
-    colours = lineage_colours(ids)
-    assert ((colours >= 0) & (colours <= 1)).all()
-    assert (colours @ [0.3, 0.59, 0.11]).min() > 0.3
-    assert np.array_equal(colours[3], lineage_colours([first + 3])[0])
-    gaps = np.abs(colours[:, None] - colours[None]).max(axis=2) + np.eye(8)
-    assert gaps.min() > 0.1

@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import tifffile
-from qtpy.QtCore import QPoint, QPointF, Qt
-from qtpy.QtTest import QTest
+from qtpy.QtCore import QPointF, Qt
 from qtpy.QtWidgets import QDockWidget
 
 from bridgetrack.tracks.colours import colouring
-from bridgetrack.tracks.lineages import newick
-from bridgetrack.ui.explore_panel import NAME, SAMPLES, ExplorePanel
+from bridgetrack.ui.explore_panel import NAME, ExplorePanel
 from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.panel import state_of
 
@@ -72,30 +69,17 @@ def test_rows_and_cells_are_linked(opened, hand, viewer, qtbot):
     panel.list.view.sortByColumn(column, Qt.SortOrder.DescendingOrder)
     lengths = model.table["detections"].to_numpy()[model.rows]
     assert (np.diff(lengths) <= 0).all() and len(set(lengths)) > 2
-    # Searched: a family by its number, then by a condition, then by nonsense.
-    mother = int(tracks.links["parent_id"].iloc[0])
-    panel.list.search.setFocus()
-    QTest.keyClicks(panel.list.search, str(mother))
-    family = nodes.loc[nodes["track_id"] == mother, "lineage_id"].iloc[0]
-    assert set(model.tracks) == set(nodes.loc[nodes["lineage_id"] == family, "track_id"])
-    panel.list.search.clear()
-    QTest.keyClicks(panel.list.search, "start > 0")
-    late = nodes.groupby("track_id")["frame"].min().gt(0).sum()
-    assert model.rowCount() == late and f"{late} of" in panel.list.told.text()
-    QTest.keyClicks(panel.list.search, ", blue")
-    assert panel.list.told.text() == "“blue” is not understood" and model.rowCount() == late
     # A click on a row goes to its first sight and outlines the cell.
     state.canvas.show(0, None)
-    click_row(qtbot, panel, 0)
+    click_row(qtbot, panel, len(model.tracks) - 1)
     [track] = selected(panel)
     own = nodes[nodes["track_id"] == track]
     assert state.canvas.frame == own["frame"].min() > 0
     assert state.annotator.outlined in own["id"].tolist()
-    # Down goes to the next row.
-    qtbot.keyClick(panel.list.view, Qt.Key.Key_Down)
-    assert selected(panel) == [model.tracks[1]] == list(state.looks.chosen)
+    # Up goes to the row before.
+    qtbot.keyClick(panel.list.view, Qt.Key.Key_Up)
+    assert selected(panel) == [model.tracks[-2]] == list(state.looks.chosen)
     # A click on a cell, where clicks answer nothing, chooses its row.
-    panel.list.search.clear()
     panel.by_click.click()
     qtbot.waitUntil(panel.by_click.isChecked, timeout=20_000)
     assert viewer.layers.selection.active is find_role(viewer.layers, "tracks")
@@ -130,11 +114,8 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     panel.all_families.click()
     own = nodes.loc[nodes["lineage_id"] == branch["lineage_id"], "track_id"].unique()
     assert set(panel.tree.drawn.branches["track_id"]) == set(own)
-    for name in ("one.nwk", "one.svg"):
-        panel.save_trees(tmp_path / name)
-        qtbot.waitUntil(lambda: not state.elsewhere.busy("trees"), timeout=20_000)
-        assert (tmp_path / name).exists()
-    assert (tmp_path / "one.nwk").read_text() == newick(tracks, [int(branch["lineage_id"])])
+    panel.save_trees(tmp_path / "one.svg")
+    qtbot.waitUntil((tmp_path / "one.svg").exists, timeout=20_000)
     # One choice of colours for lines, cells and trees; along the tracks where it changes.
     layer, cells = find_role(viewer.layers, "tracks"), find_role(viewer.layers, "coloured")
     for by in ("generation", "area"):
@@ -152,10 +133,6 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
         assert inside.sum() > 0.8 * len(here)
         shown = cells.colormap.map(pixels)[inside, :3]
         assert np.allclose(shown, wanted[inside], atol=0.02), by
-    panel.save_coloured(tmp_path / "cells.tif")
-    qtbot.waitUntil((tmp_path / "cells.tif").exists, timeout=20_000)
-    drawn = tifffile.imread(tmp_path / "cells.tif")[3][tuple(places.T)]
-    assert np.allclose(drawn[inside] / 255, wanted[inside], atol=0.003)
     assert panel.legend.isVisible()
     # Curves of the chosen, distributions of all, and their numbers.
     panel.tabs.setCurrentIndex(2)
@@ -187,24 +164,12 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     many = len(panel.cycles.cycles)
     panel.certainty.setValue(1)
     assert len(panel.cycles.cycles) < many and "left out" in panel.cycle_words.toPlainText()
-    panel.save_cycles(tmp_path / "cycles.csv")
+    for name in ("cycles.csv", "curve.png"):
+        panel.save_cycles(tmp_path / name)
+        assert (tmp_path / name).is_file()
     assert len(pd.read_csv(tmp_path / "cycles.csv")) == len(panel.cycles.cycles)
-    # Other solutions: how often each track comes out the same, sorted by a click on its name.
-    qtbot.mouseClick(panel.sampling, LEFT)
-    model, view = panel.list.model, panel.list.view
-    qtbot.waitUntil(lambda: "same_in_samples" in model.table.columns, timeout=60_000)
-    assert len(panel.samples) == SAMPLES
-    assert f"In {SAMPLES} solutions" in panel.cycle_words.toPlainText()
-    bar = panel.tabs.tabBar()
-    qtbot.mouseClick(bar, LEFT, pos=bar.tabRect(0).center())
-    header, column = view.horizontalHeader(), list(model.table.columns).index("same_in_samples")
-    assert model.headerData(column, Qt.Orientation.Horizontal) == "same in other\nsolutions"
-    for shares in (np.sort, lambda found: np.sort(found)[::-1]):
-        left = header.sectionViewportPosition(column)
-        name = QPoint(left + header.sectionSize(column) // 2, header.height() // 2)
-        qtbot.mouseClick(header.viewport(), LEFT, pos=name)
-        shown = [float(model.data(model.index(k, column))) for k in range(model.rowCount())]
-        assert shown == shares(np.array(shown)).tolist() and 0 <= min(shown) < max(shown) <= 1
+    panel.tabs.setCurrentIndex(0)
+    model = panel.list.model
     click_row(qtbot, panel, 0)
     assert selected(panel) == [model.tracks[0]] == list(state.looks.chosen)
     # It follows answers, and forgets a movie that is closed.

@@ -15,10 +15,9 @@ from bridgetrack.export.zarr import write_zarr
 from bridgetrack.files import refuse_inputs, staged_files
 from bridgetrack.movie.movie import Movie
 from bridgetrack.placing import recover
-from bridgetrack.tracks.cycle_picture import save_cycles
 from bridgetrack.tracks.cycles import cell_cycles
-from bridgetrack.tracks.lineage_picture import save_lineages
 from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.trees import save_lineages
 
 FORMATS = ("csv", "ctc", "geff", "zarr", "cycles", "lineage")
 _USUAL = ("csv", "ctc", "geff")
@@ -152,7 +151,8 @@ def stage_results(
         written = write_geff(tracks, staging / "tracks.geff", labels_path=source)
         notes += [f"geff: {n}" for n in written]
     if "cycles" in formats:
-        save_cycles(cell_cycles(tracks), staging / FILES["cycles"][0])
+        table = cell_cycles(tracks).cycles
+        table.to_csv(staging / FILES["cycles"][0], index=False, lineterminator="\n")
     if "lineage" in formats:
         save_lineages(tracks, staging / FILES["lineage"][0])
     if methods is not None:

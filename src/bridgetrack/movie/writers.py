@@ -180,11 +180,11 @@ def _append_pages(tiff: tifffile.TiffWriter, labels: NDArray[Any], tags: dict[st
         tags = {}
 
 
-def imagej_tags(geometry: Geometry, n_frames: int, mode: str = "grayscale") -> dict[str, Any]:
+def imagej_tags(geometry: Geometry, n_frames: int) -> dict[str, Any]:
     """Tags of the first page of a stack that tell ImageJ of its axes and scale."""
     n_slices = geometry.shape[0] if geometry.shape is not None and geometry.ndim == 3 else 1
     lines = ["ImageJ=1.11a", f"images={n_frames * n_slices}", f"slices={n_slices}"]
-    lines += [f"frames={n_frames}", "hyperstack=true", f"mode={mode}"]
+    lines += [f"frames={n_frames}", "hyperstack=true", "mode=grayscale"]
     tags: dict[str, Any] = {}
     if geometry.unit == "micrometer":
         lines.append("unit=um")

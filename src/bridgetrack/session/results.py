@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.notes import plural
+from bridgetrack.tracks.colours import family_shades
 from bridgetrack.tracks.napari_tracks import to_napari
 from bridgetrack.tracks.table import certainties
 from bridgetrack.tracks.tracks import Tracks, margin_column
-
-_GOLDEN = 0.618033988749895
-"""Families that follow each other get hues that are far apart."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +27,6 @@ class TracksData:
     features: pd.DataFrame
     graph: dict[int, list[int]]
 
-    def of_tracks(self, feature: str) -> pd.Series:
-        """The lowest value of a feature along each track, by its id."""
-        return self.features[feature].groupby(self.data[:, 0].astype(np.int64)).min()
-
 
 def layer_data(tracks: Tracks) -> TracksData:
     """Convert tracks, with what the layer is coloured by."""
@@ -41,7 +35,7 @@ def layer_data(tracks: Tracks) -> TracksData:
     node = np.asarray(properties["node_id"])
     features = pd.DataFrame(
         {
-            "lineage": (np.asarray(properties["lineage_id"]) * _GOLDEN) % 1.0,
+            "lineage": family_shades(properties["lineage_id"]),
             # What nothing speaks against is certain.
             "certainty": np.clip(2 * known.reindex(node).fillna(1.0).to_numpy() - 1, 0, 1),
             **{name: properties[name] for name in ("node_id", "label", "lineage_id", "area")},

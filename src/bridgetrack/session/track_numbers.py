@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.tracks.colours import title_of
-from bridgetrack.tracks.lineages import Lineages, lineages
 from bridgetrack.tracks.table import cell_features, cells_by_track, track_table
 from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.trees import Lineages, lineages
 
 Array = NDArray[np.float64]
 

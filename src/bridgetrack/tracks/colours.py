@@ -27,7 +27,6 @@ from bridgetrack.tracks.tracks import Tracks
 Array = NDArray[np.float64]
 
 _GOLDEN = 0.618033988749895
-"""Numbers that follow each other get hues that are far apart."""
 
 UNKNOWN = (0.55, 0.55, 0.55)
 """Colour of what has no value."""
@@ -97,6 +96,11 @@ def paint(shades: Array, palette: str) -> Array:
     return found
 
 
+def family_shades(numbers: NDArray[Any]) -> Array:
+    """Shades of numbers of families or tracks, shape (n,): far apart for numbers in a row."""
+    return np.asarray((numbers * _GOLDEN) % 1.0)
+
+
 def colourings(tracks: Tracks) -> dict[str, str]:
     """What tracks can be coloured by, with words for people."""
     names, titles = ("family", "certainty", "track", "generation"), track_titles(tracks.geometry)
@@ -147,7 +151,7 @@ def colouring(tracks: Tracks, by: str = "family") -> Colouring:
         shades = np.asarray(values.reindex(track_id), dtype=np.float64)
     elif by in ("family", "track"):
         number = seen["lineage_id" if by == "family" else "track_id"].to_numpy(dtype=np.int64)
-        shades = np.asarray((number * _GOLDEN) % 1.0)
+        shades = family_shades(number)
     elif by == "certainty":
         palette, low, high = "certainty", 0.5, 1.0
         values = certainties(tracks).groupby(tracks.nodes["track_id"]).min()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,73 +165,6 @@ def cell_cycles(tracks: Tracks, certainty: float = 0.0) -> CellCycles:
     return CellCycles(
         cycles, survival(duration, divides), generations, certainty, int((~sure).sum()), unit
     )
-
-
-@dataclass(frozen=True)
-class CycleSpread:
-    """How cell-cycle numbers differ between solutions sampled around the best.
-
-    Parameters
-    ----------
-    table
-        One row per sample: ``tracks``, ``divisions``, ``born`` and ``divide`` as in `CellCycles`,
-        ``median`` (NaN where fewer than half divide), ``mean_duration`` of those that divide,
-        ``growth`` and ``mean_speed`` (medians over the tracks born in view).
-    unit
-        Of all times.
-    """
-
-    table: pd.DataFrame
-    unit: str
-
-    def interval(self, name: str) -> tuple[float, float]:
-        """Between which values a number lies in 95 % of the samples; NaN where it is not known."""
-        known = self.table[name].dropna().to_numpy(dtype=np.float64)
-        if not len(known):
-            return np.nan, np.nan
-        low, high = np.quantile(known, [0.025, 0.975])
-        return float(low), float(high)
-
-    @property
-    def words(self) -> str:
-        """The spread in plain words."""
-        n = len(self.table)
-        (few, many), (low, high) = self.interval("divisions"), self.interval("mean_duration")
-        told = f"In {n} solutions sampled around the best: {few:.0f} to {many:.0f} divisions"
-        half = self.interval("median")
-        if np.isfinite(half[0]) and self.table["median"].notna().all():
-            told += (
-                f"; half divide within {_time(half[0], self.unit)} to {_time(half[1], self.unit)}"
-            )
-        if np.isfinite(low):
-            told += (
-                f"; those seen to divide took {_time(low, self.unit)} to {_time(high, self.unit)} "
-                "on average"
-            )
-        return f"{told} (95 % of the samples)."
-
-
-def cycle_spread(samples: Sequence[Tracks], certainty: float = 0.0) -> CycleSpread:
-    """Cell-cycle numbers of every sample, see `pipeline.samples.sampled_tracks`."""
-    rows, unit = [], "frames"
-    for tracks in samples:
-        found = cell_cycles(tracks, certainty)
-        unit, title = found.unit, track_titles(tracks.geometry)
-        lived = found.cycles.loc[found.cycles["divides"], f"duration [{unit}]"]
-        divisions = tracks.links[tracks.links["event"] == "divide"]
-        rows.append(
-            {
-                "tracks": tracks.n_tracks,
-                "divisions": int(divisions["parent_id"].nunique()),
-                "born": len(found.cycles),
-                "divide": int(found.cycles["divides"].sum()),
-                "median": found.median[0],
-                "mean_duration": float(lived.mean()),
-                "growth": float(found.cycles[title["growth"]].median()),
-                "mean_speed": float(found.cycles[title["mean_speed"]].median()),
-            }
-        )
-    return CycleSpread(pd.DataFrame(rows), unit)
 
 
 def survival(duration: Array, divides: NDArray[np.bool_]) -> pd.DataFrame:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import staged, writing
+from bridgetrack.tracks.colours import UNKNOWN, family_shades, paint
 from bridgetrack.tracks.tracks import Tracks
 
 Picture = NDArray[np.uint8]
 """Red, green, blue, shape (height, width, 3)."""
 
-_GOLDEN = 0.6180339887498949
-_SATURATION = np.array([0.8, 0.6, 0.95])
-_VALUE = np.array([1.0, 1.0, 0.9])
 _DPI = 100
-_UNTRACKED = (0.55, 0.55, 0.55)
 
 
 def draw_overlay(
@@ -33,7 +28,6 @@ def draw_overlay(
     *,
     tail: int = 10,
     zoom: int | None = None,
-    contrast: tuple[float, float] | None = None,
 ) -> Picture:
     """Draw one frame with outlines of its cells and the recent past of the tracks.
 
@@ -56,8 +50,6 @@ def draw_overlay(
         How many frames a tail reaches back.
     zoom
         Screen pixels per pixel; None chooses it so that small movies fill about 900 pixels.
-    contrast
-        Grey values shown black and white; None takes percentiles of this frame.
 
     Returns
     -------
@@ -75,7 +67,7 @@ def draw_overlay(
     labels = None if label_frame is None else _topmost(label_frame)
     shape = _common_shape(grey, labels, tracks, frame)
     zoom = zoom or max(1, round(900 / max(shape)))
-    base = np.zeros(shape) if grey is None else _stretch(grey, contrast)
+    base = np.zeros(shape) if grey is None else _stretch(grey)
     canvas = np.repeat(_enlarge(base, zoom)[:, :, None], 3, axis=2) * 0.75
     if labels is not None:
         large = np.repeat(np.repeat(labels, zoom, axis=0), zoom, axis=1)
@@ -86,77 +78,9 @@ def draw_overlay(
     return picture
 
 
-def draw_montage(
-    image_of: Callable[[int], NDArray[Any]] | None,
-    labels_of: Callable[[int], NDArray[Any]] | None,
-    tracks: Tracks,
-    frames: Sequence[int],
-    path: Path | str | None = None,
-    *,
-    columns: int | None = None,
-    tail: int = 10,
-    zoom: int | None = None,
-) -> Picture:
-    """Draw several frames side by side, all with the contrast of the first.
-
-    Parameters
-    ----------
-    image_of, labels_of
-        Give the grey values and the labels of a frame, e.g. ``movie.channel_frame``.
-    tracks
-        Positions in pixels.
-    frames
-        Which frames, in the order of reading.
-    path
-        Where to write a PNG; None writes nothing.
-    columns
-        Pictures per row; None makes the montage about square.
-    tail, zoom
-        See `draw_overlay`; `zoom` is chosen for about 1,800 pixels where None.
-
-    Returns
-    -------
-    NDArray
-        Red, green, blue, uint8, shape (height, width, 3).
-    """
-    if not frames:
-        raise InputError("a montage needs at least one frame")
-    columns = columns or math.ceil(math.sqrt(len(frames)))
-    contrast = None if image_of is None else _limits_of(_project(image_of(frames[0])))
-    panels = []
-    for t in frames:
-        image = None if image_of is None else _project(image_of(t))
-        labels = None if labels_of is None else _topmost(labels_of(t))
-        if zoom is None:
-            shape = _common_shape(image, labels, tracks, t)
-            zoom = max(1, round(1800 / (columns * max(shape))))
-        panels.append(
-            draw_overlay(image, labels, tracks, t, tail=tail, zoom=zoom, contrast=contrast)
-        )
-    picture = _tile(panels, columns)
-    if path is not None:
-        _write_png(picture, Path(path))
-    return picture
-
-
-def lineage_colours(lineage_ids: ArrayLike) -> NDArray[np.float64]:
-    """Red, green and blue from 0 to 1 for lineages, shape (n, 3): bright, neighbours far apart.
-
-    The hue moves by the golden ratio from id to id, so that any run of ids spreads evenly over
-    the colour circle; saturation and value take turns. Equal ids have equal colours in every
-    picture.
-    """
-    ids = np.asarray(lineage_ids, dtype=np.int64)
-    hue, kind = (ids * _GOLDEN) % 1.0, ids % 3
-    saturation, value = _SATURATION[kind], _VALUE[kind]
-    # HSV to RGB: each channel is a trapezoid over the hue, shifted by a third of the circle.
-    shifted = (hue[:, None] * 6 + np.array([5.0, 3.0, 1.0])) % 6
-    ramp = np.clip(np.minimum(shifted, 4 - shifted), 0, 1)
-    rgb = value[:, None] * (1 - saturation[:, None] * ramp)
-    # Pure blue is nearly black to the eye: lift dark colours towards white.
-    light = (rgb * np.array([0.3, 0.59, 0.11])).sum(axis=1)
-    lift = np.clip((0.45 - light) / (1 - light), 0, 1)[:, None]
-    return np.asarray(rgb + lift * (1 - rgb))
+def _colours(lineages: Any) -> NDArray[np.float64]:
+    """Red, green and blue of lineages, shape (n, 3)."""
+    return paint(family_shades(np.asarray(lineages, dtype=np.int64)), "names")
 
 
 def _common_shape(
@@ -181,10 +105,10 @@ def _paint_outlines(
     nodes = tracks.nodes[tracks.nodes["frame"] == frame]
     known = nodes["label"].to_numpy(dtype=np.int64)
     names, inverse = np.unique(labels[edge], return_inverse=True)
-    colours = np.tile(_UNTRACKED, (len(names), 1))
+    colours = np.tile(UNKNOWN, (len(names), 1))
     by_label = dict(zip(known.tolist(), nodes["lineage_id"].tolist(), strict=True))
     tracked = np.isin(names, known)
-    colours[tracked] = lineage_colours([by_label[n] for n in names[tracked].tolist()])
+    colours[tracked] = _colours([by_label[n] for n in names[tracked].tolist()])
     canvas[edge] = colours[inverse]
 
 
@@ -234,7 +158,7 @@ def _segments(
     stop = position.reindex(edges["target"]).to_numpy(dtype=np.float64)
     lineages = nodes["lineage_id"].reindex(edges["target"]).to_numpy()
     opacity = 1 - 0.75 * (frame - later) / max(tail, 1)
-    colours = np.column_stack([lineage_colours(lineages), opacity])
+    colours = np.column_stack([_colours(lineages), opacity])
     divided = (edges["event"] == "divide").to_numpy()
     return np.stack([start, stop], axis=1), colours, np.unique(start[divided], axis=0)
 
@@ -257,9 +181,9 @@ def _write_png(picture: Picture, path: Path) -> None:
         imsave(spare, picture, format="png", metadata={"Software": "bridgetrack"})
 
 
-def _stretch(image: NDArray[Any], limits: tuple[float, float] | None = None) -> NDArray[np.float64]:
-    """Grey values from 0 to 1 between `limits`, brightened so that dim cells can be seen."""
-    low, high = limits or _limits_of(image)
+def _stretch(image: NDArray[Any]) -> NDArray[np.float64]:
+    """Grey values from 0 to 1 between two percentiles, with dim cells brightened."""
+    low, high = _limits_of(image)
     share = (np.nan_to_num(image.astype(np.float64), nan=low) - low) / max(high - low, 1e-12)
     return np.asarray(np.clip(share, 0, 1) ** 0.7)
 
@@ -298,25 +222,10 @@ def _enlarge(image: NDArray[np.float64], zoom: int) -> NDArray[np.float64]:
 
 def _inner_borders(labels: NDArray[Any], width: int) -> NDArray[np.bool_]:
     """Pixels of a label within `width` of another label or the background."""
-    edge = np.zeros(labels.shape, dtype=bool)
-    for axis in (0, 1):
-        along, border = np.moveaxis(labels, axis, 0), np.moveaxis(edge, axis, 0)
-        for step in range(1, width + 1):
-            differs = along[step:] != along[:-step]
-            border[:-step] |= differs
-            border[step:] |= differs
-    return edge & (labels > 0)
+    from scipy.ndimage import binary_dilation
+    from skimage.segmentation import find_boundaries
 
-
-def _tile(panels: list[Picture], columns: int, gap: int = 4) -> Picture:
-    """Panels in rows of `columns`, with white gaps."""
-    height, width = (max(p.shape[a] for p in panels) for a in (0, 1))
-    rows = math.ceil(len(panels) / columns)
-    columns = min(columns, len(panels))
-    picture = np.full(
-        (rows * (height + gap) - gap, columns * (width + gap) - gap, 3), 255, dtype=np.uint8
-    )
-    for k, panel in enumerate(panels):
-        y, x = (k // columns) * (height + gap), (k % columns) * (width + gap)
-        picture[y : y + panel.shape[0], x : x + panel.shape[1]] = panel
-    return picture
+    edge = find_boundaries(labels)
+    if width > 1:
+        edge = binary_dilation(edge, iterations=width - 1)
+    return np.asarray(edge & (labels > 0))

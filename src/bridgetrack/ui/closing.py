@@ -20,7 +20,6 @@ _WORK = {
     "export": "Results are being written; nothing of them would be kept.",
     "project": "The project is being saved; it would not be kept.",
     "batch": "Many movies are being tracked; those that are not done yet would be left out.",
-    "coloured": "Coloured cells are being saved; they would not be kept.",
     "trees": "Family trees are being saved; they would not be kept.",
     "keep the model": "The model is being kept for later movies; it would not be.",
     "take over": "Tracks are being taken over; none of them would be.",

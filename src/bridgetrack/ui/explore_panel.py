@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from qtpy.QtCore import QSize, QTimer
 from qtpy.QtGui import QTextOption
 from qtpy.QtWidgets import (
@@ -21,18 +20,11 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.errors import OutputError
-from bridgetrack.export.coloured import save_coloured
 from bridgetrack.files import staged, write_text
-from bridgetrack.pipeline.samples import sampled_tracks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.track_numbers import TrackNumbers, numbers_of
-from bridgetrack.tracks.colours import Colouring
-from bridgetrack.tracks.cycle_picture import save_cycles
-from bridgetrack.tracks.cycles import CellCycles, cell_cycles, cycle_spread
-from bridgetrack.tracks.lineage_picture import save_lineages
-from bridgetrack.tracks.lineages import lineages
-from bridgetrack.tracks.track_spread import track_spread
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.cycles import CellCycles, cell_cycles
+from bridgetrack.tracks.trees import lineages, save_lineages
 from bridgetrack.ui.family_tree import TreePlot
 from bridgetrack.ui.layers import find_role, role_of
 from bridgetrack.ui.looks import ColourBox
@@ -41,9 +33,6 @@ from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.track_list import TrackList
 from bridgetrack.ui.track_plots import Legend, NumberPlot, save_plot
 from bridgetrack.ui.widgets import Column, button, column_words, row, text
-
-SAMPLES = 20
-"""Solutions that are drawn around the best one."""
 
 NAME = "Tracks, trees and plots"
 """Of the panel in the window."""
@@ -59,19 +48,14 @@ class ExplorePanel(Panel):
         super().__init__(napari_viewer)
         self.numbers: TrackNumbers | None = None
         self.cycles: CellCycles | None = None
-        self.samples: list[Tracks] = []
         self._looks = self.state.looks
         self.colour = ColourBox(self._looks)
         self.by_click = button(
             "Choose on the image", "Clicks on cells choose their tracks and answer nothing",
             self._click_mode, checkable=True, icon="annotate",
         )  # fmt: skip
-        self.paint = button(
-            "Save coloured cells…", "The cells in these colours, as a movie (TIFF)",
-            self._ask_coloured, icon="save",
-        )  # fmt: skip
-        self.add(row(self.colour, self.by_click, self.paint))
-        self.add(Work(self, "coloured", "trees", doer=self.state.elsewhere))
+        self.add(row(self.colour, self.by_click))
+        self.add(Work(self, "trees", doer=self.state.elsewhere))
         self.hint = self.add(text())
         self.tabs = QTabWidget()
         self.column.addWidget(self.tabs, 1)
@@ -108,9 +92,7 @@ class ExplorePanel(Panel):
         self.all_families.setToolTip("Or only those of the tracks that are chosen")
         self.all_families.setChecked(True)
         self.all_families.toggled.connect(lambda _: self._show())
-        save = button(
-            "Save…", "As a picture (SVG, PNG, PDF) or as Newick trees", self._ask_trees, icon="save"
-        )
+        save = button("Save…", "As a picture (SVG, PNG, PDF)", self._ask_trees, icon="save")
         whole = button("Show all", "Zoom out", self.tree.show_all, icon="find")
         tab.add(row(self.all_families, whole, save))
         beside = row(self.tree, self.legend)
@@ -142,16 +124,9 @@ class ExplorePanel(Panel):
         self.certainty.setToolTip("Tracks that are less certain are left out")
         self.certainty.valueChanged.connect(lambda _: self._show())
         save = button(
-            "Save…", "The cycles as a table (CSV), or the curve (SVG, PNG, PDF)", self._ask_cycles,
-            icon="save",
-        )  # fmt: skip
-        self.sampling = button(
-            "Draw other solutions", f"Track {SAMPLES} times with doubtful events decided by "
-            "chance: how far do these numbers, and the tracks in the table, hang on them?",
-            self._sample, icon="suggest",
-        )  # fmt: skip
-        tab.add(row(self.certainty, self.sampling, save))
-        tab.add(Work(self, "samples"))
+            "Save…", "The cycles as a table (CSV) or the curve (PNG)", self._ask_cycles, icon="save"
+        )
+        tab.add(row(self.certainty, save))
         self.cycle_words = QTextBrowser()
         self.cycle_words.setWordWrapMode(QTextOption.WrapMode.WordWrap)  # no broken words
         self.survival = NumberPlot()
@@ -171,11 +146,7 @@ class ExplorePanel(Panel):
             self.session.run("numbers", lambda: numbers_of(tracks), self._take)
 
     def _take(self, numbers: TrackNumbers | None) -> None:
-        self.numbers, self.cycles, self.samples = numbers, None, []
-        if self.session.busy("samples"):
-            self.session.cancel("samples")
-            words = "The tracks have changed: to see how far numbers hang on chance, ask again."
-            self.session.message.emit("info", words)
+        self.numbers, self.cycles = numbers, None
         self.hint.setVisible(numbers is None)
         self.tabs.setEnabled(numbers is not None)
         if numbers is None:
@@ -262,24 +233,7 @@ class ExplorePanel(Panel):
         table = table.replace("<table", '<table cellpadding="4"').replace(
             "<td>", '<td align="right">'
         )
-        spread = f"<p>{cycle_spread(self.samples, least).words}</p>" if self.samples else ""
-        self.cycle_words.setHtml(f"<p>{self.cycles.words}</p>{spread}{table}")
-
-    def _sample(self) -> None:
-        """Draw solutions around the present one, in the background."""
-        tracking = self.session.tracking
-        if tracking is not None and self.numbers is not None:
-            self.session.run(
-                "samples", lambda: sampled_tracks(tracking, SAMPLES), self._sampled,
-                unfinished="How far numbers hang on chance is not known yet, as their movie or its "
-                "cells are not open any more.",
-            )  # fmt: skip
-
-    def _sampled(self, found: list[Tracks]) -> None:
-        self.samples = found
-        if self.numbers is not None:
-            self.list.show_table(_with_spread(self.numbers, found))
-        self._show()
+        self.cycle_words.setHtml(f"<p>{self.cycles.words}</p>{table}")
 
     # ------------------------------------------------------------------ the choice
 
@@ -371,14 +325,14 @@ class ExplorePanel(Panel):
 
     def _ask_trees(self) -> None:
         self._ask("Family trees", "families.svg", self.save_trees,
-                  "Pictures (*.svg *.png *.pdf);;Newick trees (*.nwk)")  # fmt: skip
+                  "Pictures (*.svg *.png *.pdf)")  # fmt: skip
 
     def _ask_plot(self) -> None:
         self._ask("Plot", "plot.png", self.save_plot, "Picture (*.png);;Table (*.csv)")
 
     def _ask_cycles(self) -> None:
         self._ask("Cell cycles", "cycles.csv", self.save_cycles,
-                  "Table (*.csv);;Pictures (*.svg *.png *.pdf)")  # fmt: skip
+                  "Table (*.csv);;Picture (*.png)")  # fmt: skip
 
     def _ask(self, title: str, name: str, save: Callable[[Path], None], kinds: str) -> None:
         if self.numbers is None:
@@ -386,22 +340,6 @@ class ExplorePanel(Panel):
         found, _ = QFileDialog.getSaveFileName(self, title, self.beside_movie(name), kinds)
         if found:
             save(Path(found))
-
-    def _ask_coloured(self) -> None:
-        self._ask("Coloured cells", "cells.tif", self.save_coloured, "Movie (*.tif)")
-
-    def save_coloured(self, path: Path) -> None:
-        """Write the cells in the present colours, in the background."""
-        numbers, movie, colour = self.numbers, self.session.movie, self._looks.colour
-        labels = None if movie is None else movie.labels
-        if numbers is None or labels is None:
-            self.session.message.emit("info", "There are no masks to colour, only points.")
-            return
-
-        def work() -> Steps[Colouring]:
-            return save_coloured(numbers.tracks, labels, path, colour)
-
-        self._write("coloured", work, path)
 
     def save_trees(self, path: Path) -> None:
         """Write the trees that are shown, in the background."""
@@ -438,19 +376,21 @@ class ExplorePanel(Panel):
                 table = numbers.curves(feature, chosen) if over_time else found.table
                 text = table.to_csv(index=False, lineterminator="\n")
                 write_text(path, text, "the table of the plot")
-            elif end == ".png":
-                with staged(path, "the plot") as spare:
-                    save_plot(self.plot, spare)
             else:
-                raise OutputError(f"{path}: plots are written as .png or .csv")
+                _save_picture(self.plot, path)
             self._saved(path)
 
     def save_cycles(self, path: Path) -> None:
         """Write the table of cycles, or the curve."""
-        if self.cycles is not None:
-            with self.session.telling():
-                save_cycles(self.cycles, path)
-                self._saved(path)
+        if self.cycles is None:
+            return
+        with self.session.telling():
+            if path.suffix.lower() == ".csv":
+                text = self.cycles.cycles.to_csv(index=False, lineterminator="\n")
+                write_text(path, text, "the table of cell cycles")
+            else:
+                _save_picture(self.survival, path)
+            self._saved(path)
 
     def _saved(self, path: Path) -> None:
         self.session.message.emit("info", f"Written: {path}")
@@ -461,7 +401,8 @@ def _forget(callbacks: list[Any], act: Any, _: Any = None) -> None:
         callbacks.remove(act)
 
 
-def _with_spread(numbers: TrackNumbers, samples: list[Tracks]) -> pd.DataFrame:
-    """The table of tracks with how far each hangs on doubtful events."""
-    spread = track_spread(numbers.tracks, samples)
-    return numbers.table.reset_index(drop=True).merge(spread, on="track_id", how="left")
+def _save_picture(plot: NumberPlot, path: Path) -> None:
+    if path.suffix.lower() != ".png":
+        raise OutputError(f"{path}: plots are written as .png or .csv")
+    with staged(path, "the plot") as spare:
+        save_plot(plot, spare)

@@ -12,8 +12,8 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from bridgetrack.tracks.colours import UNKNOWN, Colouring, paint
-from bridgetrack.tracks.lineages import Lineages, lineages
 from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.trees import Lineages, lineages
 from bridgetrack.ui.plots import StillPlot
 
 _HERE = "#e69f00"

@@ -1,4 +1,4 @@
-"""The table of tracks: sorted by a click on a column, searched by words, thousands of rows."""
+"""The table of tracks: sorted by a click on a column, thousands of rows."""
 
 from __future__ import annotations
 
@@ -16,31 +16,26 @@ from qtpy.QtCore import (
     Qt,
     Signal,
 )
-from qtpy.QtWidgets import QAbstractItemView, QLineEdit, QTableView
+from qtpy.QtWidgets import QAbstractItemView, QTableView
 
-from bridgetrack.errors import InputError
-from bridgetrack.tracks.choose import rows_named
-from bridgetrack.ui.widgets import Column, column_words, row, text
+from bridgetrack.ui.widgets import Column, column_words
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _FIRST = (
-    "track_id", "lineage_id", "generation", "certainty", "same_in_samples", "verified",
-    "divisions", "ends_in",
+    "track_id", "lineage_id", "generation", "certainty", "verified", "divisions", "ends_in",
 )  # fmt: skip
-_HEADS = {"track_id": "track", "lineage_id": "family", "parent_id": "comes from",
-          "same_in_samples": "same in other\nsolutions"}  # fmt: skip
+_HEADS = {"track_id": "track", "lineage_id": "family", "parent_id": "comes from"}
 
 
 class TrackModel(QAbstractTableModel):
-    """Rows of a table of tracks, in the order and the choice that people want."""
+    """Rows of a table of tracks, in the order that people want."""
 
     def __init__(self) -> None:
         super().__init__()
         self.table = pd.DataFrame({"track_id": np.zeros(0, np.int64)})
         self.rows = np.zeros(0, np.int64)
         self._values: list[list[Any]] = [[]]
-        self._kept = np.zeros(0, bool)
         self._sorted: tuple[str, bool] = ("track_id", True)
 
     @property
@@ -55,29 +50,17 @@ class TrackModel(QAbstractTableModel):
         more = [c for c in table.columns if c not in (*first, "link")]
         self.table = table[[*first, *more]].reset_index(drop=True)
         self._values = [self.table[c].tolist() for c in self.table.columns]
-        self._kept = np.ones(len(table), dtype=bool)
-        self._arrange()
-        self.endResetModel()
-
-    def keep(self, kept: Any) -> None:
-        """Show some rows of the table only."""
-        self.beginResetModel()
-        self._kept = kept
         self._arrange()
         self.endResetModel()
 
     def _arrange(self) -> None:
         name, ascending = self._sorted
-        table = self.table[self._kept]
-        if name in table.columns:
-            order = (
-                table[name]
-                .sort_values(ascending=ascending, kind="stable", na_position="last")
-                .index
-            )
-            self.rows = self.table.index.get_indexer(order)
+        if name in self.table.columns:
+            values = self.table[name]
+            order = values.sort_values(ascending=ascending, kind="stable", na_position="last")
+            self.rows = order.index.to_numpy()
         else:
-            self.rows = np.flatnonzero(self._kept)
+            self.rows = np.arange(len(self.table))
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column; what has no value comes last."""
@@ -118,22 +101,12 @@ class TrackModel(QAbstractTableModel):
 
 
 class TrackList(Column):
-    """A line to search in, and the table. Emits `picked` with tracks that a person chose."""
+    """The table. Emits `picked` with tracks that a person chose."""
 
     picked = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
-        self.search = QLineEdit()
-        self.search.setPlaceholderText("12, 40    or    divisions > 0, certainty < 0.9")
-        self.search.setToolTip(
-            "Numbers of tracks: they and their families. Or conditions on columns, parted by "
-            "commas, e.g. ends in = leaving, duration > 600"
-        )
-        self.search.setClearButtonEnabled(True)
-        self.search.textChanged.connect(lambda _: self._filter())
-        self.told = text()
-        self.add(row(self.search, self.told))
         self.model = TrackModel()
         self.view = QTableView()
         self.view.setModel(self.model)
@@ -152,26 +125,12 @@ class TrackList(Column):
         self._marked: tuple[int, ...] = ()
 
     def show_table(self, table: pd.DataFrame) -> None:
-        """Show another table; search, order and choice stay."""
+        """Show another table; order and choice stay."""
         fresh = list(self.model.table.columns) != list(table.columns)
-        self.model.show(table)
+        with QSignalBlocker(self.view.selectionModel()):
+            self.model.show(table)
         if fresh:
             self.view.resizeColumnsToContents()
-        self._filter()
-
-    def _filter(self) -> None:
-        table = self.model.table
-        try:
-            kept = rows_named(table, self.search.text())
-        except InputError as error:
-            self.told.setText(str(error).split(":")[0].split(";")[0])
-            self.told.setToolTip(str(error))
-            return
-        with QSignalBlocker(self.view.selectionModel()):
-            self.model.keep(kept)
-        shown, whole = len(self.model.rows), len(table)
-        self.told.setText(f"{whole} tracks" if shown == whole else f"{shown} of {whole} tracks")
-        self.told.setToolTip("")
         self.mark(self._marked)
 
     def mark(self, tracks: Iterable[int]) -> None:

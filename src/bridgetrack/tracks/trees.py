@@ -1,28 +1,44 @@
-"""Families as trees: where each track stands in a drawing, and Newick's notation."""
+"""Lineage trees: where each track stands in a drawing, and pictures of them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.errors import InputError
-from bridgetrack.tracks.colours import Colouring
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.files import staged, writing
+from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, colouring, paint
 from bridgetrack.tracks.table import generations
 from bridgetrack.tracks.tracks import Tracks
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
+
+PICTURES = (".svg", ".png", ".pdf")
+"""Kinds of pictures that are written."""
 
 _APART = 1.0
 """Columns left free between two families."""
 
 _SEEN_ONCE = 0.3
 """Length in frames at which a track is drawn that was seen once."""
+
+
+_PER_COLUMN, _NARROW, _WIDE, _HIGH = 0.14, 6.0, 160.0, 7.0
+"""Inches of a column of the drawing, of the least and the greatest width, and of the height."""
+
+_NAMED = 150
+"""Up to so many tracks have their numbers in the picture."""
 
 
 @dataclass(frozen=True)
@@ -202,56 +218,108 @@ def _places(table: pd.DataFrame, links: pd.DataFrame) -> Array:
     return place
 
 
-def newick(tracks: Tracks, families: Collection[int] | None = None) -> str:
-    """All families, or some, as trees in Newick's notation, one a line.
+def save_lineages(
+    tracks: Tracks,
+    path: Path | str,
+    *,
+    families: Collection[int] | None = None,
+    colour: str = "generation",
+) -> Lineages:
+    """Draw lineage trees, as the end of the name of the file says.
 
-    A tree is named by track numbers; the length of a branch is the time until its daughters
-    begin, or until it was last seen, in minutes where the interval is known, else in frames.
-    Where a track goes on while another parts from it, the place has no name. Of the parents of a
-    merged track the tree has the first.
+    Parameters
+    ----------
+    tracks
+        The tracks.
+    path
+        A picture, ``.svg``, ``.png`` or ``.pdf``.
+    families
+        Which families, by the numbers of their first tracks; all where None.
+    colour
+        What the branches are coloured by, one of `colourings`.
+
+    Returns
+    -------
+    Lineages
+        What was drawn.
 
     Raises
     ------
     InputError
-        Where there is no such family.
+        Where there is no such family, or nothing to colour by.
+    OutputError
+        Where the file cannot be written, or its name ends otherwise.
     """
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind not in PICTURES:
+        raise OutputError(
+            f"{path}: lineage trees are written as {', '.join(PICTURES)}; let the name end in one "
+            "of these"
+        )
     drawn = lineages(tracks, families)
-    table, interval = drawn.branches, tracks.geometry.frame_interval or 1.0
-    start, end = table["start"].tolist(), table["end"].tolist()
-    names, children = table["track_id"].tolist(), _children(drawn.links)
-    text: dict[int, str] = {}
-    lines = []
-    for root in _roots(table, drawn.links):
-        stack = [(root, False)]
-        while stack:
-            row, done = stack.pop()
-            below = children.get(row, [])
-            if below and not done:
-                stack += [(row, True), *((c, False) for c in below)]
-                continue
-            text[row] = _branch(row, names, start, end, {c: text.pop(c) for c in below}, interval)
-        lines.append(f"{text.pop(root)};\n")
-    return "".join(lines)
+    figure = _figure(tracks, drawn, colour)
+    # Without a date equal figures give equal files.
+    more: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with staged(path, "the lineage trees") as spare, writing(path, "the lineage trees"):
+        figure.savefig(
+            spare, format=kind[1:], dpi=_dpi(figure), metadata=more.get(kind), bbox_inches="tight"
+        )
+    return drawn
 
 
-def _branch(
-    row: int,
-    names: list[int],
-    start: list[int],
-    end: list[int],
-    below: dict[int, str],
-    interval: float,
-) -> str:
-    """A track with all that comes of it, from what comes of its daughters."""
-    after = [c for c in below if start[c] > end[row]]
-    begin = min((start[c] for c in after), default=end[row])
-    name = f"({','.join(below[c] for c in after)}){names[row]}" if after else f"{names[row]}"
-    # Those that part earlier, the last of them first: each cuts the branch in two.
-    for child in sorted((c for c in below if c not in after), key=lambda c: -start[c]):
-        name = f"({name}:{_length(begin - start[child], interval)},{below[child]})"
-        begin = start[child]
-    return f"{name}:{_length(begin - start[row], interval)}"
+def _dpi(figure: Figure) -> float:
+    """Fine, but a picture stays below the 65,000 pixels that PNG readers bear."""
+    return float(min(150.0, 30_000 / figure.get_size_inches()[0]))
 
 
-def _length(frames: int, interval: float) -> str:
-    return f"{frames * interval:.10g}"
+def _figure(tracks: Tracks, drawn: Lineages, colour: str) -> Figure:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.figure import Figure
+
+    colours, table = colouring(tracks, colour), drawn.branches
+    columns = float(table["x"].max()) + 1 if len(table) else 1.0
+    figure = Figure(figsize=(float(np.clip(_PER_COLUMN * columns, _NARROW, _WIDE)), _HIGH))
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    interval = tracks.geometry.frame_interval
+    per_frame = 1.0 if interval is None else interval / 60
+    scale = np.array([1.0, per_frame])
+    ends, shades = drawn.strokes(colours)
+    corners, later, divides = drawn.joints(colours)
+    for kind, paints, style in (
+        (divides, paint(later, colours.palette)[divides], "solid"),
+        (~divides, [UNKNOWN] * int((~divides).sum()), "dotted"),
+    ):
+        axes.add_collection(
+            LineCollection(corners[kind] * scale, colors=paints, linewidths=1, linestyles=style)
+        )
+    paints = paint(shades, colours.palette)
+    axes.add_collection(
+        LineCollection(ends * scale, colors=paints, linewidths=2.5, capstyle="butt")
+    )
+    if len(table) <= _NAMED:
+        for row in table.itertuples():
+            axes.annotate(
+                str(row.track_id), (float(str(row.x)), float(str(row.start)) * per_frame),
+                xytext=(2, -1), textcoords="offset points", fontsize=6, va="top",
+            )  # fmt: skip
+    axes.set_xlim(-1, columns)
+    last = (tracks.geometry.n_frames - 1) * per_frame
+    axes.set_ylim(last + 0.02 * max(last, 1), -0.02 * max(last, 1))
+    axes.set_ylabel("frame" if interval is None else "time [h]")
+    axes.set_xticks([])
+    for side in ("top", "right", "bottom"):
+        axes.spines[side].set_visible(False)
+    if colours.palette != "names":
+        shown = LinearSegmentedColormap.from_list(colours.palette, PALETTES[colours.palette])
+        scaled = ScalarMappable(Normalize(colours.low, colours.high), shown)
+        wide = figure.get_size_inches()[0]
+        bar = figure.colorbar(
+            scaled, ax=axes, label=colours.words, fraction=0.5 / wide, pad=0.2 / wide
+        )
+        bar.outline.set_visible(False)
+    return figure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from hypothesis import Phase, given, settings
 
 import bridgetrack as bt
 from bridgetrack.tracks.colours import colouring, colourings
-from bridgetrack.tracks.lineages import lineages, newick
 from bridgetrack.tracks.table import cells_by_track, track_table
+from bridgetrack.tracks.trees import lineages
 from lineage_cases import random_tracks, tracks_of
 
 #: Track 1 divides into 2 and 3 after frame 1; 4 goes on while 5 parts from it in frame 2.
@@ -45,21 +44,12 @@ def test_trees_have_mothers_over_their_daughters(tracks):
         lineages(tracks, [9])
 
 
-def test_newick_keeps_times_and_names(tracks):
-    assert newick(tracks) == "(2:30,3:0)1:60;\n(4:30,5:0):60;\n"
-    assert newick(tracks, [1]) == "(2:30,3:0)1:60;\n"
-
-
 @settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(random_tracks())
 def test_every_track_is_in_one_tree_and_drawn_once(tracks):
     drawn = lineages(tracks)
     ids = sorted(tracks.nodes["track_id"].unique().tolist())
     assert drawn.branches["track_id"].tolist() == ids
-    assert (
-        sorted(int(n) for n in re.findall(r"(\d+):", re.sub(r":[\d.e+-]+", ":", newick(tracks))))
-        == ids
-    )
     for by in ("family", "area", "growth"):
         assert by in colourings(tracks)
         colours = colouring(tracks, by)
@@ -102,11 +92,10 @@ def test_pieces_of_one_cell_are_one_sight():
 
 
 def test_trees_are_drawn_written_and_refused(tracks, tmp_path: Path):
-    for name in ("all.svg", "all.nwk", "one.png"):
+    for name in ("all.svg", "one.png"):
         more = {"families": [1], "colour": "area"} if name == "one.png" else {}
         drawn = bt.save_lineages(tracks, tmp_path / name, **more)
         assert len(drawn.branches) == (3 if more else 5)
-    assert (tmp_path / "all.nwk").read_text() == newick(tracks)
     svg = (tmp_path / "all.svg").read_text()
     assert svg.count("<path") > 5 and "time [h]" in svg
     assert (tmp_path / "one.png").read_bytes()[:4] == b"\x89PNG"
