@@ -12,13 +12,11 @@ from bridgetrack.active.options import SessionOptions
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.sample import sample_folder
-from bridgetrack.session.keep_model import ModelKeeper
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 from bridgetrack.session.start_choice import StartChoice
 
 __all__ = [
-    "keeper",
     "library",
     "own_data_folder",
     "pixels",
@@ -90,9 +88,3 @@ def library(tmp_path: Path) -> Library:
 def starts(session: Session) -> StartChoice:
     """What training can start from; the short movie is tracked already."""
     return session.starts
-
-
-@pytest.fixture
-def keeper(session: Session) -> ModelKeeper:
-    """Keeps models in the library."""
-    return session.keeper

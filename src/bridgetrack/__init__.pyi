@@ -33,15 +33,12 @@ from .importing.geff import read_geff as read_geff
 from .importing.link_scores import read_link_scores as read_link_scores
 from .importing.tracks import read_tracks as read_tracks
 from .importing.tracks_csv import read_tracks_csv as read_tracks_csv
-from .models.entry import new_card as new_card
 from .models.library import Library as Library
 from .models.model import Model as Model
 from .models.model import load_model as load_model
 from .models.model import save_model as save_model
 from .models.shipped import shipped_model as shipped_model
 from .models.shipped import untrained_model as untrained_model
-from .models.similarity import most_suitable as most_suitable
-from .models.similarity import rank as rank
 from .movie.geometry import Geometry as Geometry
 from .movie.movie import Movie as Movie
 from .movie.opening import open_labels as open_labels

@@ -4,7 +4,6 @@
 """
 
 from bridgetrack.active.suggester import suggest_steps as suggest
-from bridgetrack.pipeline.movie_record import statistics_steps as statistics
 from bridgetrack.pipeline.scene import measure, prepare
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.pipeline.tracking import track_steps as track
@@ -26,7 +25,6 @@ __all__ = [
     "run",
     "segment_movie",
     "segment_to_file",
-    "statistics",
     "suggest",
     "track",
     "track_scene",

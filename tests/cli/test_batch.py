@@ -14,8 +14,7 @@ import pytest
 import tifffile
 
 from bridgetrack.errors import BridgetrackWarning
-from bridgetrack.models.similarity import UNKNOWN, Similarity
-from bridgetrack.pipeline.batch import BatchRow, compared, most_different
+from bridgetrack.pipeline.batch import BatchRow, ordered
 from bridgetrack.pipeline.finding_record import channel_found, how_found
 from bridgetrack.pipeline.tracking import track_steps
 from bridgetrack.segmentation.readings import SettingsEstimate
@@ -56,8 +55,6 @@ def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
     good = table.iloc[:-1].set_index("movie")
     assert set(good.index) == {"raw", "both", "masks"}
     assert good["certainty"].is_monotonic_increasing
-    odd = good["distance"].idxmax()
-    assert said["most_different"] == odd
     assert not (out / "damaged").exists()
     for name in good.index:
         record = json.loads((out / name / "run.json").read_text())
@@ -72,7 +69,6 @@ def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
     again = run(*words, "--without", "divide")
     assert "2 of 4 movies failed" in again.err, "what somebody changed is not written over"
     assert (out / "raw" / "tracks.csv").read_text() == "mine"
-    assert "differs most: " in again.out
     record = json.loads((out / "masks" / "run.json").read_text())
     assert record["settings"]["without"] == ["divisions"]
     assert record["counts"]["divide"] == 0 < divided
@@ -189,14 +185,10 @@ def test_folders_that_cannot_be_tracked(run: Run, many: Path, tmp_path: Path) ->
 
 
 def test_least_certain_first_and_failed_ones_last() -> None:
-    far = Similarity(0.7, "different", ())
     rows = [
         BatchRow("failed", "why"),
-        BatchRow("sure", counts={}, certainty=0.99, apart=far),
-        BatchRow("unsure", counts={}, certainty=0.8, apart=Similarity(0.1, "very similar", ())),
-        BatchRow("empty", counts={}, apart=UNKNOWN),
+        BatchRow("sure", counts={}, certainty=0.99),
+        BatchRow("unsure", counts={}, certainty=0.8),
+        BatchRow("empty", counts={}),
     ]
-    ordered = compared(rows, None)
-    assert [r.name for r in ordered] == ["empty", "unsure", "sure", "failed"]
-    assert most_different(rows) is rows[1]
-    assert most_different(rows[:2]) is None, "nothing to compare it with"
+    assert [r.name for r in ordered(rows)] == ["empty", "unsure", "sure", "failed"]

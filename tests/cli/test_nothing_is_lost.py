@@ -66,7 +66,7 @@ def files(run: Run, movie: Path, truth: Path, tmp_path: Path) -> dict[str, Path]
     made.mkdir()
     answers = draw_answers(run, truth, made / "answers.json", 12)
     project_of(truth, answers, made / "project.json")
-    assert run("models", "save", _model(run, truth, answers, made), "--name", "lab").status == 0
+    assert run("models", "add", _model(run, truth, answers, made), "--name", "lab").status == 0
     labels = np.stack([tifffile.imread(p) for p in sorted(truth.glob("*.tif"))])
     tifffile.imwrite(made / "labels.tif", labels, photometric="minisblack")
     tifffile.imwrite(made / "image.tif", labels, photometric="minisblack")
@@ -119,7 +119,7 @@ TRIED = {
     "run": {"project"},
     "annotate": {"labels", "ground_truth", "image"},
     "train": {"labels", "image", "annotations", "source", "prior", "link_scores"},
-    "save": {"file", "labels", "image"},  # writes into the library alone
+    "add": {"file"},  # writes into the library alone
     "check": {"result", "judged"},
     "batch": {"folder", "model", "labels", "pixel_model"},
 }  # fmt: skip
@@ -184,17 +184,14 @@ def test_no_file_of_others_is_written_over(
     for command, words, option, _ in ways(files):
         refused(run(command, *words, option, theirs), "theirs.tif", "not written by Bridgetrack")
         assert content(tmp_path) == before, command
-    refused(run("models", "export", "lab", "--out", theirs), "theirs.tif")
-    refused(run("models", "export", "lab", "--out", files["model"]), "model.json")
     assert content(tmp_path) == before
 
 
 def test_the_library_is_no_place_to_write(run: Run, files: dict[str, Path], library: Path) -> None:
     before = content(library)
-    (kept,) = library.rglob("model.json")
+    (kept,) = library.glob("lab.json")
     words = (files["labels"], "--annotations", files["answers"], "--lambda", 1, "--prior", "lab")
     refused(run("train", *words, "--out", kept), "being read")
-    refused(run("models", "export", "lab", "--out", kept), "being read")
     assert content(library) == before
 
 

@@ -125,7 +125,7 @@ def test_a_model_of_the_library_is_a_source_by_its_name(
 ) -> None:
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "library"))
     file = save_model(untrained_model(), tmp_path / "source.json")
-    assert run("models", "save", file, "--name", "my nuclei").status == 0
+    assert run("models", "add", file, "--name", "my nuclei").status == 0
     given = (truth, "--annotations", clicks, "--lambda", 0.1, "--strategy", "prior", "--out")
     found = []
     for source in (file, "my nuclei"):

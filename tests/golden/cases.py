@@ -415,34 +415,6 @@ def opened_result(bench: Bench) -> Any:
 
 
 @case
-def library(bench: Bench) -> Any:
-    """The commands on models, with a library that was made earlier."""
-    cells, image = bench.file("cells.tif"), bench.file("image.tif")
-    kept, out = bench.folder / "library", bench.new("exported.json")
-    shutil.rmtree(kept, ignore_errors=True)
-    shutil.copytree(FILES / "library", kept)
-    compare = ("models", "list", "--for", bench.found, "--image", bench.flat / "01")
-    movie = ("--labels", cells, "--image", image, *HERE)
-    found = {
-        "list": bench.json("models", "list"),
-        "show": bench.json("models", "show", "lab one"),
-        "compared": bench.json(*compare),
-        "save": bench.json("models", "save", bench.poor, "--name", "poor one", *movie),
-        "import": bench.json("models", "save", bench.file("exported.json"), "--name", "third"),
-        "all": bench.json(*compare),
-        "export": bench.json("models", "export", "poor one", "--out", out),
-        "exported": bench.read(out),
-        "remove": bench.json("models", "remove", "lab one"),
-        "fewer": bench.json("models", "list"),
-        "restore": bench.json("models", "restore", "lab one"),
-        "more": bench.json("models", "list"),
-        "events.csv": bench.track(cells, "--model", "poor one", graphs=False)["events.csv"],
-    }
-    shutil.rmtree(kept)
-    return found
-
-
-@case
 def resumed(bench: Bench) -> Any:
     """A session of questions that the plugin saved beside a project's answers."""
     from bridgetrack.active.session_file import load_session, save_session

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 import bridgetrack as bt
@@ -15,7 +13,6 @@ SLOW = {
     "take over": "none of its tracks were taken",
     "train": "Training ended before it was done",
     "link scores": "the scores are not used",
-    "keep the model": "Keeping the model as mine ended",
 }
 """Work that does not come to its end here, and what is told of it."""
 
@@ -38,8 +35,6 @@ def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
     session.message.connect(lambda level, words: heard.append((level, words)))
     assert session.open(source, tmp_path / "a.annotations.json")
     session.note(Kind.CONFIRM, session.ask().event, "click")
-    session.set_model(replace(session.model, weights=1.1 * session.model.weights, loss="hamming"))
-    assert session.keeper.keep("mine"), session.keeper.problem
     session.choose_again()
     session.edits.take_over(tmp_path / "theirs.csv")
     session.trainer.train()

@@ -9,10 +9,9 @@ import pytest
 
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import load_project
-from bridgetrack.session.keep_model import ModelKeeper
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
-from bridgetrack.session.start_choice import PRESENT, SHIPPED, StartChoice
+from bridgetrack.session.start_choice import PRESENT, StartChoice
 from bridgetrack.ui.picking import Mode
 
 
@@ -78,22 +77,6 @@ def test_the_next_movie_starts_from_what_this_one_taught(
     assert answered.start is trained, "going back keeps what the other movie taught"
     assert answered.open(source, path)
     assert answered.start is start, "the same answers again"
-
-
-def test_a_model_kept_from_this_movie_is_not_preselected_for_its_answers(
-    answered: Session, starts: StartChoice, keeper: ModelKeeper
-) -> None:
-    starts.train()
-    keeper.keep("mine")
-    assert not keeper.problem
-    answered.set_model(shipped_model())
-    starts.refresh()
-    assert starts.start.key == SHIPPED
-    (mine,) = [s for s in starts.starts if s.name == "mine"]
-    assert "learned from this movie" in mine.words
-    answered.answers.remove(*[a.id for a in answered.annotations])
-    starts.refresh()
-    assert starts.suited == "mine"
 
 
 def test_a_project_knows_where_its_model_began(

@@ -55,7 +55,6 @@ from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
 
 if TYPE_CHECKING:
     from bridgetrack.models.model import Model
-    from bridgetrack.models.statistics import FeatureStatistics
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.batch import BatchRow
     from bridgetrack.pipeline.finding import Finding
@@ -175,7 +174,6 @@ def batch(
     others; the exit status is 1 then.
     """
     from bridgetrack.export.results import FORMATS
-    from bridgetrack.pipeline.batch import most_different
 
     wanted, kinds = parse_choices(formats, FORMATS, "--format"), parse_kinds(without)
     choose = make(MaskChoice, choose=settings.pop("choose"))
@@ -184,11 +182,10 @@ def batch(
         pixel_model, parse_channel(channel), repair, kinds, reading,
     )  # fmt: skip
     rows = show(batch_steps(given))
-    odd, failed = most_different(rows), [r for r in rows if r.problem]
+    failed = [r for r in rows if r.problem]
     record = {
         "table": str(out / TABLE),
         "movies": records_of(rows),
-        "most_different": None if odd is None else odd.name,
         "failed": len(failed),
     }
     answer(json, record, lambda: lines_of(rows, out))
@@ -216,7 +213,7 @@ def batch_steps(given: BatchRun) -> Steps[tuple[BatchRow, ...]]:
     """
     from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
-    from bridgetrack.pipeline.batch import compared
+    from bridgetrack.pipeline.batch import ordered
 
     if resolved(given.out) == resolved(given.folder):
         raise OutputError(f"{given.out}: results need a folder of their own, beside the movies")
@@ -224,7 +221,7 @@ def batch_steps(given: BatchRun) -> Steps[tuple[BatchRow, ...]]:
     named = given.model if isinstance(given.model, Path) else None
     file = None if named is None else find_model_file(named)
     own = None if isinstance(given.model, Path) else given.model
-    model, known = own or open_weights(file) or shipped_model(), _statistics(file)
+    model = own or open_weights(file) or shipped_model()
     given.taught()  # refused before the first movie
     place, read = given.out / TABLE, [path for m in movies for path in (m.image, m.labels)]
     check_file(place, *read, file, given.pixel_model)
@@ -235,7 +232,7 @@ def batch_steps(given: BatchRun) -> Steps[tuple[BatchRow, ...]]:
         yield told(Progress("Opening", 0.0))
         row = yield from _tried(movie, given, file, model, told)
         rows.append(row)
-        done = compared(rows, known)
+        done = ordered(rows)
         _write_table(done, place)
     return done
 
@@ -267,7 +264,6 @@ def _track(
     movie: BatchFiles, given: BatchRun, file: Path | None, model: Model, began: float
 ) -> Steps[BatchRow]:
     from bridgetrack.pipeline.batch import row_of
-    from bridgetrack.pipeline.movie_record import statistics_steps
     from bridgetrack.pipeline.tracking import track_steps
 
     out, watch, notes = given.out / movie.name, Stopwatch(), list[Note]()
@@ -304,10 +300,9 @@ def _track(
                 notes.append(Note(NoteKind.WARNING, words))
             tracked = track_steps(cells, pixels, model, kinds=given.kinds)
             tracking = yield from _watched(tracked, watch)
-            statistics = yield from _watched(statistics_steps(tracking.scene), watch)
         finish(tracking, out, inputs, watch, notes, beside, found, gap)
     told = tuple(n.words for n in notes if n.kind == NoteKind.WARNING)
-    return row_of(movie.name, tracking, statistics, time.perf_counter() - began, told)
+    return row_of(movie.name, tracking, time.perf_counter() - began, told)
 
 
 def _found_here(
@@ -459,21 +454,6 @@ def _without(name: str) -> str:
     return next((name.removesuffix(end) for end in _MASKS if name.endswith(end)), name)
 
 
-def _statistics(file: Path | None) -> FeatureStatistics | None:
-    """What the events of the movies that a model learned from look like, where that is known."""
-    from bridgetrack.errors import ModelError
-    from bridgetrack.models.entry import CARD, read_entry, read_model_file
-
-    if file is None:
-        return None
-    try:
-        inside = (file.parent / CARD).is_file()
-        card = read_entry(file.parent).card if inside else read_model_file(file)[1]
-    except ModelError:
-        return None
-    return None if card is None else card.statistics
-
-
 def _write_table(rows: Sequence[BatchRow], path: Path) -> None:
     from bridgetrack.pipeline.batch import table_of
 
@@ -491,24 +471,19 @@ def records_of(rows: Sequence[BatchRow]) -> list[dict[str, Any]]:
 
 def lines_of(rows: Sequence[BatchRow], out: Path) -> list[str]:
     """The table for people, and what to look at first."""
-    from bridgetrack.pipeline.batch import most_different
-
-    good, odd = [r for r in rows if not r.problem], most_different(rows)
+    good = [r for r in rows if not r.problem]
     cells = [
         [
             r.name,
             *(f"{(r.counts or {}).get(key, 0):,}" for key in ("cells", "tracks", "divide")),
             "-" if r.certainty != r.certainty else f"{100 * r.certainty:.1f} %",
             "-" if r.doubtful != r.doubtful else f"{100 * r.doubtful:.1f} %",
-            "-" if r.apart.level == "unknown" else f"{r.apart.distance:.2f}",
         ]
         for r in good
     ]
-    header = ["movie", "cells", "tracks", "divisions", "certain", "doubtful", "distance"]
+    header = ["movie", "cells", "tracks", "divisions", "certain", "doubtful"]
     lines = table(header, cells) if good else []
     lines += [f"warning: {r.name}: {words}" for r in good for words in r.warnings]
-    if odd is not None:
-        lines.append(f"differs most: {odd.name} ({odd.apart.words})")
     return [*lines, f"{plural(len(good), 'movie')} tracked; table of all: {out / TABLE}"]
 
 

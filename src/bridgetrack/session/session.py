@@ -30,7 +30,6 @@ from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import run
 from bridgetrack.session.background import Runner
-from bridgetrack.session.keep_model import ModelKeeper
 from bridgetrack.session.link_scores import GivenLinkScores
 from bridgetrack.session.mask_reasons import MaskReasons
 from bridgetrack.session.mended_movie import MendedMovie
@@ -133,11 +132,6 @@ class Session(MendedMovie):
     def edits(self) -> TrackEdits:
         """Correcting and verifying whole tracks."""
         return TrackEdits(self)
-
-    @cached_property
-    def keeper(self) -> ModelKeeper:
-        """Keeping models in the library."""
-        return ModelKeeper(self, self.trainer, self.starts)
 
     def close(self) -> None:
         """Let go of the movie and end the work on it; the answers stay on disk."""

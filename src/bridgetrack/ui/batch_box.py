@@ -18,7 +18,7 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.cli.batch import TABLE, BatchRun, batch_steps
 from bridgetrack.export.results import ExportOptions
-from bridgetrack.pipeline.batch import BatchRow, most_different
+from bridgetrack.pipeline.batch import BatchRow
 from bridgetrack.segmentation.settings import MaskChoice
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.panel import Panel, Work
@@ -29,7 +29,7 @@ _ABOUT = (
     "first; NAME_labels, NAME_masks or NAME_cells are the masks of NAME. "
     "What is unticked under What can happen is left out in all of them."
 )
-_HEADER = ("Movie", "Cells", "Tracks", "Divide", "Certain", "Differs")
+_HEADER = ("Movie", "Cells", "Tracks", "Divide", "Certain")
 _WORDS = {
     "jointly": "together with their tracks",
     "frame": "frame by frame",
@@ -135,19 +135,15 @@ class BatchBox(QWidget):
         good = [row for row in rows if not row.problem]
         self.table.setRowCount(len(good))
         for k, row in enumerate(good):
-            counts, apart = row.counts or {}, row.apart
+            counts = row.counts or {}
             values = (
                 row.name, f"{counts['cells']:,}", f"{counts['tracks']:,}", f"{counts['divide']:,}",
                 f"{100 * row.certainty:.1f} %",
-                "" if apart.level == "unknown" else f"{apart.distance:.2f}",
             )  # fmt: skip
             for column, value in enumerate(values):
                 self.table.setItem(k, column, QTableWidgetItem(value))
         self.table.resizeColumnsToContents()
-        odd = most_different(rows)
         told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
-        if odd is not None:
-            told.append(f"{odd.name} differs most ({odd.apart.words}).")
         told += [f"{row.name}: ⚠ {words}." for row in good for words in row.warnings]
         told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
         self.words.setText("\n".join(told))

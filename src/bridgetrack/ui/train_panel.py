@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from bridgetrack.session.training import JOB
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.annotate_panel import AnswersTable
 from bridgetrack.ui.forms import SettingsForm
-from bridgetrack.ui.library_panel import KeepModel, StartFrom
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.plots import LearningCurve
+from bridgetrack.ui.start_from import StartFrom
 from bridgetrack.ui.widgets import button, folded, heading, row, text
 
 _FILES = "Bridgetrack model (*.json)"
@@ -74,7 +75,10 @@ class TrainPanel(Panel):
         self.add(heading("Model"))
         self.model = self.add(text())
         self.load = button("Load…", "Use a model from a file", self.ask_load, icon="open")
-        self.save = button("Save…", "Keep the present model in a file", self.ask_save, icon="save")
+        self.save = button(
+            "Save…", "Keep the present model in a file; those of this folder are listed above",
+            self.ask_save, icon="save",
+        )  # fmt: skip
         self.reset = button(
             "Reset to supplied model", "Forget what was learned; the answers stay",
             self.trainer.start_over, icon="restart",
@@ -88,8 +92,6 @@ class TrainPanel(Panel):
         self.form = SettingsForm(
             TrainingOptions, _EXPERT, left_open={"curriculum": "not at all"}, sliders=("balance",)
         )
-        self.keep = KeepModel(self)
-        self.add(folded("Keep the model for later movies", self.keep))
         self.add(folded("Advanced settings", self.form.native, self.plot))
         self.add_notice()
         self.column.addStretch(1)
@@ -113,17 +115,24 @@ class TrainPanel(Panel):
 
     def ask_load(self) -> None:
         """Ask for a file and use its model."""
-        name, _ = QFileDialog.getOpenFileName(self, "Load a model", self.beside_movie(), _FILES)
+        name, _ = QFileDialog.getOpenFileName(self, "Load a model", self._folder(), _FILES)
         if name:
             self.trainer.load(Path(name))
 
     def ask_save(self) -> None:
         """Ask for a file and write the model."""
-        name, _ = QFileDialog.getSaveFileName(
-            self, "Save the model", self.beside_movie("model.json"), _FILES
-        )
+        wanted = str(Path(self._folder()) / "model.json")
+        name, _ = QFileDialog.getSaveFileName(self, "Save the model", wanted, _FILES)
         if name:
             self.trainer.save(Path(name))
+            self.session.starts.refresh()
+
+    def _folder(self) -> str:
+        """The folder of models, made where there is none."""
+        folder = self.session.starts.library.folder
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+        return str(folder)
 
     # ------------------------------------------------------------------ state
 
