@@ -12,7 +12,6 @@ SLOW = {
     "choose": "Choosing the masks again ended before it was done",
     "take over": "none of its tracks were taken",
     "train": "Training ended before it was done",
-    "link scores": "the scores are not used",
 }
 """Work that does not come to its end here, and what is told of it."""
 
@@ -38,7 +37,6 @@ def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
     session.choose_again()
     session.edits.take_over(tmp_path / "theirs.csv")
     session.trainer.train()
-    session.link_scores.use(tmp_path / "scores.csv")
     assert session.busy(*SLOW) and all(session.busy(name) for name in SLOW)
     heard.clear()
     if other:
@@ -49,7 +47,7 @@ def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
     assert len(told) == 1
     for words in SLOW.values():
         assert words in told[0]
-    assert "theirs.csv" in told[0] and "scores.csv" in told[0]
+    assert "theirs.csv" in told[0]
     # Once it is told, it is told.
     heard.clear()
     session.forget()

@@ -7,7 +7,6 @@ import pandas as pd
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.measure import assemble, measure_frame
-from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.evidence import gather_evidence
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.movie.movie import Movie
@@ -28,7 +27,6 @@ def prepare_near(
     annotations: AnnotationSet | None = None,
     kinds: EventKinds = EVERYTHING,
     large: int = LARGE,
-    features: FeatureSet | None = None,
 ) -> Steps[Scene | None]:
     """Measure the frames around one and propose their events, as `prepare` does for all.
 
@@ -52,5 +50,5 @@ def prepare_near(
         if count * labels.n_frames < large * k:
             return None
     evidence = yield from gather_evidence(assemble(tables, labels, image), labels)
-    scene = propose(evidence, labels, None, features, kinds, frames)
+    scene = propose(evidence, labels, None, None, kinds, frames)
     return scene if annotations is None else annotate(scene, annotations)

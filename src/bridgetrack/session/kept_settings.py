@@ -58,8 +58,6 @@ class Settings:
         The scale that the movie came with, and the one that was set in its place.
     outcome
         What came of the last training; None where the model in use was not trained on it.
-    link_scores
-        The file of scores of links by another program, None where none are used.
     """
 
     model: Model | None = None
@@ -68,7 +66,6 @@ class Settings:
     read: Scale | None = None
     given: Scale | None = None
     outcome: Outcome | None = None
-    link_scores: Path | None = None
 
     def __post_init__(self) -> None:
         EventKinds.without(self.without)
@@ -77,9 +74,7 @@ class Settings:
         """Whether the other has the same models, and says the same otherwise."""
         if self.model is not other.model or self.start is not other.start:
             return False
-        here, there = (
-            (s.without, s.read, s.given, s.outcome, s.link_scores) for s in (self, other)
-        )
+        here, there = ((s.without, s.read, s.given, s.outcome) for s in (self, other))
         return here == there
 
 
@@ -113,12 +108,9 @@ class _Content(OpenEntry):
     given: _ScaleField | None = None
     training: Annotated[Outcome, made_by(_Outcome, _Outcome.outcome)] | None = None
 
-    link_scores: str | None = None
-
     def settings(self) -> Settings:
-        scale, scores = (self.read, self.given), self.link_scores
-        path = Path(scores) if scores else None
-        return Settings(self.model, self.start, tuple(self.without), *scale, self.training, path)
+        scale = self.read, self.given
+        return Settings(self.model, self.start, tuple(self.without), *scale, self.training)
 
 
 SETTINGS_FILE = FileFormat(
@@ -148,7 +140,6 @@ def save_settings(settings: Settings, path: Path) -> None:
         "read": _scale_to_json(settings.read),
         "given": _scale_to_json(settings.given),
         "training": None if settings.outcome is None else asdict(settings.outcome),
-        "link_scores": None if settings.link_scores is None else str(settings.link_scores),
     }
     write_text(path, json_text(content, "the settings", ascii_only=False), "the settings")
 
@@ -178,7 +169,6 @@ class KeptSettings:
         movie.model_changed.connect(self._keep)
         movie.kinds_changed.connect(self._keep)
         movie.trainer.changed.connect(self._keep)
-        movie.link_scores.changed.connect(self._keep)
 
     def _on_movie(self) -> None:
         self._path = None
@@ -196,8 +186,6 @@ class KeptSettings:
             return ()
         if kept.without:
             movie.set_kinds(EventKinds.without(kept.without))
-        if kept.link_scores is not None:
-            movie.link_scores.use(kept.link_scores)
         if kept.model is not None and kept.model is not movie.model:
             movie.set_model(kept.model, kept.start)
             if movie.model is not kept.model:
@@ -233,7 +221,6 @@ class KeptSettings:
             start=None if supplied or start is model else start,
             without=movie.kinds.words,
             outcome=movie.trainer.outcome,
-            link_scores=movie.link_scores.path,
         )
 
     def _keep(self) -> None:

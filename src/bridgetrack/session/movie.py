@@ -10,7 +10,6 @@ from typing import Any
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.movie import Geometry, Movie
 from bridgetrack.pipeline.finding import Finding
@@ -82,7 +81,6 @@ def measured(
     known: tuple[Scene, Prints] | None = None,
     touched: Collection[int] | None = None,
     kinds: EventKinds = EVERYTHING,
-    features: FeatureSet | None = None,
 ) -> Steps[tuple[Scene, Prints]]:
     """The cells of a movie with what can happen to them, and marks to notice changes by.
 
@@ -92,14 +90,13 @@ def measured(
     labels = movie.labels
     if labels is None:
         assert movie.table is not None
-        return (yield from prepare(movie.table, features=features, kinds=kinds)), {}
+        return (yield from prepare(movie.table, kinds=kinds)), {}
     if known is None:
         prints = yield from fingerprints(labels)
-        return (yield from prepare(labels, movie.image, features=features, kinds=kinds)), prints
+        return (yield from prepare(labels, movie.image, kinds=kinds)), prints
     scene, before = known
     prints = yield from fingerprints(labels, touched)
     changed = {t for t, mark in prints.items() if mark != before.get(t)}
     scene = replace(scene, kinds=kinds)
-    features = features or default_features()
-    base = yield from remeasure(scene, labels, movie.image, changed, features)
+    base = yield from remeasure(scene, labels, movie.image, changed, default_features())
     return base, {**before, **prints}

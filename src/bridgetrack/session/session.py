@@ -30,7 +30,6 @@ from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import run
 from bridgetrack.session.background import Runner
-from bridgetrack.session.link_scores import GivenLinkScores
 from bridgetrack.session.mask_reasons import MaskReasons
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.movie import MovieAndCells
@@ -71,8 +70,8 @@ class Session(MendedMovie):
 
     Attributes
     ----------
-    questions, trainer, link_scores, mask_reasons
-        What is asked, training, scores of links by other programs, and why a cell is drawn so.
+    questions, trainer, mask_reasons
+        What is asked, training, and why a cell is drawn so.
 
     Raises
     ------
@@ -94,7 +93,6 @@ class Session(MendedMovie):
     ) -> None:
         super().__init__(runner)
         self.trainer = Trainer(self)
-        self.link_scores = GivenLinkScores(self)
         self.mask_reasons = MaskReasons(self)
         self._library = library
         self.questions = Questions(self, self.trainer, options)

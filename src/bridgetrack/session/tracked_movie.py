@@ -13,7 +13,6 @@ from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, K
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.taken_over import Said
 from bridgetrack.errors import BridgetrackError, InputError
-from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
 from bridgetrack.models.model import Model
@@ -104,8 +103,6 @@ class TrackedMovie(BackgroundWork):
         Changes of masks in other frames that the last one suggests, in order of time.
     kinds
         What can happen in the movie; see `set_kinds`.
-    features
-        What is known of events, see `use_features`; None for the built-in features.
 
     Signals: `masks_changed` with the frames whose masks were changed here.
     """
@@ -143,7 +140,6 @@ class TrackedMovie(BackgroundWork):
         self._earlier: list[tuple[Model, _Began | None]] = []
         self._tracked_answers: AnnotationSet | None = None
         self.kinds = EVERYTHING
-        self.features: FeatureSet | None = None
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
 
     # ------------------------------------------------------------------ movie
@@ -183,7 +179,7 @@ class TrackedMovie(BackgroundWork):
         unfinished = self.unfinished
         self.close()
         self.movie, self.answers, self.masks = movie, answers, masks
-        self.kinds, self.features = EVERYTHING, None
+        self.kinds = EVERYTHING
         self._steps = steps_of(answers.history, None if masks is None else masks.answers)
         self._take_masks()
         answers.changed.connect(self._on_answers)
@@ -247,10 +243,10 @@ class TrackedMovie(BackgroundWork):
         self._touched = touched
         known = None if self._base is None else (self._base, self._prints)
 
-        kinds, features = self.kinds, self.features
+        kinds = self.kinds
 
         def work() -> Steps[tuple[Scene, Scene, Prints]]:
-            base, prints = yield from measured(movie, known, touched, kinds, features)
+            base, prints = yield from measured(movie, known, touched, kinds)
             return base, annotate(base, annotations), prints
 
         def all_frames(near: Tracking | None = None) -> None:
@@ -262,9 +258,7 @@ class TrackedMovie(BackgroundWork):
         def first() -> Steps[Tracking | None]:
             assert labels is not None and large is not None
             yield Progress("Measuring the frames in view", 0.0)
-            scene = yield from prepare_near(
-                labels, movie.image, at, annotations, kinds, large, features
-            )
+            scene = yield from prepare_near(labels, movie.image, at, annotations, kinds, large)
             return None if scene is None else (yield from track_scene(scene, model))
 
         if known is None and labels is not None and large is not None:
@@ -500,12 +494,6 @@ class TrackedMovie(BackgroundWork):
             self.kinds = kinds
             self.measure(touched=set())
         self.kinds_changed.emit()
-
-    def use_features(self, features: FeatureSet | None) -> None:
-        """Describe events by other features (None: the built-in ones), and track anew."""
-        if features is not self.features:
-            self.features = features
-            self.measure(touched=set())
 
     def track(self) -> Tracking | None:
         """Track with the present model and answers; None while that is under way."""

@@ -14,7 +14,6 @@ from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import IMPORTED, LayerData, find_role
-from bridgetrack.ui.link_scores_box import LinkScoresBox
 from bridgetrack.ui.opening import JOB
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.real_sample import HELA, download_into
@@ -72,8 +71,6 @@ class SegmentPanel(Panel):
         self.finding = self.add(folded("Find the cells in the movie", self.find))
         self.repair = RepairBox(self, self.source)
         self.add(folded("Repair the cells", self.repair))
-        self.scores = LinkScoresBox(self)
-        self.add(folded("Scores of links by another program", self.scores))
         self.add_notice()
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)
