@@ -140,23 +140,20 @@ def stack(viewer: Any) -> Any:
 
 
 @pytest.fixture
-def open_short(
-    viewer: Any, qtbot: Any, pixels: tuple[np.ndarray, np.ndarray]
-) -> Callable[[str], Any]:
-    """Opens a panel of the plugin on the short movie and waits until it is tracked."""
+def open_short(viewer: Any, qtbot: Any, pixels: tuple[np.ndarray, np.ndarray]) -> Callable[[], Any]:
+    """Opens the plugin on the short movie and waits until it is tracked."""
 
-    def opened(panel: str) -> Any:
+    def opened() -> Any:
         from bridgetrack.ui.panel import state_of
 
         image, labels = pixels
         scale = (1, 0.645, 0.645)
         viewer.add_image(image, name="short", scale=scale)
         viewer.add_labels(labels.copy(), name="cells", scale=scale)
-        _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", panel)
+        _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
         state = state_of(viewer)
-        if panel in ("Bridgetrack", "Segment"):
-            qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)
-            qtbot.wait(50)
+        qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)
+        qtbot.wait(50)
         return widget
 
     return opened

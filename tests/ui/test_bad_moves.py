@@ -17,7 +17,7 @@ LEFT = Qt.MouseButton.LeftButton
 
 
 def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short, viewer, qtbot):
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     state = state_of(viewer)
     assert widget.next_words.text().startswith("Ready")
     assert "see the tracks in step 4" in widget.next_words.text(), "answers are not needed for that"
@@ -63,7 +63,7 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
 
 
 def test_cancelling_says_so(open_short, viewer, qtbot, pace):
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     find = widget.segment.find
     section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(find))
     section.expand(animate=False)
@@ -72,7 +72,7 @@ def test_cancelling_says_so(open_short, viewer, qtbot, pace):
     pace.held = True
     before = [layer.name for layer in viewer.layers]
     qtbot.mouseClick(find.work.stop, LEFT)
-    assert "Cancelled" in widget.segment.notice.text()
+    assert "Cancelled" in widget.notice.text()
     for done, shown in ((0.0, "Looking…"), (0.5, "Looking %p %")):
         state_of(viewer).session.progress.emit("segment", Progress("Looking", done))
         assert find.work.bar.format() == shown, "0 % that stays looks as if it hung"
@@ -84,7 +84,7 @@ def test_cancelling_says_so(open_short, viewer, qtbot, pace):
 def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
     open_short, viewer, qtbot, pace, tmp_path
 ):
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     state = state_of(viewer)
     session = state.session
     rows = [r for r in range(40) if proposals(session.tracking, r)][:10]

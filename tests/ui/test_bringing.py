@@ -126,7 +126,7 @@ def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
     broken.write_text(files["table"].read_text() + "3,1,here,4\n")
     there = list(viewer.layers)
     dropping(broken)
-    notice = widget.segment.notice
+    notice = widget.notice
     assert notice.isVisible() and "broken.csv" in notice.text() and "here" in notice.text()
     assert list(viewer.layers) == there and chosen(widget, "labels").name == "masks"
     assert beside == [True] * 3
@@ -215,7 +215,7 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     broken.write_text("name,colour\ncat,black\n")
     before = len(viewer.layers)
     press(2, broken)
-    qtbot.waitUntil(lambda: "broken.csv" in panel.notice.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "broken.csv" in panel.window().notice.text(), timeout=20_000)
     assert len(viewer.layers) == before
     # Another movie is not combined with the cells of the one before.
     second = files["table"].with_name("second.tif")
@@ -273,7 +273,7 @@ def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):
         return widget
 
     widget = opened(broken, None)
-    assert not viewer.layers and "broken.csv" in widget.segment.notice.text()
+    assert not viewer.layers and "broken.csv" in widget.notice.text()
     for name in ("masks", "stack", "store"):
         widget, session = opened(files[name], None), state_of(viewer).session
         qtbot.waitUntil(lambda s=session: s.tracking is not None, timeout=60_000)

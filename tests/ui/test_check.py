@@ -22,7 +22,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
 
     from bridgetrack.ui.panel import state_of
 
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     state, questions = state_of(viewer), state_of(viewer).session.questions
     widget.open_step(3)
     widget.track.track()

@@ -34,7 +34,7 @@ def answers(session) -> int:
 
 
 def test_a_click_on_nothing_clears_the_choice_and_answers_nothing(open_short, viewer, hand, qtbot):
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     widget.open_step(3)
     widget.track.go.click()
     qtbot.waitUntil(lambda: widget.track.doubts.rowCount() > 5, timeout=20_000)
@@ -81,7 +81,7 @@ def test_a_click_on_nothing_clears_the_choice_and_answers_nothing(open_short, vi
 
 
 def test_keys_are_about_a_cell_in_view(open_short, viewer, hand, qtbot):
-    open_short("Bridgetrack")
+    open_short()
     state = state_of(viewer)
     session, annotator, camera = state.session, state.annotator, camera_of(viewer)
     detections = session.scene.detections

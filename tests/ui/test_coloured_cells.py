@@ -15,7 +15,7 @@ def tracked(open_short, viewer, qtbot):
     """Workflow, state and the layer of the short movie, once its tracks are shown."""
     from bridgetrack.ui.panel import state_of
 
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     widget.open_step(3)
     widget.track.go.click()
     qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
@@ -38,7 +38,7 @@ def test_the_frame_in_view_is_read_before_the_layer_comes(open_short, viewer, qt
     # Else the window would stand still while it is read.
     from bridgetrack.session import results
 
-    widget, read = open_short("Bridgetrack"), []
+    widget, read = open_short(), []
 
     def noted(movie, frame, made=results.label_frame):
         read.append((frame, find_role(viewer.layers, "coloured") is None))
@@ -117,7 +117,7 @@ def test_cells_have_the_colours_of_their_tracks(tracked, viewer, qtbot):
 def test_colours_of_cells_that_are_not_in_use_any_more_are_not_drawn(open_short, viewer, qtbot):
     from bridgetrack.ui.panel import state_of
 
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     state, cells = state_of(viewer), viewer.layers["cells"]
     fewer = np.asarray(cells.data).copy()
     fewer[:, :, : fewer.shape[2] // 2] = 0

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_another_active_layer_is_told_and_a_button_leads_back(open_short, viewer, hand, qtbot):
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     widget.open_step(1)
     state = state_of(viewer)
     place = state.session.scene.detections.position[3]
@@ -38,7 +38,7 @@ def test_another_active_layer_is_told_and_a_button_leads_back(open_short, viewer
 
 
 def test_list_and_image_say_how_certain_with_one_number(open_short, viewer, qtbot):
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     widget.open_step(3)
     widget.track.go.click()
     state, table = state_of(viewer), widget.track.doubts

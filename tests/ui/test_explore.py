@@ -20,7 +20,7 @@ LEFT = Qt.MouseButton.LeftButton
 @pytest.fixture
 def opened(open_short, viewer, qtbot):
     """State, step 4 and the panel with all tracks, opened by its button."""
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     widget.open_step(3)
     widget.track.go.click()
     widget.track.explore.click()

@@ -274,7 +274,7 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     qtbot.waitUntil(lambda: len(looked) == 2 and find._search.done == [0, 1], timeout=60_000)
     qtbot.mouseClick(find.work.stop, Qt.MouseButton.LeftButton)
     held.set()
-    assert "the cells of 2 of 3 frames are kept" in widget.segment.notice.text()
+    assert "the cells of 2 of 3 frames are kept" in widget.notice.text()
     qtbot.waitUntil(lambda: source.layer is not None, timeout=20_000)
     part = source.layer
     assert part.data[:2].any(axis=(1, 2)).all() and not part.data[2].any()

@@ -29,7 +29,6 @@ def state(viewer, qtbot):
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     state = state_of(viewer)
     state.widget = widget
-    state.question_view._timer.setInterval(10**6)
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     widget.open_step(1)
     state.session.questions.prepare()

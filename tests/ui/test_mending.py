@@ -178,7 +178,7 @@ def test_the_same_cut_is_offered_in_other_frames_until_taken_or_forgotten(
     with pytest.MonkeyPatch.context() as slow:  # nobody can have looked at it yet
         slow.setattr("bridgetrack.ui.annotator.GLANCE", 1e6)
         hand.key("P")
-    assert "look at it, then press P again" in widget.annotate.notice.text()
+    assert "look at it, then press P again" in widget.notice.text()
     np.testing.assert_array_equal(cells(viewer)[first], before[first])
     hand.key("P")
     assert (cells(viewer)[first] != before[first]).any()
@@ -286,7 +286,7 @@ def test_removing_growing_joining_and_outlines(opened, viewer, hand, qtbot, pair
     hand.key("Return")
     assert ((labels[T] == grown) != first).any()
     assert [a.kind.value for a in session.masks.answers] == ["remove", "grow", "outline", "outline"]
-    notice = opened[1].annotate.notice
+    notice = opened[1].notice
     assert "4 more" in notice.text()
     mask = labels[T] == grown
     free = ndi.binary_dilation(mask, iterations=3) & (labels[T] == 0)
@@ -319,16 +319,16 @@ def test_all_in_view_is_right_and_what_cannot_be_done_is_said(opened, viewer, ha
     state, widget, truth = opened
     before = cells(viewer).copy()
     hand.key("P")
-    assert "Nothing is proposed" in widget.annotate.notice.text()
+    assert "Nothing is proposed" in widget.notice.text()
     hand.key("N")
     empty = np.argwhere(cells(viewer)[T][60:330, 60:330] == 0)[0] + 60
     taken = np.argwhere(cells(viewer)[T][60:330, 60:330] > 0)[0] + 60
     hand.click(SCALE * taken)
-    assert "drawn here already" in widget.annotate.notice.text()
+    assert "drawn here already" in widget.notice.text()
     hand.point(SCALE * empty)
     hand.key("E")
     hand.click(SCALE * empty)
-    assert "no cell" in widget.annotate.notice.text()
+    assert "no cell" in widget.notice.text()
     np.testing.assert_array_equal(cells(viewer), before)
     assert not state.session.can_undo
     hand.key("V")
@@ -352,7 +352,7 @@ def test_all_in_view_is_right_and_what_cannot_be_done_is_said(opened, viewer, ha
     whole = set(np.unique(labels[seen])) - set(np.unique(labels[~seen])) - {0}
     assert {int(labels.ravel()[runs[0][0]]) for runs in answer.right} == whole
     assert session.checked == len(whole) > 3
-    told = widget.annotate.notice.text()
+    told = widget.notice.text()
     assert str(len(whole)) in told and "more such cells" in told
     hand.key("Z", control=True)
     assert not session.masks.answers

@@ -40,7 +40,7 @@ def settled(state, qtbot) -> None:
 
 
 def test_what_is_typed_is_used_and_answers_stay(open_short, viewer, hand, qtbot, tmp_path):
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     state, box = state_of(viewer), unfolded(widget)
     assert box.pixel.value() == pytest.approx(0.645)
     assert box.minutes.text() == "not known" and not box.plane.isVisible()

@@ -123,7 +123,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 def test_training_can_be_cancelled_and_keeps_the_model(pace, open_short, viewer, qtbot):
     from bridgetrack.ui.panel import state_of
 
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     state = state_of(viewer)
     for row in central(state, 0, 12):
         state.annotator.select(row)
@@ -148,7 +148,8 @@ def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
 
     image, truth = pixels
     viewer.add_image(image[:3], name="short", scale=(1, 0.645, 0.645))
-    _, panel = viewer.window.add_plugin_dock_widget("bridgetrack", "Segment")
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    panel = widget.segment
     assert panel.source.labels.layer is None
     panel.find.live.setChecked(True)
     qtbot.waitUntil(lambda: find_role(viewer.layers, "preview") is not None, timeout=20_000)
@@ -170,7 +171,7 @@ def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
 def test_painting_measures_again(open_short, viewer, qtbot, monkeypatch):
     from bridgetrack.ui.panel import state_of
 
-    open_short("Bridgetrack")
+    open_short()
     session = state_of(viewer).session
     before = len(session.scene.detections)
     layer = viewer.layers["cells"]

@@ -26,8 +26,9 @@ def segment(viewer: Any, qtbot: Any, pixels: tuple[np.ndarray, np.ndarray]) -> A
     """The panel of step 1 on three frames of the short movie."""
     viewer.add_image(pixels[0][:3].copy(), name="short")
     viewer.dims.set_point(0, 0)
-    _, panel = viewer.window.add_plugin_dock_widget("bridgetrack", "Segment")
-    return panel
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    widget.segment.notice = widget.notice
+    return widget.segment
 
 
 def _drag(hand: Any, first: tuple[float, float], last: tuple[float, float]) -> None:

@@ -56,7 +56,7 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
             hand.click(PLACES[k])
         settled()
 
-    notice = widget.annotate.notice
+    notice = widget.notice
     # A key alone says nothing; a click verifies, and the name has a tick on the image.
     act("V")
     assert state.annotator.picking.mode == Mode.VERIFY and not len(session.annotations)

@@ -13,7 +13,7 @@ def test_both_frames_are_shown_and_a_click_goes_there(open_short, viewer, qtbot)
 
     from bridgetrack.ui.panel import state_of
 
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     state, strip = state_of(viewer), widget.suggest.frames
     assert not strip.isVisible()
     widget.by_model.click()
@@ -25,7 +25,6 @@ def test_both_frames_are_shown_and_a_click_goes_there(open_short, viewer, qtbot)
     for spot, frame in ((strip.width() - 40, question.last_frame), (40, question.frame)):
         qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(spot, 40))
         assert state.canvas.frame == frame
-        assert not state.question_view.active, "it stays there"
     shown = strip.grab().toImage()
     assert shown.width() >= 2 * 60
     state.annotator.accept()

@@ -10,7 +10,7 @@ from doubtful_kind import as_if
 
 
 def test_what_is_not_ticked_is_not_proposed(open_short, viewer, qtbot):
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     panel = widget.track
     session = state_of(viewer).session
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
@@ -27,7 +27,7 @@ def test_what_is_not_ticked_is_not_proposed(open_short, viewer, qtbot):
 
 
 def test_a_kind_that_is_nowhere_clear_is_asked_about(open_short, viewer, qtbot):
-    widget = open_short("Bridgetrack")
+    widget = open_short()
     panel, session = widget.track, state_of(viewer).session
     box = panel.unclear
     widget.open_step(3)

@@ -47,7 +47,7 @@ _MODES = (
     (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),
     (Mode.DISAPPEAR, "Leaves"), (Mode.APPEAR, "Appears"), (Mode.MERGE, "Merges"),
     (Mode.SPLIT, "Cut in two"), (Mode.FALSE, "Not a cell"), (Mode.SWAP, "Swap"),
-    (Mode.BREAK, "Break"), (Mode.SUGGEST, "Suggest next"),
+    (Mode.BREAK, "Break"),
 )  # fmt: skip
 _MENDING = (
     (Mode.CUT, "Two cells"), (Mode.JOIN, "One cell"), (Mode.GROW, "New cell"),
@@ -148,7 +148,6 @@ class AnnotatePanel(Panel):
         self.choosing = self.add(Work(self, "choose"))
         self.same = self.add(SameBox(self))
         self.reasons = self.add(MaskReasonsBox(self))
-        self.add_notice()
         self.add(heading("Your answers"))
         self.counts = self.add(text())
         self.table = AnswersTable(self.annotator, self.state.visit)
@@ -170,7 +169,7 @@ class AnnotatePanel(Panel):
         group = QButtonGroup(self)
         for made in self.modes.values():
             group.addButton(made)
-        return grid([self.modes[mode] for mode, _ in _MODES], 3, last=2)
+        return grid([self.modes[mode] for mode, _ in _MODES], 3, last=3)
 
     def _tracks(self) -> QWidget:
         box = Column()
@@ -197,7 +196,7 @@ class AnnotatePanel(Panel):
 
     def _mode_button(self, mode: Mode, words: str) -> QPushButton:
         key = shortcut(mode.value)
-        icon = {Mode.SUGGEST: "suggest", Mode.BREAK: "break"}.get(mode, "")
+        icon = "break" if mode == Mode.BREAK else ""
         made = button(words, key.words, self._starter(mode), key=key, checkable=True, icon=icon)
         if mode.event is not None:
             made.setText(f"{LOOKS[mode.event].sign} {made.text()}")
@@ -206,11 +205,7 @@ class AnnotatePanel(Panel):
     def _starter(self, mode: Mode) -> Any:
         def start() -> None:
             self.state.canvas.activate()
-            if mode == Mode.SUGGEST:
-                self.annotator.suggest()
-                self._on_mode()
-            else:
-                self.annotator.start(mode)
+            self.annotator.start(mode)
 
         return start
 
@@ -221,7 +216,8 @@ class AnnotatePanel(Panel):
     # ------------------------------------------------------------------ state
 
     def _on_mode(self) -> None:
-        self.modes[self.annotator.picking.mode].setChecked(True)
+        if self.annotator.picking.mode in self.modes:
+            self.modes[self.annotator.picking.mode].setChecked(True)
         self._show_proposals()
 
     def _show_proposals(self) -> None:

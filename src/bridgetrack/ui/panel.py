@@ -193,7 +193,7 @@ class _Links:
 class Panel(Column):
     """A panel of one viewer's state: a column of widgets that listens to the controllers.
 
-    `notice` shows what the session has to say, where there is one.
+    `notice` shows what the session has to say, where `add_notice` was called.
     """
 
     notice: Notice
@@ -270,17 +270,10 @@ class Panel(Column):
         path = None if movie is None else movie.path
         return name if path is None else str(path.parent / name)
 
-    def add_notice(self) -> Notice:
+    def add_notice(self) -> None:
         """Show what the session has to say at the end of the panel as it is so far."""
         self.notice = self.add(Notice())
         self.listen(self.session.message, self.notice.say)
-        return self.notice
-
-    def tell_in(self, notice: Notice) -> None:
-        """Leave it to a notice elsewhere to show what there is to say."""
-        own, self.notice = self.notice, notice
-        self.session.message.disconnect(own.say)
-        own.hide()
 
 
 class Notice(QLabel):

@@ -1,12 +1,9 @@
-"""Brings questions into view: centred, zoomed, blinking between their two frames or masks."""
+"""Brings questions into view: centred and zoomed, in either of their two frames or masks."""
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 from psygnal import Signal
-from qtpy.QtCore import QTimer
 
 from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
@@ -27,9 +24,6 @@ from bridgetrack.ui.overlay import (
     draw_subject,
 )
 
-BLINK = 900
-"""Milliseconds that each of the two frames is in view."""
-
 _RIM = 5.0
 """Cell diameters to the edge of the image below which the event is shown off-centre."""
 
@@ -39,8 +33,6 @@ _CELL = 60.0
 
 class QuestionView:
     """Shows the model's question on the canvas.
-
-    The first frame stays in view as long as people look elsewhere or blinking is off.
 
     Signals: `flipped` when the other masks are shown in the same frame.
     """
@@ -53,26 +45,19 @@ class QuestionView:
         self._shown: Question | None = None
         self._late = self._moving = self._zoomed = False
         self._outlines: dict[tuple[int, int], Array] = {}
-        self.blinking = True
         self._queue = EventLoopQueue(canvas.turns)
-        self._timer = QTimer()
-        self._timer.setInterval(BLINK)
-        self._timer.timeout.connect(self.flip)
         canvas.painters.append(self._paint)
         session.questions.look.connect(self.show)
         session.questions.changed.connect(self._on_change)
         session.questions.settling.connect(self._hold)
-        annotator.turned.connect(self.turn)
+        annotator.turned.connect(self.flip)
         canvas.viewer.dims.events.current_step.connect(self._on_frame)
 
     def close(self) -> None:
         """Let go of the viewer."""
         self._queue.stop()
-        # At the end of the program Qt may be gone before this is called.
-        with contextlib.suppress(RuntimeError):
-            self._timer.stop()
         self._questions.look.disconnect(self.show)
-        self._annotator.turned.disconnect(self.turn)
+        self._annotator.turned.disconnect(self.flip)
         self._questions.changed.disconnect(self._on_change)
         self._questions.settling.disconnect(self._hold)
         viewer = self._canvas.viewer
@@ -86,26 +71,12 @@ class QuestionView:
         """Whether the later of the two frames, or the alternative of two masks, is in view."""
         return self._late
 
-    @property
-    def active(self) -> bool:
-        """Whether it blinks now."""
-        return bool(self._timer.isActive())
-
-    def set_blinking(self, blinking: bool) -> None:
-        """Turn blinking on or off; T shows the other frame by hand."""
-        self.blinking = blinking
-        self._timer.stop()
-        if blinking and self._shown is not None and not self._questions.away:
-            self._timer.start()
-
     def show(self, asked: Question) -> None:
         """Go to a question."""
         self._shown, self._outlines = asked, {}
         held, self._canvas.held = self._canvas.held, True
         self._canvas.activate()
         self._go(late=False, position=asked.position)
-        if self.blinking:
-            self._timer.start()
         self._hold(held)
 
     def _hold(self, held: bool) -> None:
@@ -116,15 +87,9 @@ class QuestionView:
         else:
             self._queue.begin(self._canvas.redraw)
 
-    def turn(self) -> None:
-        """Show the other frame or the other masks, and stay there."""
-        self._timer.stop()
-        self.flip()
-
     def go_to(self, late: bool) -> None:
-        """Show the earlier or the later frame, or either masks, and stay there."""
+        """Show the earlier or the later frame, or either masks."""
         if self._shown is not None:
-            self._timer.stop()
             self._go(late)
 
     def flip(self) -> None:
@@ -192,7 +157,6 @@ class QuestionView:
     def _on_change(self) -> None:
         wanted = self._questions.current if self._questions.asking else None
         if wanted is None and self._shown is not None:
-            self._timer.stop()
             self._shown = None
             self._zoomed = self._zoomed and self._questions.engaged
             self._canvas.redraw()
@@ -202,7 +166,6 @@ class QuestionView:
         self._questions.masks.frame = self._session.view = self._canvas.frame
         if self._moving or self._shown is None:
             return
-        self._timer.stop()
         self._questions.away = True
 
     def _paint(self, drawing: Drawing, view: SliceShown) -> None:

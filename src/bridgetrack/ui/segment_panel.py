@@ -71,7 +71,6 @@ class SegmentPanel(Panel):
         self.finding = self.add(folded("Find the cells in the movie", self.find))
         self.repair = RepairBox(self, self.source)
         self.add(folded("Repair the cells", self.repair))
-        self.add_notice()
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)
         self.listen(self.session.movie_changed, self._on_scene)

@@ -34,7 +34,6 @@ class SuggestPanel(Panel):
         super().__init__(napari_viewer)
         self.questions, self.annotator = self.session.questions, self.state.annotator
         self.hint = self.add(text())
-        self.go = self.add(self.key_button("suggest", "Suggest next", "suggest"))
         # Room for the longest, so that the buttons below stay under the mouse.
         self.question = self.add(heading("", lines=2))
         self.reason = self.add(text(lines=3))
@@ -54,11 +53,6 @@ class SuggestPanel(Panel):
         self.add(row(self.other, self.undo, self.leave))
         # What changes with an answer is below the buttons that answer, which stay where they are.
         self.same = self.add(SameBox(self))
-        self.blink = QCheckBox("Blink between the two pictures")
-        self.blink.setChecked(self.state.question_view.blinking)
-        self.blink.setToolTip("Off: T shows the other one")
-        self.blink.toggled.connect(self.state.question_view.set_blinking)
-        self.column.addWidget(self.blink)
         self.masks = QCheckBox("Ask about masks, too")
         self.masks.setToolTip(
             "Whether cells are drawn right: one cell or two? It looks at the frames around the one "
@@ -75,7 +69,6 @@ class SuggestPanel(Panel):
             )
         )
         self.outcome = self.add(text())
-        self.add_notice()
         self.progress = self.add(heading("How far you are"))
         self.verdict = text()
         self.effort = text()
@@ -187,7 +180,6 @@ class SuggestPanel(Panel):
         self.leave.setEnabled(self.questions.engaged)
         check = self.questions.check
         self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
-        self.go.setEnabled(self.session.movie is not None)
         masks = self.questions.masks
         self.masks.setEnabled(masks.possible)
         if self.masks.isChecked() != masks.on:

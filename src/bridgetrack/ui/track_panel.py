@@ -103,7 +103,6 @@ class TrackPanel(Panel):
         self.export.told.connect(lambda: QTimer.singleShot(_LAID_OUT, self._reveal_export))
         self.batch = BatchBox(self)
         self.add(folded("Many movies", self.batch))
-        self.add_notice()
         self._rows: list[tuple[int, bool]] = []  # cells, and whether their past is in question
         self._listed: dict[tuple[int, bool], int] = {}
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)

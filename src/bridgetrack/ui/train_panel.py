@@ -93,7 +93,6 @@ class TrainPanel(Panel):
             TrainingOptions, _EXPERT, left_open={"curriculum": "not at all"}, sliders=("balance",)
         )
         self.add(folded("Advanced settings", self.form.native, self.plot))
-        self.add_notice()
         self.column.addStretch(1)
         session = self.session
         self.follow(
@@ -109,7 +108,7 @@ class TrainPanel(Panel):
         try:
             options = self.form.applied_to(TrainingOptions())
         except InputError as error:
-            self.notice.say("error", str(error))
+            self.session.message.emit("error", str(error))
             return
         self.session.starts.train(options)
 

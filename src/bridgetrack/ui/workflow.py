@@ -102,15 +102,10 @@ class WorkflowPanel(Panel):
         for panel in (*self.steps, self.suggest):
             panel.column.setContentsMargins(0, 0, 0, 0)
             self.stack.addWidget(_scrolling(panel))
-        # Of the same buttons one is enough.
-        self.suggest.go.hide()
-        self.annotate.modes[Mode.SUGGEST].hide()
         self.ways = self.add(self._ways())
         self.column.addWidget(self.stack, 1)
         # Below what scrolls: at the end of a long step it would be out of view.
         self.add_notice()
-        for panel in (*self.steps, self.suggest):
-            panel.tell_in(self.notice)
         self.setMinimumWidth(320)
         for signal in (
             self.session.movie_changed,
