@@ -215,7 +215,7 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     broken.write_text("name,colour\ncat,black\n")
     before = len(viewer.layers)
     press(2, broken)
-    qtbot.waitUntil(lambda: "broken.csv" in panel.window().notice.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "broken.csv" in widget.notice.text(), timeout=20_000)
     assert len(viewer.layers) == before
     # Another movie is not combined with the cells of the one before.
     second = files["table"].with_name("second.tif")
