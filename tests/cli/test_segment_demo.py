@@ -60,9 +60,9 @@ def test_cells_go_through_ome_zarr(run: Run, few: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         np.asarray(open_labels(labels).array[:, 0]), tifffile.imread(tmp_path / "cells.tif")
     )
-    tracked = run("track", labels, "--out", tmp_path / "result", "--format", "csv,zarr")
+    tracked = run("track", labels, "--out", tmp_path / "result", "--format", "csv,ctc")
     assert tracked.status == 0, tracked.err
-    tracks = open_labels(tmp_path / "result" / "tracks.ome.zarr")
+    tracks = open_labels(tmp_path / "result" / "ctc")
     assert tracks.n_frames == 4 and tracks.channel_frame(3).any()
     (labels / "zarr.json").write_text("{}")
     assert "changed since Bridgetrack wrote it" in run(*words).err

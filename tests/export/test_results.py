@@ -62,7 +62,6 @@ def test_everything_is_written_and_replaced(tracks: Tracks, tmp_path: Path) -> N
         ("ctc/mask000.tif", ("ctc",)),
         ("ctc/notes.txt", ("ctc",)),
         ("tracks.geff/zarr.json", ("geff",)),
-        ("tracks.ome.zarr/zarr.json", ("zarr",)),
     ],
 )
 def test_what_somebody_else_put_there_stays(
@@ -187,24 +186,3 @@ def test_the_sidecar_names_the_units(tmp_path: Path) -> None:
     assert sidecar["units"]["y"] == "px"
     assert sidecar["geometry"]["scale"] == [0.5, 0.5]
     assert sidecar["geometry"]["frame_interval"] == 3.0
-
-
-def test_masks_hold_track_numbers_in_an_ome_zarr(tmp_path: Path) -> None:
-    """A track keeps its number over a gap, and what is in no track is erased."""
-    nodes = [(0, 1, 14, 14, 1), (1, 1, 14, 15, 1), (3, 2, 11, 16, 7), (3, 3, 17, 16, 7)]
-    tracks = tracks_of(nodes, [(0, 1, "move")], n_frames=4)
-    labels = movie_of(DIVIDING)
-    notes = write_results(tracks, labels, tmp_path, ("zarr",))
-    assert [n.split(":")[0] for n in notes] == ["zarr"]
-    again = open_labels(tmp_path / "tracks.ome.zarr")
-    assert again.geometry.scale == labels.geometry.scale
-    for t in range(4):
-        known = {label: track for frame, label, _, _, track in nodes if frame == t}
-        there = labels.channel_frame(t)
-        wanted = sum((there == label) * track for label, track in known.items())
-        assert (again.channel_frame(t) == wanted).all()
-    assert (again.channel_frame(3) == 7).any()
-    assert write_results(tracks, labels, tmp_path, ("zarr",)) == notes, "and is replaced"
-    assert write_results(tracks, None, tmp_path / "points", ("csv", "zarr")) == (
-        "zarr: not written, because there are no masks",
-    )

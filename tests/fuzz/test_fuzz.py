@@ -69,7 +69,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Pat
     np.save(root / "labels.npy", movie.labels)
     labels = bt.open_labels(root / "labels.tif", axes="TYX")
     tracking = bt.track(labels)
-    tracking.save(root / "result", ["csv", "ctc", "geff", "zarr"])
+    bt.save_labels(labels, root / "labels.ome.zarr")
+    tracking.save(root / "result", ["csv", "ctc", "geff"])
     answers = draw_annotations(
         tracking.scene.hypotheses.take(tracking.solution.chosen), tracking.scene.detections, count=5
     )
@@ -89,7 +90,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Pat
         root / "labels.tif": lambda p: all_frames(p, bt.open_labels),
         root / "movie.ome.tif": lambda p: all_frames(p, bt.open_movie),
         root / "labels.npy": lambda p: all_frames(p, bt.open_labels),
-        root / "result" / "labels.ome.zarr": lambda p: all_frames(p, bt.open_labels),
+        root / "labels.ome.zarr": lambda p: all_frames(p, bt.open_labels),
         root / "result" / "detections.csv": bt.read_detections_csv,
         root / "result" / "tracks.geff": bt.read_tracks,
         root / "result" / "ctc": bt.read_tracks,

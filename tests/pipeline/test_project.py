@@ -115,6 +115,13 @@ def test_damaged_files_are_explained(project, tmp_path, change, words):
         load_project(path)
 
 
+def test_formats_of_earlier_versions_are_left_out(project, tmp_path):
+    path = save_project(project, tmp_path / "a.json")
+    export = {"formats": ["geff", "zarr"], "preset": "ilastik"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"export": export}))
+    assert load_project(path).formats == ("geff",)
+
+
 def test_a_cut_off_file_is_called_damaged(project, tmp_path):
     path = save_project(project, tmp_path / "a.json")
     path.write_text(path.read_text()[:-200])

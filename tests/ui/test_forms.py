@@ -65,7 +65,7 @@ def test_only_changes_by_a_person_are_told(form):
 
 
 def test_long_words_have_room_in_a_row(qtbot):
-    titles = {"csv": "CSV", "ctc": "CTC", "geff": "GEFF", "zarr": "OME-Zarr"}
+    titles = {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"}
     form = SettingsForm(ExportOptions, titles, in_a_row=True)
     qtbot.addWidget(form.native)
     form.native.resize(form.native.minimumSizeHint().width() + 40, 30)

@@ -308,11 +308,10 @@ def test_export_writes_what_is_ticked(open_short, tmp_path, qtbot):
     qtbot.waitUntil(box.save.isEnabled, timeout=20_000)
     box.formats["geff"].value = True
     box.formats["ctc"].value = True
-    box.formats["zarr"].value = True
     box.write(tmp_path / "out")
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=20_000)
     names = {p.name for p in (tmp_path / "out").iterdir()}
-    assert {"detections.csv", "ctc", "tracks.geff", "tracks.ome.zarr"} <= names
+    assert {"detections.csv", "ctc", "tracks.geff"} <= names
 
 
 def test_export_keeps_what_somebody_else_put_there(open_short, tmp_path, qtbot, monkeypatch):

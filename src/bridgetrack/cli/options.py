@@ -96,7 +96,7 @@ Formats = Annotated[
     typer.Option(
         "--format",
         metavar="LIST",
-        help="Formats to write: csv, ctc, geff, zarr, cycles (a table of cell cycles), lineage (a "
+        help="Formats to write: csv, ctc, geff, cycles (a table of cell cycles), lineage (a "
         "picture of the lineage trees).",
     ),
 ]

@@ -11,7 +11,6 @@ from bridgetrack.export.csv import write_csv
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
 from bridgetrack.export.may_write import outdated_run, refuse_others, sign_exported
-from bridgetrack.export.zarr import write_zarr
 from bridgetrack.files import refuse_inputs, staged_files
 from bridgetrack.movie.movie import Movie
 from bridgetrack.placing import recover
@@ -19,14 +18,12 @@ from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.tracks.trees import save_lineages
 
-FORMATS = ("csv", "ctc", "geff", "zarr", "cycles", "lineage")
+FORMATS = ("csv", "ctc", "geff", "cycles", "lineage")
 _USUAL = ("csv", "ctc", "geff")
-_OF_MASKS = ("ctc", "zarr")
 FILES = {
     "csv": ("detections.csv", "edges.csv", "events.csv", "tracks.csv", "units.json"),
     "ctc": ("ctc",),
     "geff": ("tracks.geff",),
-    "zarr": ("tracks.ome.zarr",),
     "cycles": ("cycles.csv",),
     "lineage": ("lineages.svg",),
 }
@@ -47,8 +44,6 @@ class ExportOptions:
         Masks and res_track.txt of the Cell Tracking Challenge.
     geff
         A graph file that other trackers read; holds everything.
-    zarr
-        Masks with their track numbers as an OME-Zarr label movie.
     cycles
         A table of cell cycles: how long each cell took to divide, how it grew and moved.
     lineage
@@ -58,7 +53,6 @@ class ExportOptions:
     csv: bool = True
     ctc: bool = False
     geff: bool = False
-    zarr: bool = False
     cycles: bool = False
     lineage: bool = False
 
@@ -87,9 +81,9 @@ def write_results(
         written that needs masks).
     out_dir
         Folder for ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv`` and
-        ``units.json`` (csv), ``ctc/`` (ctc), ``tracks.geff`` (geff), ``tracks.ome.zarr``
-        (zarr), ``cycles.csv`` (cycles), ``lineages.svg`` (lineage). What we wrote there under
-        these names is replaced, unless the labels were read from it or it was changed since. A
+        ``units.json`` (csv), ``ctc/`` (ctc), ``tracks.geff`` (geff), ``cycles.csv``
+        (cycles), ``lineages.svg`` (lineage). What we wrote there under these names is replaced,
+        unless the labels were read from it or it was changed since. A
         ``run.json`` that tells of what is replaced goes.
     formats
         Any of `FORMATS`.
@@ -110,7 +104,7 @@ def write_results(
     """
     out_dir = Path(out_dir)
     source = None if labels is None else labels.source
-    kinds = [k for k in check_formats(formats) if labels is not None or k not in _OF_MASKS]
+    kinds = [k for k in check_formats(formats) if labels is not None or k != "ctc"]
     names = [name for kind in kinds for name in FILES[kind]]
     names += [] if methods is None else [METHODS]
     refuse_inputs([out_dir / name for name in names], [source])
@@ -140,12 +134,10 @@ def stage_results(
     notes: list[str] = []
     if "csv" in formats:
         notes += [f"csv: {n}" for n in write_csv(tracks, staging)]
-    for kind in _OF_MASKS:
-        if kind in formats and labels is None:
-            notes.append(f"{kind}: not written, because there are no masks")
-        elif kind in formats and labels is not None:
-            write = write_ctc if kind == "ctc" else write_zarr
-            notes += [f"{kind}: {n}" for n in write(tracks, labels, staging / FILES[kind][0])]
+    if "ctc" in formats and labels is None:
+        notes.append("ctc: not written, because there are no masks")
+    elif "ctc" in formats and labels is not None:
+        notes += [f"ctc: {n}" for n in write_ctc(tracks, labels, staging / "ctc")]
     if "geff" in formats:
         source = labels.source if labels is not None and Path(labels.source).exists() else None
         written = write_geff(tracks, staging / "tracks.geff", labels_path=source)

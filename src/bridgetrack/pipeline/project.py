@@ -183,7 +183,8 @@ class _Content(OpenEntry):
             frame_interval=self.frame_interval,
             history=self.annotations,
             model=self.model,
-            formats=tuple(self.export.formats),
+            # "zarr" was a format of earlier versions
+            formats=tuple(f for f in self.export.formats if f != "zarr") or ("csv",),
             notes=self.notes,
             start=self.start,
             without=tuple(self.without),

@@ -69,7 +69,7 @@ class BatchBox(QWidget):
         box.addWidget(self.taught)
         self.formats = SettingsForm(
             ExportOptions,
-            {"csv": "CSV", "ctc": "CTC", "geff": "GEFF", "zarr": "OME-Zarr"},
+            {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"},
             in_a_row=True,
         )
         box.addWidget(self.formats.native)

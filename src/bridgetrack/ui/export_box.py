@@ -29,7 +29,7 @@ class ExportBox(QWidget):
         box.setContentsMargins(0, 0, 0, 0)
         self.formats = SettingsForm(
             ExportOptions,
-            {"csv": "CSV", "ctc": "CTC", "geff": "GEFF", "zarr": "OME-Zarr"},
+            {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"},
             in_a_row=True,
         )
         box.addWidget(self.formats.native)
