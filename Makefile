@@ -2,7 +2,6 @@
 # make test   install what the tests need, then all checks beside all tests
 # make lint   the checks alone: style, format, types, import contracts
 # make docs   the documentation site, in build/site; warnings are errors
-# make evidence PAGE=learning  measure a page of docs/evidence anew; without PAGE, say which are old
 # make screenshots  drive the real plugin and save pictures of it to docs/images
 # make clean  remove everything that make made
 
@@ -19,9 +18,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := demo
-PAGE :=
-
-.PHONY: demo test pytest lint docs evidence screenshots clean system
+.PHONY: demo test pytest lint docs screenshots clean system
 
 demo: system $(VENV)/.demo
 	@$(BIN)/bridgetrack demo --out demo
@@ -38,13 +35,9 @@ lint: $(VENV)/.test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python benchmarks/pages.py --brief
 
 docs: $(VENV)/.test
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-
-evidence: $(VENV)/.test
-	@$(BIN)/python benchmarks/pages.py $(PAGE)
 
 screenshots: system $(VENV)/.test
 	@if command -v xvfb-run >/dev/null; then \
