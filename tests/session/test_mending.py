@@ -10,8 +10,6 @@ import pytest
 import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.mask_answers import as_candidates
-from bridgetrack.annotations.mask_store import load_mask_answers
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.finding import Finding
@@ -207,16 +205,6 @@ def test_what_was_mended_is_there_again_and_can_be_undone(mended, merged, tmp_pa
     different.undo()
     np.testing.assert_array_equal(frame_of(different, 1), other[1])
     different.close()
-
-
-def test_the_answers_are_on_disk_and_become_candidates(mended, tmp_path) -> None:
-    session, _, truth, (first, _) = mended
-    mend = session.mend("cut", 1, middle(truth[1] == first))
-    kept = load_mask_answers(tmp_path / "cells.masks.json")
-    assert kept == session.masks.answers
-    sure = as_candidates(kept)
-    assert sure.frame.tolist() == [1, 1]
-    assert {tuple(sure.region_pixels(r)) for r in (0, 1)} == {tuple(p) for p in mend.right}
 
 
 def test_the_same_cut_is_proposed_in_frames_beside_it_not_imposed(mended) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,19 +57,6 @@ def test_cells_are_found_with_what_was_taught_here(viewer, qtbot, tmp_path: Path
         assert found is not None and (found.pixels is not None) == ticked
         record = json.loads((out / "next" / "run.json").read_text())
         assert record["settings"]["without"] == (["gaps"] if ticked else [])
-
-
-def test_the_name_of_a_movie_does_not_widen_the_panel(viewer, qtbot):
-    images, labels = drawn(3)
-    widget, box = unfolded(viewer, qtbot)
-    before = box.sizeHint().width()
-    taught = bt.learn_pixels(images, strokes_on(labels), diameter=14.0)
-    state_of(viewer).session.pixels = replace(taught, name="a movie " * 12)
-    widget.open_step(0)
-    widget.open_step(3)
-    assert "a movie" in box.taught.text()
-    assert "a movie " * 12 in box.taught.toolTip()
-    assert box.taught.sizeHint().width() <= before
 
 
 def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace):

@@ -225,38 +225,6 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     assert chosen(widget, "image").name == "second" and chosen(widget, "labels") is None
     assert "are those of “frames”; choose them above" in panel.summary.text()
     assert not viewer.layers["frames"].visible
-    # Neither where it is chosen in the list, which brings the cells of the first one back.
-    source = panel.source
-    source.image.setFocus()
-    qtbot.keyClick(source.image, Qt.Key.Key_Up)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    assert chosen(widget, "image").name == "frames" and chosen(widget, "labels").name == "cells"
-    qtbot.keyClick(source.image, Qt.Key.Key_Down)
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
-    assert chosen(widget, "labels") is None and "“cells” are those" in panel.summary.text()
-    # Chosen by hand, they are used.
-    names = [source.labels.itemText(k) for k in range(source.labels.count())]
-    source.labels.setCurrentIndex(names.index("cells"))
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    assert chosen(widget, "image").name == "second" and panel.summary.text().startswith("1")
-    # One that is dropped after the movie was taken away has none, either.
-    viewer.layers.remove(chosen(widget, "image"))
-    viewer.add_image(np.asarray(viewer.layers["frames"].data), name="third")
-    qtbot.waitUntil(lambda: chosen(widget, "image") is not None, timeout=20_000)
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
-    third = chosen(widget, "image")
-    assert third.name == "third" and chosen(widget, "labels") is None
-    # A movie that was renamed meanwhile is opened with the cells that were chosen for it.
-    cells, frames = viewer.layers["cells"], viewer.layers["frames"]
-    source.labels.choose(cells)
-    for image in (third, frames, third):
-        source.image.choose(image)
-        qtbot.waitUntil(
-            lambda x=image: getattr(state.session.movie, "layers", None) == (x, cells),
-            timeout=20_000,
-        )
-        third.name = "renamed"
-    assert source.image.currentText() == "renamed", "the list has the names that the layers have"
 
 
 def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):

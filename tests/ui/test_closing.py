@@ -216,13 +216,6 @@ def test_a_project_is_saved_and_opened_at_the_head(
     assert "Found here by the plain segmentation" in panel.segment.summary.text()
 
 
-def test_other_files_are_no_projects(viewer, qtbot, tmp_path):
-    widget = fill(viewer, None, None)
-    (tmp_path / "a.json").write_text("{}")
-    widget.project.read(tmp_path / "a.json")
-    assert "is no Bridgetrack project" in widget.project.words.text()
-
-
 def test_a_new_folder_is_made_where_its_name_is_typed(viewer, qtbot, tmp_path):
     dialog = FolderDialog(viewer.window._qt_window, "Folder", str(tmp_path))
     qtbot.addWidget(dialog)

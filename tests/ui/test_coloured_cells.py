@@ -111,36 +111,3 @@ def test_cells_have_the_colours_of_their_tracks(tracked, viewer, qtbot):
     viewer.layers.remove("cells")
     qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
     assert find_role(viewer.layers, "coloured") is None
-
-
-@pytest.mark.thorough  # the others draw them
-def test_colours_of_cells_that_are_not_in_use_any_more_are_not_drawn(open_short, viewer, qtbot):
-    from bridgetrack.ui.panel import state_of
-
-    widget = open_short()
-    state, cells = state_of(viewer), viewer.layers["cells"]
-    fewer = np.asarray(cells.data).copy()
-    fewer[:, :, : fewer.shape[2] // 2] = 0
-    viewer.add_labels(fewer, name="other", scale=cells.scale)
-    seen = []
-
-    def choose_other(name, step):
-        # Once, as the colours of the first are ready.
-        if name == "colour cells" and step is None and state.session.movie.layers[1] is cells:
-            widget.segment.source.labels.choose(viewer.layers["other"])
-            widget.segment.source.open()
-            assert state.session.movie.layers[1] is not cells
-
-    def drawn(event):
-        if event.value is find_role(viewer.layers, "coloured"):
-            seen.append(np.array_equal(np.asarray(event.value.data[0]) > 0, fewer[0] > 0))
-
-    state.session.progress.connect(choose_other)
-    viewer.layers.events.inserted.connect(drawn)
-    widget.open_step(3)
-    widget.track.go.click()
-    qtbot.waitUntil(lambda: state.session.movie.layers[1] is not cells, timeout=20_000)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
-    viewer.layers.events.inserted.disconnect(drawn)
-    state.session.progress.disconnect(choose_other)
-    assert seen == [True]

@@ -35,17 +35,3 @@ def test_another_active_layer_is_told_and_a_button_leads_back(open_short, viewer
     widget.open_step(0)
     qtbot.wait(100)
     assert not widget.elsewhere.isVisible(), "there is nothing to answer in step 1"
-
-
-def test_list_and_image_say_how_certain_with_one_number(open_short, viewer, qtbot):
-    widget = open_short()
-    widget.open_step(3)
-    widget.track.go.click()
-    state, table = state_of(viewer), widget.track.doubts
-    qtbot.waitUntil(lambda: table.rowCount() > 5, timeout=20_000)
-    for k in (0, 2, 4):
-        cell = table.visualItemRect(table.item(k, 1)).center()
-        qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=cell)
-        qtbot.wait(50)
-        texts = [str(t) for t in state.canvas.marks_layer.features["text"]]
-        assert any(table.item(k, 2).text() in t for t in texts), (texts, table.item(k, 2).text())

@@ -16,12 +16,11 @@ from bridgetrack.annotations.mask_answers import honoured
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_movie
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
 from bridgetrack.progress import Progress, run
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.segmentation import movie as movie_module
 from bridgetrack.segmentation import segment_movie
-from bridgetrack.segmentation.readings import Reading, SettingsEstimate
+from bridgetrack.segmentation.readings import Reading
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui import find_cells
 from bridgetrack.ui.layers import find_role, tags_of
@@ -83,26 +82,6 @@ def central(frame):
     """The cell nearest to the middle of a frame."""
     away = [np.abs(middle(frame == k) - 70).max() for k in np.unique(frame)[1:]]
     return int(np.unique(frame)[1:][int(np.argmin(away))])
-
-
-@pytest.mark.thorough  # the whole way without a window gives the same files
-def test_cells_are_found_as_on_the_command_line(opened, qtbot, image):
-    state, widget = opened
-    find, movie = widget.segment.find, open_movie(image, axes="TYX")
-    assert find.choice["choose"].value == "jointly", "together with their tracks by default"
-    shown = [find.choice["choose"].native.itemText(k) for k in range(3)]
-    assert shown == ["together with their tracks", "frame by frame", "plain segmentation"]
-    for way in ("jointly", "frame", "plain"):
-        find.choice["choose"].value = way
-        layer = found(state, widget, qtbot)
-        assert "Cells look" in find.estimate.text()
-        settings = tags_of(layer)["found"].settings
-        if way == "plain":
-            steps = segment_movie(movie, settings)
-        else:
-            steps = segment_by_choice(movie, settings, MaskSettings(choose=way))
-        labels = [step.labels for step in steps if not isinstance(step, Progress)]
-        np.testing.assert_array_equal(layer.data, labels)
 
 
 def test_what_is_said_of_masks_holds_when_cells_are_found_again(opened, viewer, hand, qtbot):
@@ -239,16 +218,6 @@ def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
     assert not find.work.isVisible() and not state.session.busy("segment")
     assert "ended the search for the cells of “part”" in widget.notice.text()
     pace.held = False
-    # So does a movie that is closed, as no cells are chosen.
-    find.go.click()
-    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
-    pace.held = True
-    widget.segment.source.labels.choose(None)
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
-    assert not state.session.busy("segment")
-    told = widget.notice.text()
-    assert "A movie was closed" in told and "the search for the cells of “other”" in told
-    pace.held = False
 
 
 def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
@@ -341,29 +310,6 @@ def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbo
     find.looks["diameter"].value = 31
     assert looked_for(state, find, qtbot).diameter == 31
     assert find.looks["diameter"].value == 31 and "31 pixels wide" in find.estimate.text()
-
-
-def test_the_slider_of_the_size_is_wide_enough_to_drag(opened):
-    from qtpy.QtWidgets import QSlider
-
-    _, widget = opened
-    looks = widget.segment.find.looks
-    assert looks.native.findChild(QSlider).width() > looks["diameter"].native.width() / 2
-
-
-def test_cells_may_be_large(opened, viewer, qtbot, monkeypatch):
-    state, widget = opened
-    find = widget.segment.find
-    monkeypatch.setattr(find_cells, "clicked_size", saying("bright", 203.6))
-    click_three(viewer, find, qtbot)
-    assert find.looks["diameter"].value == 204
-    find.go.click()
-    assert looked_for(state, find, qtbot).diameter == 204
-    # An estimate is shown as it is, too.
-    find._own_size = False
-    seen = Reading("bright", 310.4)
-    find._show_decided(SettingsEstimate(SegmentationSettings(310.4), (seen,)))
-    assert find.looks["diameter"].value == 310
 
 
 def test_what_clicks_said_is_of_their_movie_alone(opened, viewer, qtbot, monkeypatch):

@@ -8,7 +8,6 @@ import pytest
 from qtpy.QtWidgets import QSlider
 
 from bridgetrack.errors import InputError
-from bridgetrack.export.results import ExportOptions
 from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.settings import Appearance
 from bridgetrack.training.options import TrainingOptions
@@ -38,12 +37,6 @@ def test_fields_without_a_place_in_the_form_stay(form):
     assert form.applied_to(given) == given
 
 
-def test_choices_limits_and_help_come_from_the_dataclass(form):
-    assert "bridge" in form["loss"].choices
-    assert (form["balance"].min, form["balance"].max) == (0, 1)
-    assert "starting weights" in form["strength"].tooltip
-
-
 def test_a_field_may_be_left_open_again(form):
     form.show(replace(TrainingOptions(), strength=0.5, curriculum="slack"))
     chosen = form.applied_to(TrainingOptions())
@@ -62,16 +55,6 @@ def test_only_changes_by_a_person_are_told(form):
     assert not told
     form["loss"].value = "max"
     assert told
-
-
-def test_long_words_have_room_in_a_row(qtbot):
-    titles = {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"}
-    form = SettingsForm(ExportOptions, titles, in_a_row=True)
-    qtbot.addWidget(form.native)
-    form.native.resize(form.native.minimumSizeHint().width() + 40, 30)
-    form.native.show()
-    spare = [form[name].native.width() - form[name].native.sizeHint().width() for name in titles]
-    assert min(spare) >= 2, "styles need more than they say"
 
 
 def test_what_the_dataclass_refuses_is_said(qtbot):

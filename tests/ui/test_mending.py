@@ -246,27 +246,6 @@ def test_two_clicks_in_a_cell_say_where_the_two_are(opened, viewer, hand, qtbot,
     settled(state, qtbot)
 
 
-def test_a_drawn_line_cuts(opened, viewer, hand, qtbot, pair):
-    state, _, _ = opened
-    whole = cells(viewer)[T] == pair[0]
-    inside = np.argwhere(whole)
-    spread = np.linalg.svd(inside - inside.mean(axis=0), full_matrices=False)[2][1]
-    centre = inside.mean(axis=0)
-    ends = []
-    for side in (-1, 1):
-        place = centre.copy()
-        while cells(viewer)[T][tuple(np.rint(place).astype(int))]:
-            place = place + side * spread
-        ends.append(place)
-    hand.key("K")
-    hand.click(SCALE * ends[0])
-    assert state.annotator.picking.place is not None
-    assert (cells(viewer)[T] == pair[0]).sum() == whole.sum()
-    hand.click(SCALE * ends[1])
-    assert (cells(viewer)[T] == pair[0]).sum() < whole.sum()
-    settled(state, qtbot)
-
-
 def test_removing_growing_joining_and_outlines(opened, viewer, hand, qtbot, pair):
     state, _, truth = opened
     session = state.session

@@ -93,29 +93,6 @@ def test_looking_and_browsing_answer_nothing(state, hand, moving, viewer, qtbot)
     assert camera_of(viewer).center != before
     camera_of(viewer).center = before
     qtbot.wait(50)
-    # Words on the image are not cut at its edge.
-    layer, camera = state.canvas.marks_layer, camera_of(state.viewer)
-    hand.point(place)
-    letter = 7.0 / camera.zoom
-
-    def words():
-        *_, k = (k for k, t in enumerate(layer.features["text"]) if "%" in str(t))  # over its rim
-        middle = layer.data_to_world(layer.data[k])[-2:]
-        half = np.array([letter, letter * len(str(layer.features["text"][k])) / 2])
-        return np.array([middle - half, middle + half])
-
-    def seen():
-        half = np.array([hand.canvas.height(), hand.canvas.width()]) / 2 / camera.zoom
-        return np.array([np.array(camera.center[-2:]) - half, np.array(camera.center[-2:]) + half])
-
-    half = seen()[1] - np.array(camera.center[-2:])
-    for side in ([0, 1], [0, -1], [1, 0], [-1, 0], [1, 1]):
-        away = np.array(side) * (half - 3)
-        camera.center = (0.0, *(np.asarray(place) + away))
-        qtbot.wait(100)
-        assert state.annotator.outlined == row
-        low, high = words()
-        assert (low >= seen()[0]).all() and (high <= seen()[1]).all(), side
     # Deleting the segmentation ends the work.
     assert state.session.movie is not None
     viewer.layers.remove("cells")
@@ -207,40 +184,6 @@ def test_answers_by_keys_clicks_and_buttons(state, hand, moving, qtbot):
     assert load_annotations(session.answers.path) == session.annotations
 
 
-def test_buttons_do_what_keys_do(open_short, viewer, hand, qtbot):
-    from bridgetrack.ui.panel import state_of
-
-    panel = open_short()
-    panel.open_step(1)
-    state, buttons = state_of(viewer), panel.annotate.modes
-    place = state.session.scene.detections.position[3]
-    hand.click(place)
-    hand.key("Z")
-    keys = {Mode.FALSE: "F", Mode.BREAK: "B", Mode.CUT: "K", Mode.MOVE: "C"}
-    watched = [*panel.tabs, *buttons.values(), *panel.annotate.actions.values()]
-    seen = [b for b in watched if b.isVisible()]
-    places, hints = [b.mapTo(panel, b.rect().center()) for b in seen], set()
-    assert len(seen) > 20
-    for mode, key in keys.items():
-        qtbot.mouseClick(buttons[mode], Qt.MouseButton.LeftButton)
-        by_button = state.annotator.picking
-        hand.key("V")
-        hand.key(key)
-        assert state.annotator.picking == by_button and by_button.mode == mode
-        assert buttons[mode].isChecked()
-        # Words change above the buttons and below them; these stay below the mouse.
-        hand.point(place)
-        hints.add(panel.annotate.hint.text())
-        assert [b.mapTo(panel, b.rect().center()) for b in seen] == places
-    assert len(hints) == len(keys)
-    assert len(state.session.annotations) == 0
-    hand.key("V")
-    hand.click(place)
-    qtbot.waitUntil(panel.notice.isVisible, timeout=20_000)
-    qtbot.wait(20)
-    assert [b.mapTo(panel, b.rect().center()) for b in seen] == places
-
-
 def test_closing_during_work_is_clean(open_short, viewer, pixels):
     from bridgetrack.ui.panel import state_of
 
@@ -254,14 +197,6 @@ def test_closing_during_work_is_clean(open_short, viewer, pixels):
     assert state.session.busy("measure")
     viewer.close()
     QApplication.processEvents()
-
-
-def test_wrong_layers_explain_themselves(viewer, qtbot):
-    viewer.add_labels(np.zeros((10, 10), dtype=int), name="flat")
-    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    notice = widget.segment.source.notice
-    qtbot.waitUntil(notice.isVisible, timeout=20_000)
-    assert "time" in notice.text()
 
 
 def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot):
@@ -298,20 +233,6 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
     found = colouring(state.session.tracking.tracks, "certainty")
     assert np.allclose(layer.track_colors[:, :3], found.colours, atol=1e-3)
     assert not np.allclose(layer.track_colors, before)
-
-
-def test_export_writes_what_is_ticked(open_short, tmp_path, qtbot):
-    widget = open_short()
-    widget.open_step(3)
-    widget.track.go.click()
-    box = widget.track.export
-    qtbot.waitUntil(box.save.isEnabled, timeout=20_000)
-    box.formats["geff"].value = True
-    box.formats["ctc"].value = True
-    box.write(tmp_path / "out")
-    qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=20_000)
-    names = {p.name for p in (tmp_path / "out").iterdir()}
-    assert {"detections.csv", "ctc", "tracks.geff"} <= names
 
 
 def test_export_keeps_what_somebody_else_put_there(open_short, tmp_path, qtbot, monkeypatch):

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from bridgetrack.ui.annotator import number_of
 from bridgetrack.ui.picking import Mode
-
-
-def test_a_cell_means_the_first_event_that_it_takes_part_in(asked):
-    question = asked.until(lambda s: len(s.alternatives) > 0)
-    for number, event in enumerate((question.event, *question.alternatives), 1):
-        for cell in event.cells:
-            assert number_of(question, cell.cell) <= number
-    assert number_of(question, question.event.cells[0].cell) == 1
-    assert number_of(question, (10**6, 1)) is None
 
 
 def test_only_events_that_can_begin_with_the_cell_begin_with_it(asked):

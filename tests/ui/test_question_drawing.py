@@ -11,7 +11,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.event_looks import LOOKS, rgba
-from bridgetrack.ui.overlay import CLEAR, Drawing, SliceShown, draw_question, draw_subject
+from bridgetrack.ui.overlay import Drawing, SliceShown, draw_question
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))
 HERE, THERE, FAR = (CellRef(4, k, (50.0, 40.0 + 20 * k)) for k in (1, 2, 3))
@@ -66,38 +66,6 @@ def test_cells_have_the_names_that_the_panel_uses():
     assert later == {"#1", "#2", "#3"}
 
 
-@pytest.mark.parametrize("side", range(4))
-def test_the_edge_of_the_view_cuts_no_name(side):
-    seen = [0.0, 0.0, 100.0, 100.0]
-    seen[side] = 49.0 if side < 2 else 51.0  # the mother is just inside
-    [name] = [m for m in drawn(question(), 3, seen=tuple(seen)).marks if m.text == "#1"]
-    top, left, bottom, right = seen
-    assert top < name.point[0] < bottom and left + 2 < name.point[1] < right - 2
-
-
-@pytest.mark.parametrize("frame", [2, 5])
-def test_other_frames_show_nothing(frame):
-    assert drawn(question(), frame).empty
-
-
-def test_names_and_numbers_of_cells_that_touch_keep_clear_of_each_other():
-    near = [
-        CellRef(4, k, (50.0 + dy, 50.0 + dx)) for k, dy, dx in ((5, 7, 0), (6, -7, 0), (7, 0, 6))
-    ]
-    said = [
-        m
-        for m in drawn(question(*(EventRef(Event.MOVE, (MOTHER,), (c,)) for c in near)), 4).marks
-        if m.text and "frame" not in m.text
-    ]
-    assert len(said) == 7, "four names, one of them in both frames, and three numbers"
-    for one, two in combinations(said, 2):
-        away = np.abs(np.subtract(one.point, two.point))
-        assert away[0] > 1.5 or away[1] > 1.5 * (len(one.text) + len(two.text)) / 2, (
-            one.text,
-            two.text,
-        )
-
-
 @pytest.mark.parametrize("frame", [3, 4])
 @pytest.mark.parametrize("letter", [1.0, 2.0, 4.0])
 def test_daughters_close_together_have_names_that_can_be_read(frame, letter):
@@ -115,22 +83,6 @@ def test_daughters_close_together_have_names_that_can_be_read(frame, letter):
         assert away[0] >= 2 * letter or away[1] >= wide, (one, two)
 
 
-def test_words_move_off_each_other():
-    for seen in ((0.0, 0.0, 100.0, 100.0), None):  # None: a volume
-        drawing = Drawing()
-        for words in ("two cells? [Enter]", "two cells? [P]", "a third"):
-            drawing.ring((50.0, 50.0), 0.1, rgba("#ffffff"), words)
-        drawing.keep_words_in(SliceShown(0, None, 10.0, seen=seen, letter=2.0))
-        heights = sorted(m.point[0] for m in drawing.marks)
-        assert min(np.diff(heights)) > 4, seen
-    # A sign is wider than a letter: the words keep off a name that nearly touches them.
-    near = Drawing()
-    near.mark((50.0, 30.0), "disc", 0.1, CLEAR, CLEAR, "#5", fixed=True)
-    near.ring((50.0, 50.0), 0.1, rgba("#ffffff"), "● Moves on, 99 %")
-    near.keep_words_in(SliceShown(0, None, 10.0, seen=(0.0, 0.0, 100.0, 100.0), letter=2.0))
-    assert abs(near.marks[1].point[0] - 50) > 4
-
-
 def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not():
     merge = EventRef(Event.MERGE, (MOTHER, OTHER), (THERE,))
     divide = EventRef(Event.DIVIDE, (MOTHER,), (HERE, FAR))
@@ -145,19 +97,6 @@ def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not
     }
 
 
-def test_words_keep_clear_of_numbers():
-    def place(other):
-        found = drawn(question(EventRef(Event.MOVE, (MOTHER,), (other,))), 3)
-        (words,) = [p for t, p in ((m.text, m.point) for m in found.marks) if "frame" in t]
-        return words
-
-    above = place(FAR)
-    assert above[0] < MOTHER.position[0]
-    crowded = place(CellRef(4, 9, above))
-    assert crowded[0] > MOTHER.position[0]
-    assert crowded[1] == above[1]
-
-
 @pytest.mark.parametrize("place", [(1.0, 1.0), (99.0, 1.0), (1.0, 199.0), (99.0, 199.0)])
 def test_words_stay_on_the_image(place):
     there = EventRef(Event.FALSE, (CellRef(3, 1, place),))
@@ -169,14 +108,6 @@ def test_words_stay_on_the_image(place):
     assert 20 < x < 180
 
 
-def test_while_the_answer_is_clicked_only_the_cell_asked_about_is_marked():
-    found = Drawing()
-    draw_subject(found, question(), SliceShown(3, None, 10.0, 200.0), lambda _: np.zeros((4, 2)))
-    assert len(found.marks) == 4
-    assert found.arrows == []
-    assert {m.text for m in found.marks} == {""}
-
-
 def test_cells_of_other_planes_are_left_out():
     deep = EventRef(
         Event.MOVE, (CellRef(3, 1, (2.0, 50.0, 50.0)),), (CellRef(4, 1, (30.0, 50.0, 50.0)),)
@@ -184,43 +115,3 @@ def test_cells_of_other_planes_are_left_out():
     asked = question(event=deep)
     assert len([m for m in drawn(asked, 3, 2.0).marks if not m.text]) == 4
     assert len([m for m in drawn(asked, 3, 16.0).marks if not m.text]) == 0
-
-
-def test_arrows_are_drawn_without_asking_all_layers_how_far_they_reach(qtbot):
-    from napari.components import ViewerModel
-
-    from bridgetrack.ui.overlay import Arrow, Drawing
-    from bridgetrack.ui.overlay_layers import OverlayLayers
-
-    model, layers = ViewerModel(), OverlayLayers()
-    labels = model.add_labels(np.zeros((3, 20, 20), int))
-    for part in layers.parts(model, labels, lambda _: None):
-        part()
-    told, shown = [], []
-    layers.events.events.data.connect(lambda _: told.append("data"))
-    layers.events.events.set_data.connect(lambda _: shown.append(len(layers.events.data)))
-    red = (1.0, 0.0, 0.0, 1.0)
-    layers.draw(Drawing(arrows=[Arrow((1.0, 2.0), (3.0, 4.0), red)]))
-    assert layers.events.data.tolist() == [[[1, 2], [3, 4]]] and shown[-1] == 1
-    assert layers.events.edge_color.tolist() == [list(red)]
-    layers.draw(Drawing())
-    assert not layers.events.data[:, 1].any() and len(shown) == 2 and not told
-
-
-def test_lines_do_not_hide_cells_of_a_few_pixels(qtbot):
-    from napari.components import ViewerModel
-
-    from bridgetrack.ui.overlay import Drawing, SliceShown, draw_pointed
-    from bridgetrack.ui.overlay_layers import OverlayLayers
-
-    square = np.argwhere(np.ones((6, 6)))
-    widths, model, layers = [], ViewerModel(), OverlayLayers()
-    labels = model.add_labels(np.zeros((3, 20, 20), int))
-    for part in layers.parts(model, labels, lambda _: None):
-        part()
-    for size in (6.0, 30.0):
-        drawing = Drawing()
-        draw_pointed(drawing, square, ("Divides", "#ffffff"), SliceShown(0, None, size))
-        layers.fit_lines(size)
-        widths.append((max(m.size for m in drawing.marks), layers.events.edge_width))
-    assert np.allclose(widths, [(0.6, 0.6), (1.4, 1.5)])

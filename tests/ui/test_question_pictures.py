@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
-import pytest
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef
-from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.movie import Geometry, open_labels, open_movie
+from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.progress import run
 from bridgetrack.ui.event_looks import LOOKS, rgba
 from bridgetrack.ui.finder import shown_diameter
-from bridgetrack.ui.question_pictures import picture_steps, window_of
+from bridgetrack.ui.question_pictures import picture_steps
 
 
 def question(event, slot):
@@ -43,18 +40,6 @@ def test_the_cells_are_outlined_in_both_frames_at_the_same_place(asked):
         assert picture.pixels.max() > 200, "both are as bright as they can be"
 
 
-@pytest.mark.parametrize("place", [(0.0, 0.0), (49.0, 59.0), (25.0, 30.0)])
-def test_the_window_stays_inside_the_image(place):
-    cell = CellRef(0, 1, place)
-    rows, columns = window_of(
-        question(EventRef(Event.FALSE, (cell,)), ("fate", (0, 1))), (50, 60), 8
-    )
-    assert 0 <= rows.start < rows.stop <= 50
-    assert 0 <= columns.start < columns.stop <= 60
-    assert rows.start <= place[0] < rows.stop
-    assert columns.start <= place[1] < columns.stop
-
-
 def test_the_last_frame_has_none_after_it(source):
     labels = np.asarray(source.labels.array[:, 0].compute())
     last = len(labels) - 1
@@ -63,20 +48,6 @@ def test_the_last_frame_has_none_after_it(source):
     asked = question(EventRef(Event.FALSE, (cell,)), ("fate", cell.cell))
     (only,) = run(picture_steps(source, asked, 10.0))
     assert only.frame == last
-
-
-def test_without_an_image_the_cells_themselves_are_shown(source):
-    stack = np.zeros((2, 6, 30, 30), dtype=np.uint16)
-    stack[:, 2:5, 10:18, 10:18] = 3
-    cells = [CellRef(t, 3, (3.0, 13.5, 13.5)) for t in (0, 1)]
-    asked = question(EventRef(Event.MOVE, (cells[0],), (cells[1],)), ("fate", (0, 3)))
-    flat = replace(source, labels=open_labels(stack, axes="TZYX"), image=None)
-    for picture in run(picture_steps(flat, asked, 8.0)):
-        assert coloured(picture, Event.MOVE) > 0
-        assert len(np.unique(picture.pixels.reshape(-1, 3), axis=0)) == 3
-    bright = open_movie(np.random.default_rng(0).random(stack.shape), axes="TZYX")
-    grey = run(picture_steps(replace(flat, image=bright), asked, 8.0))
-    assert len(np.unique(grey[0].pixels)) > 50
 
 
 def test_pictures_name_the_cells_and_number_the_alternatives(source):
@@ -100,16 +71,3 @@ def test_pictures_name_the_cells_and_number_the_alternatives(source):
     }  # fmt: skip
     assert coloured(before, Event.DIVIDE) == 0 and coloured(after, Event.DIVIDE) > 50
     assert sorted(np.unique(before.pixels[..., 2]))[-2] > 150, "the faint cell is seen"
-
-
-def test_points_are_shown_with_their_neighbours(source):
-    table = pd.DataFrame({"frame": [0, 0, 1, 1], "label": [1, 2, 1, 2], "y": [20.0] * 4,
-                          "x": [20.0, 34.0] * 2, "area": [50.0] * 4})  # fmt: skip
-    cells = Detections(table, Geometry(2, (60, 60), (1.0, 1.0)), has_masks=False)
-    ends = [CellRef(t, 1, (20.0, 20.0)) for t in (0, 1)]
-    asked = question(EventRef(Event.MOVE, (ends[0],), (ends[1],)), ("fate", (0, 1)))
-    (one, _) = run(picture_steps(replace(source, labels=None, image=None, table=cells), asked, 8.0))
-    side = one.pixels.shape[0]
-    grey = (one.pixels == one.pixels[..., :1]).all(axis=-1) & (one.pixels[..., 0] > 0)
-    right = np.arange(side) > 0.6 * side
-    assert grey[:, right].any(), "the cell to the right is there"

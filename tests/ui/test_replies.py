@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bridgetrack.errors import OutputError
-from bridgetrack.session.names import event_words
 from bridgetrack.session.questions import PAUSE
 
 
@@ -11,17 +10,6 @@ def test_breaks_do_not_count_as_effort(asked, monkeypatch):
     monkeypatch.setattr("bridgetrack.session.questions.time.monotonic", lambda: 1e6)
     asked.annotator.accept()
     assert asked.questions.active.effort.seconds == PAUSE
-
-
-def test_answers_are_said_back(asked, said):
-    event = event_words(asked.questions.current.event, asked.session.names)
-    asked.annotator.accept()
-    assert said[-1] == ("info", f"Noted: {event}. Z takes it back.")
-    event = event_words(asked.questions.current.event, asked.session.names)
-    asked.annotator.reject()
-    assert said[-1][1].startswith(f"Noted: not: {event}.")
-    asked.annotator.cannot_tell()
-    assert said[-1][1].startswith("Noted: you cannot tell.")
 
 
 def test_an_answer_that_cannot_be_kept_leaves_the_question(asked, said, monkeypatch):

@@ -41,44 +41,6 @@ def test_garbage_is_searched_among_new_objects_until_a_layer_goes(thawed, qtbot,
     assert (sys.getswitchinterval(), gc.get_threshold()) == before
 
 
-def test_several_windows_leave_all_as_it_was_in_any_order(thawed, qtbot):
-    from napari.components import ViewerModel
-
-    from bridgetrack.ui.responsive import Responsive
-
-    before = sys.getswitchinterval(), gc.get_threshold()
-    try:
-        sys.setswitchinterval(0.005)
-        one, other = Responsive(ViewerModel().layers), Responsive(ViewerModel().layers)
-        one.close()
-        other.close()
-        assert sys.getswitchinterval() == pytest.approx(0.005, rel=0.1)
-        one, other = Responsive(ViewerModel().layers), Responsive(ViewerModel().layers)
-        other.close()
-        assert sys.getswitchinterval() < 0.001, "the other one is still open"
-        one.close()
-        assert sys.getswitchinterval() == pytest.approx(0.005, rel=0.1)
-    finally:
-        sys.setswitchinterval(before[0])
-        gc.set_threshold(*before[1])
-
-
-def test_objects_that_others_left_out_stay_so(thawed):
-    from napari.components import ViewerModel
-
-    from bridgetrack.ui.responsive import Responsive
-
-    gc.freeze()
-    count, threshold = gc.get_freeze_count(), gc.get_threshold()
-    model = ViewerModel()
-    made = Responsive(model.layers)
-    model.add_image(np.zeros((3, 3)))
-    model.layers.clear()
-    assert gc.get_threshold() == threshold
-    made.close()
-    assert gc.get_freeze_count() >= 0.9 * count
-
-
 def test_what_is_drawn_comes_before_what_nobody_sees(qtbot):
     from bridgetrack.ui.background import _PATIENCE, EventLoopQueue, ThreadRunner, Turns
 

@@ -144,25 +144,3 @@ def test_list_canvas_and_tree_share_one_selection(opened, hand, qtbot):
     assert state.annotator.outlined == int(own.iloc[0]["id"])
     hand.key("D")
     assert len(state.session.annotations) == 0
-
-
-@pytest.mark.thorough  # the other lists share the selection
-def test_answers_are_gone_to_with_their_cell(open_short, viewer, hand, qtbot):
-    widget = open_short()
-    widget.open_step(1)
-    state, table = state_of(viewer), widget.annotate.table
-    detections = state.session.scene.detections
-    middle = np.abs(detections.position - 126).max(axis=1) < 80
-    rows = [int(np.flatnonzero((detections.frame == t) & middle)[0]) for t in (1, 3)]
-    for row in rows:
-        state.canvas.show(int(detections.frame[row]), None)
-        qtbot.wait(50)
-        hand.click(detections.position[row])
-    qtbot.waitUntil(lambda: table.rowCount() == 2, timeout=20_000)
-    choose(qtbot, table, 1)
-    assert state.annotator.outlined == rows[0]
-    press(qtbot, table, Qt.Key.Key_Up)
-    assert state.annotator.outlined == rows[1]
-    press(qtbot, table, Qt.Key.Key_Delete)
-    cells = [a.cells[0].cell for a in state.session.annotations]
-    assert cells == [(1, int(detections.label[rows[0]]))]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 
-from bridgetrack.annotations.annotation import Kind
 from bridgetrack.session.names import CellNames, question_words
 from bridgetrack.ui.coloured_cells import COLOURED
 from bridgetrack.ui.finder import shown_diameter
@@ -128,56 +127,6 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     qtbot.wait(100)
 
 
-def test_keys_and_buttons_answer_alike(asked, hand, qtbot):
-    # Enter backspace number unsure and undo.
-    first = asked.session.questions.current
-    hand.key("Return")
-    assert kinds(asked) == [Kind.CONFIRM]
-    second = asked.session.questions.current
-    assert second is not None
-    assert second.slot != first.slot
-    assert asked.canvas.frame == second.frame
-    hand.key("Backspace")
-    hand.key("U")
-    assert kinds(asked) == [Kind.CONFIRM, Kind.REJECT, Kind.CANNOT_TELL]
-    hand.key("Z")
-    hand.key("Z", control=True)
-    assert kinds(asked) == [Kind.CONFIRM]
-    assert asked.session.questions.current.slot == second.slot
-    for _ in range(20):
-        if asked.session.questions.current.alternatives:
-            break
-        hand.key("G")
-    wanted = asked.session.questions.current.alternatives[0]
-    assert wanted.key not in [a.events[0].key for a in asked.session.annotations]
-    hand.key("2")
-    assert wanted.key in [a.events[0].key for a in asked.session.annotations]
-    before = kinds(asked)
-    # Buttons carry their keys and do the same.
-    panel = asked.widget.suggest
-    for made, key in (
-        (panel.yes, "[Enter]"), (panel.no, "[Bksp]"), (panel.unsure, "[U]"),
-        (panel.other, "[T]"), (panel.undo, "[Z]"), (panel.leave, "[Esc]"),
-    ):  # fmt: skip
-        assert key in made.text()
-        assert made.toolTip()
-    # An answer that the one before rules out would take its place.
-    named = {cell for a in asked.session.annotations for cell in a.cells}
-    for _ in range(20):
-        if not named & set(asked.session.questions.current.cells):
-            break
-        hand.key("G")
-    panel.yes.click()
-    panel.no.click()
-    panel.unsure.click()
-    assert kinds(asked) == [*before, Kind.CONFIRM, Kind.REJECT, Kind.CANNOT_TELL]
-    qtbot.waitUntil(panel.undo.isEnabled, timeout=20_000)
-    panel.undo.click()
-    assert kinds(asked) == [*before, Kind.CONFIRM, Kind.REJECT]
-    panel.leave.click()
-    assert not asked.session.questions.engaged
-
-
 def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
     panel, window = asked.widget.suggest, asked.widget.window()
     qtbot.waitUntil(panel.yes.isEnabled, timeout=20_000)
@@ -221,29 +170,6 @@ def test_learning_is_cancelled_within_a_second(asked, hand, qtbot, pace):
     assert asked.session.questions.current is before
     hand.key("Return")
     assert len(asked.session.annotations) == 7
-
-
-def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtbot):
-    from bridgetrack.ui.panel import state_of
-
-    for _ in range(3):
-        qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
-        hand.key("Return")
-    path = asked.session.questions.path
-    asked.viewer.close()
-    assert path.exists(), "closing keeps what is not kept yet"
-    image, labels = pixels
-    again = make_napari_viewer(show=True)
-    scale = (1, 0.645, 0.645)
-    again.add_image(image, name="short", scale=scale)
-    again.add_labels(labels.copy(), name="cells", scale=scale)
-    _, widget = again.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    state = state_of(again)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)
-    widget.by_model.click()
-    qtbot.waitUntil(lambda: state.session.questions.current is not None, timeout=20_000)
-    assert state.session.questions.active.effort.clicks == 3
-    qtbot.waitUntil(lambda: "3 answers" in widget.suggest.effort.text(), timeout=20_000)
 
 
 def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
-from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QFileDialog
 from superqt import QCollapsible
 
@@ -123,28 +121,8 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     widget.annotate.take_over.click()
     qtbot.waitUntil(lambda: "no tracks are known" in notice.text(), timeout=20_000)
     assert not len(session.annotations)
-    qtbot.keyClick(widget.annotate, Qt.Key.Key_O, Qt.KeyboardModifier.AltModifier)
-    qtbot.keyRelease(widget.annotate, Qt.Key.Key_Alt)  # else Qt holds it down in later tests
-    assert QGuiApplication.keyboardModifiers() == Qt.KeyboardModifier.NoModifier
-    widget.annotate.take_over.click() if chosen else None
+    widget.annotate.take_over.click()
     qtbot.waitUntil(lambda: len(session.annotations) > 0, timeout=20_000)
     settled()
     assert track(1, 1) != track(2, 1)
     assert "Taken over from detections.csv: one event is another now" in notice.text()
-    # Without masks the table of such tracks brings its cells, and the panel says how to go on.
-    viewer.layers.remove("cells")
-    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
-    table, asked = tmp_path / "other" / "detections.csv", []
-    ask = lambda *given: asked.append(given[2]) or (str(table), "")  # noqa: E731
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", ask)
-    widget.open_step(0)
-    widget.segment.openers[2].click()
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
-    kinds = {layer.name: type(layer).__name__ for layer in viewer.layers}
-    assert (kinds["detections"], kinds["detections cells"]) == ("Tracks", "Points")
-    assert track(1, 1) == track(2, 1) and not len(session.annotations)
-    qtbot.waitUntil(lambda: "holds tracks" in widget.segment.summary.text(), timeout=20_000)
-    widget.annotate.take_over.click()
-    qtbot.waitUntil(lambda: len(session.annotations) > 0, timeout=20_000)
-    settled()
-    assert track(1, 1) != track(2, 1) and asked[-1] == str(table), "it begins where they are"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -34,24 +33,3 @@ def test_both_frames_are_shown_and_a_click_goes_there(open_short, viewer, qtbot)
     assert strip.pictures[0].frame == state.session.questions.current.frame
     state.annotator.stop_asking()
     qtbot.waitUntil(lambda: not strip.isVisible(), timeout=20_000)
-
-
-def test_the_frame_in_view_has_a_rim(qtbot):
-    pytest.importorskip("napari")
-    from bridgetrack.ui.question_pictures import Picture, TwoFrames
-
-    strip = TwoFrames()
-    qtbot.addWidget(strip)
-    strip.resize(320, 180)
-    grey = np.full((20, 20, 3), 90, dtype=np.uint8)
-    strip.show_pictures((Picture(3, grey), Picture(4, grey)))
-
-    def rims():
-        image = strip.grab().toImage()
-        return [image.pixelColor(x, 60).lightness() > 200 for x in (1, strip._place(1).left() + 1)]
-
-    assert rims() == [False, False]
-    strip.mark(3)
-    assert rims() == [True, False]
-    strip.mark(4)
-    assert rims() == [False, True]
