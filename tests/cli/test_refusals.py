@@ -1,0 +1,343 @@
+"""Input that cannot be used, and places that cannot be written: one line that names the file."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tifffile
+
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.store import save_annotations
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie.geometry import Geometry
+from cli.conftest import Outcome, Run, draw_answers, one_line
+
+RNG = np.random.default_rng(0)
+
+
+def stack(path: Path, frames: Any) -> Path:
+    """Write a TIFF stack."""
+    tifffile.imwrite(path, np.asarray(frames), photometric="minisblack", metadata={"axes": "TYX"})
+    return path
+
+
+def squares(n_frames: int = 3, side: int = 40) -> np.ndarray[Any, np.dtype[np.uint16]]:
+    """Two still squares."""
+    labels = np.zeros((n_frames, side, side), dtype=np.uint16)
+    labels[:, 5:12, 5:12] = 1
+    labels[:, 25:32, 25:32] = 2
+    return labels
+
+
+def refused(shown: Outcome, out: Path, *words: str) -> None:
+    """A failure with one line that has these words, and no output."""
+    assert shown.status == 1
+    assert shown.out == ""
+    assert one_line(shown.err)
+    assert shown.err.startswith("error: ")
+    for word in words:
+        assert word in shown.err
+    assert not out.exists()
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    """A usable label movie."""
+    return stack(tmp_path / "labels.tif", squares())
+
+
+def folder(path: Path) -> Path:
+    """A new folder."""
+    path.mkdir()
+    return path
+
+
+def written(path: Path, content: str) -> Path:
+    """A file with this text."""
+    path.write_text(content)
+    return path
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "no cells": (lambda p: stack(p / "x.tif", np.zeros((3, 20, 20), np.uint8)), "no cell"),
+    "fractions": (lambda p: stack(p / "x.tif", RNG.random((3, 20, 20))), "bridgetrack segment"),
+    "an image": (
+        lambda p: stack(p / "x.tif", RNG.integers(90, 220, (3, 60, 60)).astype(np.uint16)),
+        "bridgetrack segment",
+    ),
+    "every pixel a label": (
+        lambda p: stack(p / "x.tif", np.arange(1, 2701).reshape(3, 30, 30).astype(np.uint16)),
+        "looks like an image",
+    ),
+    "an unknown type": (lambda p: written(p / "x.docx", "no movie"), "x.docx"),
+    "no type": (lambda p: written(p / "x", "no movie"), "x"),
+    "a missing file": (lambda p: p / "nowhere", "nowhere"),
+    "an empty folder": (lambda p: folder(p / "empty"), "empty"),
+    "a table without frames": (lambda p: written(p / "points.csv", "a,b\n1,2\n"), "points.csv"),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_labels_that_are_none(run: Run, tmp_path: Path, kind: str) -> None:
+    make, said = UNUSABLE[kind]
+    refused(run("track", make(tmp_path), "--out", tmp_path / "out"), tmp_path / "out", said)
+
+
+@pytest.mark.parametrize("command", ["track", "segment"])
+def test_a_truncated_tiff(run: Run, tmp_path: Path, command: str) -> None:
+    whole = stack(tmp_path / "whole.tif", squares(6)).read_bytes()
+    (tmp_path / "cut.tif").write_bytes(whole[: len(whole) // 2])
+    shown = run(command, tmp_path / "cut.tif", "--out", tmp_path / "out")
+    refused(shown, tmp_path / "out", "cut.tif")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--scale", "1,1,1"), "scale"),
+        (("--axes", "TZYX"), "--axes"),
+        *((("--frame-interval", m), "frame interval") for m in ("nan", "inf", "-1", "0", "1e300")),
+    ],
+)
+def test_readings_that_do_not_fit(
+    run: Run, labels: Path, tmp_path: Path, more: tuple[str, ...], said: str
+) -> None:
+    refused(run("track", labels, *more, "--out", tmp_path / "out"), tmp_path / "out", said)
+
+
+@pytest.mark.parametrize("image", [squares(3, 48), squares(4)])
+def test_an_image_of_another_movie(run: Run, labels: Path, tmp_path: Path, image: Any) -> None:
+    other = stack(tmp_path / "image.tif", image)
+    shown = run("track", labels, "--image", other, "--out", tmp_path / "out")
+    refused(shown, tmp_path / "out", "labels.tif", "image.tif", "--image-axes")
+
+
+@pytest.mark.parametrize("option", ["--annotations", "--model"])
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff\xfe", b'{"format": "other"}'])
+def test_damaged_json(
+    run: Run, labels: Path, tmp_path: Path, option: str, content: bytes | None
+) -> None:
+    file = tmp_path / "file.json"
+    if content is not None:
+        file.write_bytes(content)
+    shown = run("track", labels, option, file, "--out", tmp_path / "out")
+    refused(shown, tmp_path / "out", "file.json")
+
+
+def test_links_to_nothing_and_to_each_other(run: Run, labels: Path, tmp_path: Path) -> None:
+    out, loop, link = tmp_path / "out", tmp_path / "a", tmp_path / "gone.tif"
+    loop.symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(loop)
+    link.symlink_to("moved")
+    refused(run("track", labels, "--out", loop), loop, "lead to each other")
+    for words in (("track", loop), ("batch", loop), ("run", loop), ("track", link)):
+        refused(run(*words, "--out", out), out, f"error: {words[1]}")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_pipes_are_not_waited_for(run: Run, labels: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    frame = folder(tmp_path / "frames") / "t0.tif"
+    pipes = [tmp_path / "a.csv", tmp_path / "a.tif", tmp_path / "a.json", frame]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    table, movie, answers, _ = pipes
+    for given, pipe in ((table, table), (movie, movie), (frame.parent, frame)):
+        refused(run("track", given, "--out", out), out, f"{pipe}: a pipe")
+    refused(run("track", labels, "--annotations", answers, "--out", out), out, f"{answers}: a pipe")
+
+
+def test_empty_names(
+    run: Run, labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in ((labels, "--out", ""), ("", "--out", "o"), (labels, "--out", "o", "--image", "")):
+        shown = run("track", *words)
+        assert shown.status == 2 and one_line(shown.err)
+    assert list(tmp_path.iterdir()) == [labels]
+
+
+# ------------------------------------------------------------------ hardly usable input
+
+
+@pytest.mark.parametrize(
+    ("frames", "cells"), [(squares(1), 2), (squares(5) * (np.arange(5) != 2)[:, None, None], 8)]
+)
+def test_one_frame_and_empty_frames(run: Run, tmp_path: Path, frames: Any, cells: int) -> None:
+    file = stack(tmp_path / "l.tif", frames.astype(np.uint16))
+    shown = run("track", file, "--axes", "TYX", "--out", tmp_path / "out", "--json")
+    assert shown.status == 0, shown.err
+    record = json.loads(shown.out)
+    assert record["counts"]["cells"] == cells
+    assert any("only one frame" in note for note in record["notes"]) == (len(frames) == 1)
+
+
+def test_a_label_in_two_places_and_nan_pixels(run: Run, tmp_path: Path) -> None:
+    cells = squares()
+    cells[1, 30:34, 5:9] = 1
+    pixels = RNG.random(cells.shape)
+    pixels[:, 6, 6] = np.nan
+    image = stack(tmp_path / "image.tif", pixels.astype(np.float32))
+    words = ("track", stack(tmp_path / "l.tif", cells), "--image", image)
+    shown = run(*words, "--out", tmp_path / "out", "--json")
+    assert shown.status == 0, shown.err
+    assert json.loads(shown.out)["counts"]["cells"] == 6
+
+
+@pytest.mark.parametrize("command", ["track", "segment"])
+def test_missing_frames_are_told(run: Run, tmp_path: Path, command: str) -> None:
+    frames = folder(tmp_path / "frames")
+    for t in (0, 1, 5):
+        tifffile.imwrite(frames / f"t{t:03d}.tif", squares(1)[0])
+    shown = run(command, frames, "--out", tmp_path / "out")
+    assert shown.status == 0, shown.err
+    assert "t001.tif" in shown.out
+
+
+def test_colours_are_told_or_refused(run: Run, tmp_path: Path) -> None:
+    pixels = np.zeros((4, 40, 50, 3), dtype=np.uint8)
+    tifffile.imwrite(tmp_path / "rgb.tif", pixels, photometric="rgb")
+    shown = run("segment", tmp_path / "rgb.tif", "--out", tmp_path / "labels.tif")
+    assert shown.status == 0, shown.err
+    for words in ("rgb.tif", "RGB", "--channel", "no cell was found"):
+        assert words in shown.out
+    np.save(tmp_path / "rgb.npy", pixels)
+    out = tmp_path / "other.tif"
+    refused(run("segment", tmp_path / "rgb.npy", "--out", out), out, "rgb.npy", "TYXC")
+
+
+# ------------------------------------------------------------------ annotations
+
+
+def answers_of(path: Path, *events: EventRef) -> Path:
+    """A file of confirmed events."""
+    listed = [Annotation(f"a{k}", Kind.CONFIRM, (e,)) for k, e in enumerate(events)]
+    save_annotations(AnnotationSet(Geometry(3, (40, 40), (1.0, 1.0)), listed), path)
+    return path
+
+
+def test_contradictory_annotations(run: Run, labels: Path, tmp_path: Path) -> None:
+    cells = [CellRef(t, 1, (8.0, 8.0)) for t in (0, 1)]
+    move = EventRef(Event.MOVE, (cells[0],), (cells[1],))
+    answers = answers_of(tmp_path / "a.json", move, EventRef(Event.DISAPPEAR, (cells[0],)))
+    shown = run("track", labels, "--annotations", answers, "--out", tmp_path / "out")
+    refused(shown, tmp_path / "out", "cell 1 in frame 0")
+
+
+def test_lost_annotations_are_told(run: Run, labels: Path, tmp_path: Path) -> None:
+    gone = EventRef(Event.DISAPPEAR, (CellRef(0, 9, (39.0, 2.0)),))
+    answers = answers_of(tmp_path / "a.json", gone)
+    shown = run("track", labels, "--annotations", answers, "--out", tmp_path / "out")
+    assert shown.status == 0, shown.err
+    assert "0 of 1 annotation used" in shown.out and "cell 9 in frame 0" in shown.out
+
+
+@pytest.fixture
+def clicks(run: Run, truth: Path, tmp_path: Path) -> Path:
+    """Answers about the small movie."""
+    return draw_answers(run, truth, tmp_path / "a.json", 12)
+
+
+def moved(clicks: Path, kept: int) -> Path:
+    """The same with all but some annotations at places where no cell can be."""
+    content = json.loads(clicks.read_text())
+    content.pop("history", None)
+    entries = content["annotations"]
+    for entry in entries[: len(entries) - kept]:
+        for event in entry["events"]:
+            for cell in (*event["sources"], *event["targets"]):
+                cell["position"] = [5000.0 + cell["label"], 5000.0]
+    other = clicks.with_name("other.json")
+    other.write_text(json.dumps(content))
+    return other
+
+
+@pytest.mark.parametrize("command", ["train", "suggest", "track"])
+def test_answers_about_another_movie(run: Run, truth: Path, clicks: Path, command: str) -> None:
+    out = clicks.with_name("out.json")
+    more = () if command == "suggest" else ("--out", out)
+    if command != "track":
+        shown = run(command, truth, "--annotations", moved(clicks, 0), *more)
+        refused(shown, out, "other.json", "another movie")
+    assert "another movie" not in run(command, truth, "--annotations", clicks, *more).out
+    shown = run(command, truth, "--annotations", moved(clicks, 3), *more)
+    assert shown.status == 0, shown.err
+    assert f"warning: {clicks.with_name('other.json')}: " in shown.out
+
+
+# ------------------------------------------------------------------ places to write
+
+
+COMMANDS = ("train", "annotate", "track")
+
+
+def words_of(
+    command: str, movie: Path, truth: Path, out: Path, clicks: Path
+) -> tuple[str | Path | float, ...]:
+    """A command that writes."""
+    return {
+        "train": (truth, "--annotations", clicks, "--out", out, "--lambda", 1),
+        "annotate": (truth, "--ground-truth", movie / "01_GT", "--out", out, "--count", 12),
+        "track": (truth, "--out", out),
+    }[command]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_place_without_permission_is_refused_before_the_work(
+    run: Run, movie: Path, truth: Path, clicks: Path, tmp_path: Path, command: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    locked, allowed = folder(tmp_path / "locked"), os.access
+    monkeypatch.setattr("os.access", lambda p, how: Path(p) != locked and allowed(p, how))
+    monkeypatch.setattr("bridgetrack.movie.opening.open_labels", None)
+    shown = run(command, *words_of(command, movie, truth, locked / "o", clicks))
+    refused(shown, locked / "o", "locked", "permission")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_in_the_place_of_a_folder(
+    run: Run, movie: Path, truth: Path, clicks: Path, command: str
+) -> None:
+    for out in (clicks / "o.json", *([clicks.parent] if command != "track" else [clicks])):
+        shown = run(command, *words_of(command, movie, truth, out, clicks))
+        assert shown.status == 1 and one_line(shown.err)
+        assert str(clicks.parent) in shown.err
+    assert json.loads(clicks.read_text())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_full_disk_leaves_nothing(
+    run: Run, movie: Path, truth: Path, clicks: Path, tmp_path: Path, command: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), ".spare.tmp")
+
+    for name in ("os.fsync", "pathlib.Path.replace", "pathlib.Path.rename"):
+        monkeypatch.setattr(name, full)
+    shown = run(command, *words_of(command, movie, truth, tmp_path / "o", clicks))
+    refused(shown, tmp_path / "o", "No space left", "make room")
+    assert ".spare" not in shown.err
+
+
+def test_a_full_disk_leaves_the_older_result(
+    run: Run, labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    assert run("track", labels, "--out", out).status == 0
+    before = {p.name: p.read_bytes() for p in out.iterdir()}
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("bridgetrack.export.csv._values", full)
+    assert run("track", labels, "--out", out).status == 1
+    assert {p.name: p.read_bytes() for p in out.iterdir()} == before
