@@ -1,13 +1,24 @@
-"""Files and folders are written whole or not at all: under a spare name, then put in place.
+"""Files and folders are written whole or not at all: under a temporary name, then put in place.
 
-Nothing is written over what is being read.
+A temporary name stands beside the file or folder that it is for. Nothing that lies on the disk says
+what to do with it: what a killed program left is removed by the next that writes to the same place,
+and only where this user left it on this computer. Nothing is written over what is being read.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import hashlib
 import os
+import platform
+import re
+import shutil
+import stat
 import struct
+import sys
+import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from glob import glob
@@ -15,11 +26,20 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
-from bridgetrack.errors import NotWrittenError, OutputError
-from bridgetrack.leftovers import exchange, flush, locked, spare_name
-from bridgetrack.placing import NEW, place, recover, remove, spare_for
-from bridgetrack.readable import IN_CIRCLES, resolved
+from bridgetrack.errors import InputError, NotWrittenError, OutputError
 
+RECORD = "run.json"
+"""The record of a run: the first file to go and the last to come."""
+SHARED = ".bridgetrack"
+"""A folder that holds one file for each of several results: these are replaced one by one."""
+_TEMPORARY = re.compile(
+    r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})\.(?P<process>\d{1,10})\.[0-9a-f]{8}\.part"
+)
+_WITHIN = "bridgetrack"
+_WEEK = 7 * 24 * 3600.0
+"""Seconds without a change after which a temporary name is taken for abandoned where its process
+cannot be asked for."""
+_IN_CIRCLES = "links lead to each other: give another name"
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 
@@ -28,12 +48,19 @@ _ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 def staged(
     path: Path, what: str = "", *, same_name: bool = False, last: Callable[[], None] | None = None
 ) -> Iterator[Path]:
-    """A spare name beside `path`; the file or folder made there takes its place at the end.
+    """A temporary name beside `path`; what is made there takes its place when the block ends well.
 
     The folder of `path` is made where it is missing, and a link stays a link. Where the block
-    fails, what was there stays as it was. The block itself tells its failures by `writing`. With
-    ``same_name`` it is the name of `path` itself, in a spare folder. `last` is called when no
-    other process of this program can put a file there any more, so that it may refuse.
+    fails, what was there stays as it was.
+
+    Parameters
+    ----------
+    path, what
+        The file or folder, and what it holds, for messages.
+    same_name
+        Lend the name of `path` itself, in a temporary folder.
+    last
+        Called when no other process of this program can put a file there any more; may refuse.
 
     Raises
     ------
@@ -41,42 +68,36 @@ def staged(
         Where there is no place for it.
     """
     target = resolved(path)
-    with _spare(spare_name(target), target, path, what) as spare:
-        new = spare / path.name if same_name else spare
+    with _temporary(temporary_name(target), target, path, what) as temporary:
+        new = temporary / path.name if same_name else temporary
         if same_name:
             with writing(path, what):
-                spare.mkdir()
+                temporary.mkdir()
         yield new
         with writing(path, what):
-            flush(new)
-            with locked(target.parent):
+            _flush(new)
+            with _locked(target.parent):
                 if last is not None:
                     last()
-                _put(new, target)
+                _replace(new, target)
 
 
 @contextmanager
 def staged_files(folder: Path, removed: Callable[[], Sequence[str]] = tuple) -> Iterator[Path]:
-    """The same as `placed_together`; failures of the block are failures to write to `folder`."""
-    with placed_together(folder, removed) as staging, writing(folder):
-        yield staging
-
-
-@contextmanager
-def placed_together(folder: Path, removed: Callable[[], Sequence[str]] = tuple) -> Iterator[Path]:
     """A temporary folder whose content moves into `folder` when the block ends well.
 
-    What is there under the same names is replaced; nothing else in `folder` is touched. Where
-    the block or a move fails nothing is changed, and whatever ends the program, the files of
-    two such blocks never stand side by side; see `placing`.
+    What is there under the same names is replaced; nothing else in `folder` is touched. Where the
+    block or a move fails nothing is changed. A new folder, or one of which everything is replaced,
+    takes its place in one step; in others the record of the run goes first and comes last, so that
+    it never stands beside files of another run.
 
     Parameters
     ----------
     folder
         Where the files belong.
     removed
-        Says which names in it go at the same time; called when everything is ready and nobody
-        else writes there, so that it may refuse, too.
+        Says which names in it go at the same time; called when everything is ready, so that it may
+        refuse, too.
 
     Raises
     ------
@@ -84,15 +105,21 @@ def placed_together(folder: Path, removed: Callable[[], Sequence[str]] = tuple) 
         Where the folder cannot be written: no permission, a full disk, a file in its place.
     """
     target = resolved(folder)
-    with _spare(spare_for(target), target, folder) as spare:
+    free = all(os.access(place, os.W_OK) for place in (target, target.parent))
+    within = target.is_dir() and not (free and _movable(target))
+    name = temporary_name(target / _WITHIN if within else target)
+    with _temporary(name, target, folder) as temporary:
+        new = temporary / "new"
         with writing(folder):
             if target.exists() and not target.is_dir():
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-            (spare / NEW).mkdir(parents=True)
-        with _told_of(folder, spare / NEW):
-            yield spare / NEW
+            new.mkdir(parents=True)
+        with _named_as(folder, new), writing(folder):
+            yield new
         with writing(folder):
-            place(spare, target, removed)
+            _flush(new)
+            with _locked(target.parent):
+                _place(new, target, removed())
 
 
 @contextmanager
@@ -105,10 +132,10 @@ def lent_folder(folder: Path) -> Iterator[Path]:
         Where there is no place for it.
     """
     target = resolved(folder)
-    with _spare(spare_for(target), target, folder) as spare:
+    with _temporary(temporary_name(target), target, folder) as temporary:
         with writing(folder):
-            spare.mkdir(parents=True)
-        yield spare
+            temporary.mkdir(parents=True)
+        yield temporary
 
 
 @contextmanager
@@ -227,8 +254,55 @@ def cure(error: OSError) -> str:
     if error.errno == errno.ENAMETOOLONG:
         return "choose a shorter name"
     if error.errno == errno.ELOOP:
-        return IN_CIRCLES
+        return _IN_CIRCLES
     return "choose another place"
+
+
+def resolved(path: Path) -> Path:
+    """The place that a name stands for, all links followed.
+
+    Raises
+    ------
+    InputError
+        Where links lead to each other.
+    """
+    try:
+        return path.resolve()
+    except RuntimeError as error:  # of Python before 3.13, made of the error of the system
+        raise _circle(path) from error
+
+
+def check_readable(path: Path) -> None:
+    """Refuse what is there but cannot be read as a file or folder.
+
+    Raises
+    ------
+    InputError
+        Where a link leads nowhere or to itself, and where there is a pipe or a device: reading
+        these may never end.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise InputError(
+                f"{path}: a link to {path.readlink()}, where there is nothing; put the file there, "
+                "or give another name"
+            ) from None
+        return
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _circle(path) from error
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(
+            f"{path}: a pipe or a device, not a file; keep what comes out of it in a file, and "
+            "give that"
+        )
+
+
+def _circle(path: Path) -> InputError:
+    return InputError(f"{path}: {os.strerror(errno.ELOOP)}; {_IN_CIRCLES}")
 
 
 def program_version() -> str:
@@ -240,8 +314,8 @@ def program_version() -> str:
 
 
 @contextmanager
-def _told_of(path: Path, spare: Path) -> Iterator[None]:
-    """Failures to write under a spare name are told of the name that is meant."""
+def _named_as(path: Path, spare: Path) -> Iterator[None]:
+    """Failures to write under a temporary name are reported for the name that is meant."""
     try:
         yield
     except NotWrittenError as error:
@@ -285,31 +359,98 @@ def _identity(path: Path) -> object:
 
 
 @contextmanager
-def _spare(spare: Path, target: Path, path: Path, what: str = "") -> Iterator[Path]:
-    """Lend a free name, gone at the end; new folders go too where the block fails."""
+def _temporary(temporary: Path, target: Path, path: Path, what: str = "") -> Iterator[Path]:
+    """Lend a temporary name, gone at the end; new folders go too where the block fails."""
     made = [p for p in target.parents if not p.exists()]
     try:
         with writing(path, what):
-            recover(target)
+            _remove_abandoned(target)
             target.parent.mkdir(parents=True, exist_ok=True)
-        yield spare
+        yield temporary
     except BaseException:
-        remove(spare)
+        remove(temporary)
         for folder in made:
             with suppress(OSError):
                 folder.rmdir()
         raise
-    remove(spare)
+    remove(temporary)
 
 
-def _put(new: Path, old: Path) -> None:
+def temporary_name(target: Path) -> Path:
+    """A hidden name beside `target` that says which process of which computer uses it."""
+    mark = uuid.uuid4().hex[:8]
+    return target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{mark}.part")
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, as far as that is possible; links are not followed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what killed processes of this user left while they wrote to `target`."""
+    for name in (target, target / _WITHIN):
+        with suppress(OSError):
+            for path in name.parent.iterdir():
+                form = _TEMPORARY.fullmatch(path.name)
+                if form and form["name"] == name.name and _is_abandoned(path, form):
+                    remove(path)
+
+
+def _is_abandoned(path: Path, form: re.Match[str]) -> bool:
+    found = path.lstat()
+    if form["host"] != _host() or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
+        return False
+    if sys.platform == "win32":
+        return time.time() - found.st_mtime > _WEEK
+    try:
+        os.kill(int(form["process"]), 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def _host() -> str:
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _place(new: Path, folder: Path, gone: Sequence[str]) -> None:
+    """Put everything in `new` into `folder`; names in `gone` go."""
+    names = list(_entries(new))
+    if not folder.exists():
+        new.rename(folder)
+        return
+    whole = new.parent.parent == folder.parent and set(_entries(folder)) <= {*names, *gone}
+    if whole and _movable(folder) and _made_alike(folder, new):
+        _replace(new, folder)
+        return
+    moves: list[tuple[Path, Path]] = []
+    try:
+        for name in _record_first([*gone, *names]):
+            if os.path.lexists(folder / name):
+                moves.append(_move(folder / name, new.parent / "old" / name))
+        for name in reversed(_record_first(names)):
+            moves.append(_move(new / name, folder / name))
+    except OSError:
+        for source, target in reversed(moves):
+            target.rename(source)
+        raise
+
+
+def _replace(new: Path, old: Path) -> None:
     """Move `new` to the name `old`; what was there is gone only after that."""
     if not (old.is_dir() and new.is_dir()):
         new.replace(old)
         return
-    if exchange(new, old):
+    if _exchange(new, old):
         return
-    aside = spare_name(old, "old")
+    aside = new.parent / f"{new.name}.old"
     old.rename(aside)
     try:
         new.rename(old)
@@ -317,3 +458,87 @@ def _put(new: Path, old: Path) -> None:
         aside.rename(old)
         raise
     remove(aside)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Give each of two folders the other's name, in one step; False where that fails."""
+    with suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None, use_errno=True)
+        a, b = os.fsencode(one), os.fsencode(other)
+        if sys.platform.startswith("linux"):
+            here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+            return int(libc.renameat2(here, a, here, b, swap)) == 0
+        if sys.platform == "darwin":
+            return int(libc.renamex_np(a, b, 2)) == 0  # RENAME_SWAP
+    return False
+
+
+def _record_first(names: Iterable[str]) -> list[str]:
+    return sorted(dict.fromkeys(names), key=lambda name: (name != RECORD, name))
+
+
+def _entries(folder: Path) -> Iterator[str]:
+    """What is in a folder, each as one name; of the shared folder what is in it."""
+    for path in sorted(folder.iterdir()):
+        if path.name == SHARED and path.is_dir():
+            yield from (f"{SHARED}/{inner.name}" for inner in sorted(path.iterdir()))
+        else:
+            yield path.name
+
+
+def _move(source: Path, target: Path) -> tuple[Path, Path]:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    source.rename(target)
+    return source, target
+
+
+def _movable(folder: Path) -> bool:
+    """Whether another folder may take the place of this one: nobody stands in it."""
+    try:
+        here = Path.cwd()
+    except OSError:
+        return False
+    return folder not in (here, *here.parents) and not folder.is_mount()
+
+
+def _made_alike(old: Path, new: Path) -> bool:
+    """Give a new folder the owner and the rights of an old one; False where that is not allowed."""
+    one, other = old.stat(), new.stat()
+    try:
+        if (one.st_uid, one.st_gid) != (other.st_uid, other.st_gid):
+            shutil.chown(new, one.st_uid, one.st_gid)
+        shutil.copystat(old, new)
+        os.utime(new)
+    except (OSError, LookupError):
+        return False
+    return True
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process of this program puts files in place in a folder.
+
+    Windows and some file systems have no such locks; there every step is still whole.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file, or all files in a folder, are on the disk: no power cut takes them."""
+    for file in [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]:
+        handle = os.open(file, os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

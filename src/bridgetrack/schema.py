@@ -26,8 +26,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from bridgetrack.errors import BridgetrackError, InputError
-from bridgetrack.files import program_version
-from bridgetrack.readable import check_readable
+from bridgetrack.files import check_readable, program_version
 
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseModel)

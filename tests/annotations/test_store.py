@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -23,7 +22,6 @@ from bridgetrack.annotations.store import (
 )
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.leftovers import spare_name
 from bridgetrack.movie.geometry import Geometry
 
 MOVIE = Geometry(N_FRAMES, (600, 600), (0.5, 0.5), "micrometer", 20.0)
@@ -279,16 +277,6 @@ def test_another_movie_is_refused(tmp_path):
     AutosavingStore(tmp_path / "a.json", MOVIE).add(MOVE)
     with pytest.raises(InputError, match="2 spatial axes, this one has 3"):
         AutosavingStore(tmp_path / "a.json", Geometry(6, None, (1.0, 1.0, 1.0)))
-
-
-def test_leftovers_of_a_killed_program_are_removed(tmp_path):
-    fresh = spare_name(tmp_path / "a.json")
-    dead = fresh.with_name(fresh.name.replace(f".{os.getpid()}.", ".9999999999."))
-    for p in (dead, fresh):
-        p.write_text("{")
-    AutosavingStore(tmp_path / "a.json", MOVIE)
-    assert not dead.exists()
-    assert fresh.exists()
 
 
 CLICKER = """

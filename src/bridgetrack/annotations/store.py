@@ -22,7 +22,6 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import staged, write_text, writing
 from bridgetrack.hypotheses.events import Event, EventName
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
-from bridgetrack.placing import recover
 from bridgetrack.schema import Count, FileFormat, FilePart, made, made_by
 
 Lines = dict[str, tuple[Annotation, str]]
@@ -266,8 +265,6 @@ class KeptFile:
     def __init__(self, path: str | os.PathLike[str] | None, what: str) -> None:
         self.path = None if path is None else Path(path)
         self._what = what
-        if self.path is not None:
-            recover(self.path)
         self._seen = _stamp(self.path)
 
     @property

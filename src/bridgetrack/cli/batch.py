@@ -46,11 +46,10 @@ from bridgetrack.cli.sources import (
 )
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import signed
-from bridgetrack.files import lent_folder, replacing
+from bridgetrack.files import lent_folder, replacing, resolved
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.readable import resolved
 from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
 
 if TYPE_CHECKING:

@@ -83,9 +83,7 @@ def check(
 def _tracks(result: Path) -> Tracks:
     """The tracks of a folder of results, or of a file."""
     from bridgetrack.importing.tracks import read_tracks
-    from bridgetrack.placing import recover
 
-    recover(result)
     if not result.exists():
         raise InputError(f"{result}: there is no such file or folder; give the folder of a result")
     for name in ("tracks.geff", "detections.csv"):

@@ -13,7 +13,6 @@ from bridgetrack.cli.sources import FOUND_HERE, RunInputs
 from bridgetrack.errors import InputError
 from bridgetrack.export.may_write import RUN_FILE
 from bridgetrack.hypotheses.kinds import EventKinds
-from bridgetrack.placing import recover
 
 _BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError)
 """What reading a record raises that is damaged, or none at all."""
@@ -57,7 +56,6 @@ def given_run(
     InputError
         Where the record of the run is damaged.
     """
-    recover(source)
     run = source / RUN_FILE
     if not run.is_file():
         return RunInputs(source, image, model, annotations)

@@ -46,9 +46,7 @@ def evaluate(
 ) -> None:
     """Score tracks with py-ctcmetrics and traccuracy."""
     from bridgetrack.evaluation.evaluate import evaluate as score
-    from bridgetrack.placing import recover
 
-    recover(result)
     masks = _masks(result, labels)
     scores = score(result, ground_truth, labels=masks, sparse=sparse)
     if json:

@@ -29,7 +29,6 @@ from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.placing import recover
 from bridgetrack.progress import Progress
 
 _ROUNDING = 1e-8
@@ -67,7 +66,6 @@ def check_run(out: Path, given: RunInputs) -> None:
             break
         if place.exists():
             raise OutputError(f"{place}: this is a file, results need a folder; give another name")
-    recover(out)
     _refuse(out, given)
 
 

@@ -35,9 +35,8 @@ from bridgetrack.cli.options import (
 from bridgetrack.cli.record import geometry_record, write_json
 from bridgetrack.cli.sources import cluster_at, collecting_warnings, open_mask_answers
 from bridgetrack.export.may_write import refuse_other, sign
-from bridgetrack.files import placed_together
+from bridgetrack.files import staged_files
 from bridgetrack.notes import Note, NoteKind, plural
-from bridgetrack.placing import recover
 from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
 
@@ -155,7 +154,6 @@ def segment(
     inputs = [image, None if network is None else Path(network), strokes, pixel_model, answers]
     inputs += [*brought, probability]
     keep_inputs([out, *beside], inputs)
-    recover(out.parent)
 
     def refuse() -> tuple[str, ...]:
         for place in (out, *beside):
@@ -165,7 +163,7 @@ def segment(
     refuse()
     notes: list[Note] = []
     watch = Stopwatch()
-    with placed_together(out.parent, refuse) as staging:
+    with staged_files(out.parent, refuse) as staging:
         with collecting_warnings(notes), ExitStack() as cluster:
             movie = open_movie(
                 image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval

@@ -68,10 +68,7 @@ def open_sources(
     """Open labels and image; what was left out or assumed is added to `notes`."""
     from bridgetrack.api import open_cells
     from bridgetrack.importing.detections_csv import TABLES
-    from bridgetrack.placing import recover
 
-    for place in (labels, labels.parent):  # the results of a run may be what is read
-        recover(place)
     table = labels.suffix.lower() in TABLES
     if table and image is not None:
         raise typer.BadParameter(

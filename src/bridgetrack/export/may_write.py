@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.errors import OutputError
-from bridgetrack.files import every_file, staged, write_text, writing
-from bridgetrack.placing import RECORD, SHARED
+from bridgetrack.files import RECORD, SHARED, every_file, staged, write_text, writing
 
 RUN_FILE = RECORD
 EXPORTED = f"{SHARED}/results.manifest"  # no NAME.json, so no file of ours has it beside itself

@@ -13,7 +13,6 @@ from bridgetrack.export.geff import write_geff
 from bridgetrack.export.may_write import outdated_run, refuse_others, sign_exported
 from bridgetrack.files import refuse_inputs, staged_files
 from bridgetrack.movie.movie import Movie
-from bridgetrack.placing import recover
 from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.tracks.trees import save_lineages
@@ -108,7 +107,6 @@ def write_results(
     names = [name for kind in kinds for name in FILES[kind]]
     names += [] if methods is None else [METHODS]
     refuse_inputs([out_dir / name for name in names], [source])
-    recover(out_dir)
     outdated, others = outdated_run(out_dir, names)
 
     def removed() -> tuple[str, ...]:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.labels import foreground
 from bridgetrack.errors import InputError
+from bridgetrack.files import check_readable
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
-from bridgetrack.readable import check_readable
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
 Table = NDArray[np.int64]

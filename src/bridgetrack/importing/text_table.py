@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from bridgetrack import paged
 from bridgetrack.errors import InputError
+from bridgetrack.files import check_readable
 from bridgetrack.paged import Pages, in_parts, room_on_disk
-from bridgetrack.readable import check_readable
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "frame": ("frame", "t", "timepoint", "time_point", "frame_number", "time", "position_t"),

@@ -8,7 +8,6 @@ from bridgetrack.errors import InputError
 from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.importing.geff import read_geff, read_trackmate
 from bridgetrack.importing.tracks_csv import read_tracks_csv
-from bridgetrack.placing import recover
 from bridgetrack.tracks.tracks import Tracks
 
 READERS = {".csv": read_tracks_csv, ".geff": read_geff, ".xml": read_trackmate}
@@ -41,8 +40,6 @@ def read_tracks(path: Path | str) -> Tracks:
         Where it is none of these or cannot be read; the message names it.
     """
     path = Path(path)
-    for place in (path, path.parent):
-        recover(place)
     if path.suffix.lower() in READERS:
         return READERS[path.suffix.lower()](path)
     if path.is_dir():

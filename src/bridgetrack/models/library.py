@@ -14,10 +14,9 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from bridgetrack.errors import InputError, ModelError
-from bridgetrack.files import writing
+from bridgetrack.files import check_readable, writing
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.readable import check_readable
 
 ENVIRONMENT = "BRIDGETRACK_MODELS"
 """Variable that names another folder than the user's."""

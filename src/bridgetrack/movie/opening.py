@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.files import check_readable
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.raw import (
@@ -27,7 +28,6 @@ from bridgetrack.movie.raw import (
 from bridgetrack.movie.tiff import is_tiff, read_folder, read_tiff
 from bridgetrack.movie.vendor import read_vendor
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
-from bridgetrack.readable import check_readable
 
 _WIDE = 16
 """Pixels along y and x from which three or four along the last axis are taken for colours."""

@@ -20,8 +20,8 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.files import check_readable
 from bridgetrack.movie.raw import Metadata, RawMovie, micrometers, minutes, reading, resolve_unknown
-from bridgetrack.readable import check_readable
 
 TIFF_SUFFIXES = (".tif", ".tiff", ".btf", ".tf8", ".lsm")
 _CHANNEL = re.compile(r"(?:^|[_\-. ])(?:c|ch|channel|w)(\d+)(?=$|[_\-. ])", re.IGNORECASE)

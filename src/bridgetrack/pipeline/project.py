@@ -14,7 +14,7 @@ from bridgetrack.annotations.store import ANNOTATION_FILE, encode
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.export.results import FORMATS
-from bridgetrack.files import program_version, write_text
+from bridgetrack.files import program_version, resolved, write_text
 from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.importing.detections_csv import read_detections_csv
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
@@ -22,7 +22,6 @@ from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_movie
 from bridgetrack.progress import Steps
-from bridgetrack.readable import resolved
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
 
 

@@ -13,14 +13,13 @@ from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import refuse_other, signed
-from bridgetrack.files import replacing, write_text
+from bridgetrack.files import replacing, resolved, write_text
 from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, project_text
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.readable import resolved
 from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, pixel_model_to_json
 from bridgetrack.session.answers import (
     chosen_path,
