@@ -253,7 +253,7 @@ def test_a_file_changed_by_another_program_is_not_overwritten(tmp_path):
     assert load_annotations(path) == AnnotationSet(MOVIE, [MOVE])
 
 
-@pytest.mark.parametrize("moment", ["flush", "_put"])
+@pytest.mark.parametrize("moment", ["_flush", "_replace"])
 def test_a_change_at_the_very_moment_of_writing_is_not_lost(tmp_path, monkeypatch, moment):
     path = tmp_path / "a.json"
     ours, step = AutosavingStore(path, MOVIE), getattr(files, moment)
