@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.experiments.algorithm import AlgorithmOptions, active_perceptron, max_margin
-from bridgetrack.experiments.patches import build_pool, local_patches
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.training_set import TrainingSet
 from common import Task, arguments, header, load_task, row, score, spread
+from papers.algorithm import AlgorithmOptions, active_perceptron, max_margin
+from papers.patches import build_pool, local_patches
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "active"
 SETS = ("HeLa, every 4th", "bacteria")

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.experiments.forest import train_forest
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.train import train_steps
 from common import Task, arguments, header, load_folds, row, score_by, spread
+from papers.forest import train_forest
 
 Scores = Callable[[Scene], Any]
 

@@ -9,7 +9,7 @@ before it.
 
 Starts: *shipped* begins at the shipped weights and stays close to them (lambda = 0.03). *Zero*
 begins at w = 0 and stays close to that (lambda = 0.003): there, all outputs tie. *Zero, untied*
-has the same objective and begins at ``experiments.start.untied_start``.
+has the same objective and begins at ``papers.start.untied_start``.
 
 The objective is that of all samples, the training loss is the share of annotations that the
 learned weights contradict, the test loss the share of wrong events of the other part. The last
@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.experiments.start import untied_start
 from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training.tracking_model import ENOUGH, TrackingModel, hidden_entropies
 from bridgetrack.training.training_set import TrainingSet
 from common import Task, arguments, header, learned, load_task, row, score, spread, training_data
+from papers.start import untied_start
 
 STARTS = ("shipped", "zero", "zero, untied")
 METHODS = ("plain CCCP", *CRITERIA)

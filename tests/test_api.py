@@ -93,7 +93,7 @@ def test_a_model_comes_with_its_training(clicks: bt.AnnotationSet, tmp_path: Pat
     model = bt.train(masks, clicks=tmp_path / "clicks.json", progress=seen.append)
     assert seen and model.training is not None
     assert model.training.n_annotations > 10
-    assert model.training.reason
+    assert model.training.words
     bt.save_model(model, tmp_path / "model.json")
     saved = bt.load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(saved.weights, model.weights)

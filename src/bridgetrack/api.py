@@ -42,7 +42,7 @@ class TrainedModel(Model):
     Parameters
     ----------
     training
-        What was kept and why, the estimated accuracy, doubtful annotations and more.
+        The estimated accuracy, unusual annotations and more.
     """
 
     training: Training | None = field(default=None, compare=False, repr=False)
@@ -188,8 +188,7 @@ def train(
     Returns
     -------
     TrainedModel
-        The starting weights, where they are better on annotations that the training has not
-        seen; ``model.training`` says so.
+        ``model.training`` tells how accurate it is.
 
     Raises
     ------

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from bridgetrack.active.options import LearnOptions, SessionOptions, SuggestOptions
+from bridgetrack.active.options import SessionOptions, SuggestOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import SimulatedAnnotator
 from bridgetrack.hypotheses.events import Event, Events
@@ -41,7 +41,7 @@ def annotator(seed: int = 1, **rates: float) -> SimulatedAnnotator:
 
 def session(prior: Model | None = None, **suggest: float) -> ActiveSession:
     """A session on the movie, with its first questions."""
-    options = SessionOptions(SuggestOptions(**suggest), LearnOptions(), queue=6)  # type: ignore[arg-type]
+    options = SessionOptions(SuggestOptions(**suggest), queue=6)  # type: ignore[arg-type]
     started = ActiveSession(plain_scene(), prior, options=options)
     assert started.adopt(run(started.update()))
     return started

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from active.active_cases import annotator, session, true_rows
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.session_file import load_session, save_session
 from bridgetrack.active.simulated_annotator import answer_by
 from bridgetrack.active.suggestion import WIDE, Suggestion, still_asked, unexpected
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.progress import run
-from training.training_cases import plain_scene
 
 
 def question(one: ActiveSession) -> Suggestion:
@@ -106,17 +103,6 @@ def test_nothing_is_asked_again_after_an_undo() -> None:
     one.answers.undo()
     assert not still_asked(one.annotations, again)
     assert not question(one).again
-
-
-def test_second_looks_can_be_turned_off_and_are_remembered(tmp_path: Path) -> None:
-    one = session()
-    one.options = replace(one.options, second_looks=False)
-    one.answer(*without_last(question(one)))
-    assert not question(one).again
-    path = save_session(one, tmp_path / "session.json")
-    again = load_session(path, plain_scene(), one.answers)
-    assert again.options == one.options
-    assert again.records == one.records
 
 
 def test_the_simulated_annotator_looks_with_fresh_eyes() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 from active.active_cases import annotator, session, true_rows
 from bridgetrack.active import session as module
 from bridgetrack.active.accuracy import Judged
-from bridgetrack.active.options import LearnOptions, SessionOptions
 from bridgetrack.active.session import SOURCE, ActiveSession
 from bridgetrack.active.session_file import (
     load_session,
@@ -28,9 +26,9 @@ from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.learning import LearningOptions
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
+from bridgetrack.training.options import default_lambda
 from training.training_cases import blind_prior, plain_scene
 
 
@@ -135,15 +133,6 @@ def test_undone_answers_do_not_count() -> None:
     assert len(one.scene.constraints) == 1
 
 
-def test_a_later_answer_replaces_an_earlier_one() -> None:
-    one = session()
-    first = following(one)
-    one.answer(first)
-    one.answer(first, first.alternatives[0])
-    assert len(one.annotations) == 1
-    assert one.effort.clicks == 1
-
-
 def test_answers_given_during_an_update_stay_answered() -> None:
     one = session()
     one.answer(following(one))
@@ -196,8 +185,8 @@ def test_the_model_learns() -> None:
     run(simulate_session(one, annotator(), 30))
     assert true_accuracy(one, true_rows()) > before
     assert one.model.provenance["annotations"] == len(one.scene.constraints)
-    assert one.model.provenance["held"] > 0
-    assert one.model.strength == one.options.learn.strength_for(len(one.scene.constraints))
+    assert one.model.provenance["pseudo_answers"] > 0
+    assert one.model.strength == default_lambda(len(one.scene.constraints))
     finished = run(one.finish())
     assert finished.n_annotations == len(one.scene.constraints)
 
@@ -373,9 +362,6 @@ def damaged(content: dict[str, Any], **changes: Any) -> dict[str, Any]:
         },
         {"held_out": {"a": 3}},
         {"seen": {"a": -1}},
-        {"options": {"suggest": {"seed": -1}, "learn": {}}},
-        {"options": {"suggest": {"unknown": 1}, "learn": {}}},
-        {"options": None},
     ],
 )
 def test_damaged_sessions_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
@@ -401,23 +387,11 @@ def test_unreadable_files(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
-def test_what_a_session_keeps_does_not_grow_with_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Limits that learning from a dozen answers reaches; without them it keeps up to 14 and 6.
-    few = partial(LearningOptions, max_bounds=4)
-    monkeypatch.setattr("bridgetrack.active.options.LearningOptions", few)
-    monkeypatch.setattr("bridgetrack.learning.bounds.MAX_POINTS", 3)
-    learn = LearnOptions(strength=1e-3, precision=1e-9)
-    one = ActiveSession(plain_scene(), blind_prior(), options=SessionOptions(learn=learn))
-    one.adopt(run(one.update()))
-    kept = []
-    for _ in range(4):
-        for _ in range(3):
-            answer_by(one, annotator(), following(one))
-        one.adopt(run(one.update()))
-        assert one._last is not None
-        state = one._last.learned.state
-        assert state is not None
-        kept.append((len(state.slopes), len(state.points)))
-    assert min(bounds for bounds, _ in kept) > 1, "there is something to keep"
-    assert max(bounds for bounds, _ in kept) <= 5
-    assert max(points for _, points in kept) <= 3
+def test_sessions_of_earlier_versions_go_on_opening(tmp_path: Path) -> None:
+    one = session()
+    noted = one.answer(following(one))
+    earlier = {"suggest": {"measure": "margin", "rarity": 0.5}, "learn": {"hold_sure": True}}
+    content = {**session_to_json(one), "options": earlier}
+    (tmp_path / "session.json").write_text(json.dumps(content))
+    again = load_session(tmp_path / "session.json", plain_scene(), one.answers)
+    assert [record.id for record in again.counted] == [noted.id]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,20 +10,11 @@ import pytest
 from active.active_cases import slots_of
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import (
-    Beliefs,
-    Unanswered,
-    asked_slots,
-    open_questions,
     slot_name,
     slot_numbers,
 )
 from bridgetrack.active.suggester import (
-    _Novelty,
-    answered_directions,
     believe_steps,
-    choose_batch,
-    directions,
-    rarity_of_kinds,
     suggest,
     suggest_steps,
 )
@@ -35,22 +24,22 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.pipeline.scene import Scene, prepare
+from bridgetrack.pipeline.scene import prepare
 from bridgetrack.progress import run
 from scenes import label_movie, simulated
-from training.training_cases import confirmed, plain_scene, says, some_true, with_annotations
+from training.training_cases import plain_scene, says, with_annotations
 
 ALL = SuggestOptions(random_share=0.0, separation=0.0)
 
 
-def test_proposals_are_chosen_events_in_order_of_value() -> None:
+def test_proposals_are_chosen_events_the_most_uncertain_first() -> None:
     scene = plain_scene()
     found = suggest(scene, untrained_model(), 8, SuggestOptions(random_share=0.0))
     scores = scene.matrix.scores(untrained_model().aligned(scene.matrix.features))
     solution = solve(scene.problem, scores)
     assert len(found) == 8
     assert all(solution.chosen[s.hypothesis] for s in found)
-    values = [s.value for s in found]
+    values = [s.uncertainty for s in found]
     assert values == sorted(values, reverse=True)
     assert all(0 < s.uncertainty <= 1 and s.margin >= 0 for s in found)
     again = suggest(
@@ -155,62 +144,9 @@ def test_only_frames_that_were_asked_for() -> None:
     assert {s.frame for s in found} == {2, 3}
 
 
-def test_rare_kinds_are_worth_more() -> None:
-    scene = plain_scene()
-    chosen = [SuggestOptions(random_share=0.0, temperature=4.0, rarity=r) for r in (0.0, 2.0)]
-    plain, rare = (suggest(scene, untrained_model(), 12, options) for options in chosen)
-    count = [sum(s.kind != Event.MOVE for s in batch) for batch in (plain, rare)]
-    assert 0 < count[0] < count[1]
-
-
-def test_a_kind_is_worth_the_more_the_less_often_it_was_answered() -> None:
-    """Eight moves and two divisions are chosen; two moves and a division were confirmed."""
-    event = np.array([Event.MOVE] * 8 + [Event.DIVIDE] * 2 + [Event.FALSE])
-    constraints = SimpleNamespace(forced=np.array([0, 1, 8]))
-    scene: Any = SimpleNamespace(hypotheses=SimpleNamespace(event=event), constraints=constraints)
-    beliefs: Any = SimpleNamespace(solution=SimpleNamespace(chosen=event != Event.FALSE))
-    for exponent in (0.0, 1.0, 2.0):
-        worth = rarity_of_kinds(scene, beliefs, exponent)
-        expected = np.full(len(Event), 11.0**exponent)
-        expected[Event.MOVE], expected[Event.DIVIDE] = 1, (11 / 4) ** exponent
-        np.testing.assert_allclose(worth, expected)
-
-
-def test_novelty_is_the_distance_to_what_was_seen_in_usual_distances() -> None:
-    """Of two features one does not differ; the usual distance of the others is the root of two."""
-    candidates = np.array([[0.0, 7], [2, 7]])
-    usual = 2**0.5
-    fresh = _Novelty(candidates, np.zeros((0, 2)))
-    np.testing.assert_array_equal(fresh.value, [1, 1])
-    near = _Novelty(candidates, np.array([[0.5, 3.0], [1.5, 3]]))
-    np.testing.assert_allclose(near.value, [0.5 / usual, 0.5 / usual])
-    fresh.add(0)
-    np.testing.assert_allclose(fresh.value, [0, 1], atol=1e-6)
-    near.add(0)
-    np.testing.assert_allclose(near.value, [0, 0.5 / usual], atol=1e-6)
-
-
-def believed(options: SuggestOptions, scene: Scene) -> tuple[Beliefs, Unanswered]:
-    beliefs = run(believe_steps(scene, untrained_model().weights, options))
-    asked = asked_slots(scene, (), None)
-    return beliefs, open_questions(scene, beliefs, asked, options)
-
-
-def test_directions_lead_from_the_best_alternative_to_the_proposal() -> None:
-    scene = plain_scene()
-    beliefs, questions = believed(ALL, scene)
-    features, by_slot = scene.matrix.sparse().toarray(), scene.problem.by_slot
-    found = directions(scene, beliefs, questions.column, questions.slot)
-    assert len(found) > 20
-    for row, (column, slot) in enumerate(zip(questions.column, questions.slot, strict=True)):
-        others = [c for c in by_slot[slot].indices if not beliefs.solution.chosen[c]]
-        best = min(others, key=lambda c: beliefs.cost[c])
-        np.testing.assert_allclose(found[row], features[column] - features[best])
-
-
 def test_beliefs_are_shares_of_what_the_events_of_a_slot_cost() -> None:
     scene, options = plain_scene(), SuggestOptions(temperature=0.7)
-    beliefs, _ = believed(options, scene)
+    beliefs = run(believe_steps(scene, untrained_model().weights, options))
     weight = np.exp(-beliefs.cost / 0.7)
     assert (beliefs.cost[beliefs.solution.chosen] == 0).all()
     for slot in range(0, scene.problem.n_slots, 7):
@@ -220,51 +156,11 @@ def test_beliefs_are_shares_of_what_the_events_of_a_slot_cost() -> None:
         np.testing.assert_allclose(beliefs.kinds[slot], share / share.sum())
 
 
-def test_the_value_is_uncertainty_times_rarity_times_novelty() -> None:
-    scene = confirmed(plain_scene(), some_true(20))
-    options = SuggestOptions(random_share=0, separation=0, rarity=0.6, diversity=1.7)
-    beliefs, questions = believed(options, scene)
-    uncertain = np.exp(-beliefs.margin[questions.column] / options.temperature)
-    np.testing.assert_allclose(questions.uncertainty, uncertain)
-    worth = uncertain * (questions.kinds @ rarity_of_kinds(scene, beliefs, 0.6))
-    novelty = _Novelty(
-        directions(scene, beliefs, questions.column, questions.slot),
-        answered_directions(scene, beliefs),
-    )
-    assert len(questions.column) < 300, "the shortlist holds all"
-    assert novelty.value.min() < 0.9
-    best, values = list[int](), list[float]()
-    for _ in range(3):
-        value = worth * novelty.value**1.7
-        best.append(int(np.argmax(value)))
-        values.append(float(value.max()))
-        novelty.add(best[-1])
-    picked = choose_batch(scene, beliefs, questions, 3, options)
-    assert [row for row, _ in picked] == best
-    assert [value for _, value in picked] == pytest.approx(values)
-    assert choose_batch(scene, beliefs, questions, 0, options) == []
-
-
-@pytest.mark.parametrize("measure", ["margin", "entropy", "random"])
-def test_all_measures_rank(measure: str) -> None:
-    options = SuggestOptions(measure=measure, random_share=0.0)  # type: ignore[arg-type]
-    found = suggest(plain_scene(), untrained_model(), 5, options)
-    assert len(found) == 5
-    assert all(0 <= s.uncertainty <= 1 for s in found)
-
-
 def test_nothing_is_left_to_ask_once_all_is_answered() -> None:
     scene = plain_scene()
     everything = suggest(scene, untrained_model(), 10_000, ALL)
     noted = says(scene, np.asarray([s.hypothesis for s in everything]))
     assert suggest(with_annotations(scene, noted), untrained_model(), 5, ALL) == []
-
-
-def test_novelty_prefers_what_was_not_answered() -> None:
-    scene = with_annotations(plain_scene(), says(plain_scene(), some_true(20)))
-    with_it = suggest(scene, untrained_model(), 10, SuggestOptions(random_share=0, diversity=2))
-    without = suggest(scene, untrained_model(), 10, SuggestOptions(random_share=0, diversity=0))
-    assert [s.hypothesis for s in with_it] != [s.hypothesis for s in without]
 
 
 def test_it_can_be_cancelled() -> None:
@@ -278,10 +174,9 @@ def test_it_can_be_cancelled() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"measure": "luck"},
+        {"strategy": "luck"},
         {"random_share": 1.5},
         {"temperature": 0.0},
-        {"rarity": -1.0},
         {"seed": -1},
         {"frames": (3, 3)},
     ],
@@ -312,3 +207,9 @@ def test_three_dimensions_and_tables() -> None:
     again = suggest(table, untrained_model(), 5)
     assert len(again) == 5
     assert all(s.slot in s.event.slots for s in again)
+
+
+def test_random_suggestions_are_all_random() -> None:
+    found = suggest(plain_scene(), untrained_model(), 5, SuggestOptions(strategy="random"))
+    assert len(found) == 5
+    assert all(s.random for s in found)

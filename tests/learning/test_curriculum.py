@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from bridgetrack.errors import InputError
-from bridgetrack.experiments.start import untied_start
 from bridgetrack.learning import (
     CRITERIA,
     L2,
@@ -107,17 +106,6 @@ def test_full_annotation_has_one_minimum() -> None:
             options=LearningOptions(precision=1e-4, curriculum=Curriculum(criterion)),
         )
         assert found.objective == pytest.approx(plain.objective, abs=2e-4)
-
-
-def test_untied_start_is_below_the_prior() -> None:
-    model, samples = paced_chain(2)
-    start = untied_start(model, samples, L2(0.1))
-    assert np.linalg.norm(start) > 0
-
-    def objective(w: np.ndarray) -> float:
-        return L2(0.1).value(w) + float(loss_values(model, samples, w, "bridge").mean())
-
-    assert objective(start) < objective(np.zeros_like(start))
 
 
 def test_an_update_does_not_begin_again() -> None:

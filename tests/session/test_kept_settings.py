@@ -72,7 +72,7 @@ def test_what_a_training_said_is_told_again(session, kept, source, taught, path,
     [event] = event_refs(scene.detections, scene.hypotheses.take(np.array([first])))
     session.note(Kind.CONFIRM, event, "test")
     [answer] = session.annotations
-    said = Outcome(("About 97 % are right.", "The trained weights are kept."), True, True, ("a",))
+    said = Outcome(("About 97 % are right.", "The trained weights are kept."), True, ("a",))
     session.set_model(taught, shipped_model())
     session.trainer.resume(replace(said, doubtful=(answer.id, "gone")))
     session.close()

@@ -92,16 +92,16 @@ def test_one_component_is_fitted_to_the_end(learner: LearnerName, most: int, ben
 @pytest.mark.parametrize(
     ("options", "learner"),
     [
-        (TrainingOptions(strength=0.1), "n-slack"),
-        (TrainingOptions(strength=0.1, optimiser=LearningOptions(learner="bundle")), "bundle"),
-        (TrainingOptions(strength=0.1, learner="bundle"), "bundle"),
+        (TrainingOptions(lambda_=0.1), "n-slack"),
+        (TrainingOptions(lambda_=0.1, optimiser=LearningOptions(learner="bundle")), "bundle"),
+        (TrainingOptions(lambda_=0.1, learner="bundle"), "bundle"),
         (
             TrainingOptions(
-                strength=0.1, learner="n-slack", optimiser=LearningOptions(learner="bundle")
+                lambda_=0.1, learner="n-slack", optimiser=LearningOptions(learner="bundle")
             ),
             "n-slack",
         ),
-        (replace(TrainingOptions(strength=0.1), regularizer="l1"), "bundle"),
+        (replace(TrainingOptions(lambda_=0.1), regularizer="l1"), "bundle"),
     ],
     ids=["open", "optimiser", "learner", "both", "l1"],
 )

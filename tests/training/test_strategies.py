@@ -9,19 +9,15 @@ import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError, ModelError
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
-from bridgetrack.training.fit import ALONE, ASKING, DOUBTFUL, TRANSFER, Tie, Trial, preferred
-from bridgetrack.training.keep import KeepReason
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.sources import STRATEGIES, as_start, check_strategy, lacking
-from bridgetrack.training.train import strategy_steps, train_steps
-from bridgetrack.training.validation import HeldOut
+from bridgetrack.training.train import TIE, strategy_steps, train_steps
 from training.training_cases import (
     bad_prior,
     blind_prior,
@@ -56,14 +52,10 @@ def transferred() -> Training:
 def test_earlier_movies_help(transferred: Training) -> None:
     before = right(bad_prior())
     assert before < 0.6
-    assert transferred.kept == "trained"
     assert right(transferred.model) > before + 0.3
-    assert transferred.chosen_by == "cross-validation"
     assert transferred.estimate is not None
     assert transferred.n_annotations == 20
-    assert transferred.transfer is not None
-    assert transferred.transfer.tie in TRANSFER
-    assert [t.tie for t in transferred.transfer.trials] == list(TRANSFER)
+    assert transferred.rho == TIE / 20
 
 
 def test_the_model_file_says_where_it_comes_from(transferred: Training, tmp_path: Any) -> None:
@@ -75,9 +67,8 @@ def test_the_model_file_says_where_it_comes_from(transferred: Training, tmp_path
     assert transferred.origin == ("transfer", *found.provenance["sources"])
 
 
-USER = TrainingOptions(strength=0.05, folds=2)
+USER = TrainingOptions(lambda_=0.05)
 L1 = TrainingOptions(regularizer="l1")
-QUICK = TrainingOptions(folds=2)
 
 
 def test_every_movie_has_weights_of_its_own() -> None:
@@ -89,65 +80,18 @@ def test_every_movie_has_weights_of_its_own() -> None:
     union = run(strategy_steps("union", this_movie(), [earlier_movie()], **given))
     apart = {}
     for tie, training in found.items():
-        assert training.transfer is not None and training.chosen_by == "user"
-        assert training.strength == pytest.approx(0.05)
+        assert (training.lambda_, training.rho) == (0.05, tie)
         weights = training.result.weights
         apart[tie] = float(np.linalg.norm(weights[0] - weights[1]))
     assert 0 < apart[5.0] < apart[0.05]
-    assert union.transfer is not None
     np.testing.assert_array_equal(*union.result.weights)
 
 
 def test_without_annotations_the_earlier_movies_are_taken_over() -> None:
     for strategy in ("source", "union", "transfer"):
         training = run(strategy_steps(strategy, plain_scene(), [earlier_movie()], bad_prior()))
-        assert training.kept == "trained"
-        assert training.decision.reason == KeepReason.NOT_ANNOTATED
         assert training.n_annotations == 0
         assert right(training.model) > right(bad_prior()) + 0.3
-
-
-def test_a_few_annotations_check_the_earlier_movies() -> None:
-    training = run(strategy_steps("transfer", this_movie(5, 1), [earlier_movie()], bad_prior()))
-    assert training.chosen_by == "default"
-    assert training.kept == "trained"
-    assert training.decision.reason == KeepReason.BETTER
-    assert "what the earlier movies say is" in training.reason
-    assert training.validation is not None
-
-
-def misleading(seed: int = 2) -> Scene:
-    """An earlier movie in which somebody called moves appearances, wherever they could."""
-    scene = plain_scene(seed)
-    h = scene.hypotheses
-    true = true_columns(seed)
-    moves = true[h.event[true] == Event.MOVE][:60]
-    appear = np.flatnonzero(h.event == Event.APPEAR)
-    wrong = [c for c in appear if h.targets[c, 0] in set(h.targets[moves, 0].tolist())]
-    return confirmed(scene, np.array(wrong))
-
-
-@pytest.mark.parametrize("count", [5, pytest.param(40, marks=pytest.mark.thorough)])
-def test_misleading_movies_do_no_harm(count: int) -> None:
-    training = run(strategy_steps("transfer", this_movie(count), [misleading()], None, QUICK))
-    assert right(training.model) >= right(untrained_model()) - 1e-9
-    assert training.transfer is not None
-    assert training.kept == ("prior" if count == 5 else "trained")
-    if count == 40:
-        assert training.transfer.tie in ALONE
-        assert [t.tie for t in training.transfer.trials] == list(DOUBTFUL)
-    union = run(strategy_steps("union", this_movie(count), [misleading()]))
-    assert union.kept == "prior"
-    assert union.decision.reason == KeepReason.WORSE
-
-
-def test_all_source_is_checked_on_the_target() -> None:
-    good = run(strategy_steps("source", this_movie(), [earlier_movie()], bad_prior()))
-    assert good.kept == "trained" and good.validation is not None
-    assert right(good.model) > right(bad_prior()) + 0.3
-    bad = run(strategy_steps("source", this_movie(), [misleading()]))
-    assert bad.kept == "prior"
-    np.testing.assert_array_equal(bad.model.weights, untrained_model().weights)
 
 
 def test_target_is_plain_training() -> None:
@@ -161,7 +105,6 @@ def test_delta_with_the_same_features_is_prior() -> None:
     prior = run(strategy_steps("prior", this_movie(), [source], options=USER))
     delta = run(strategy_steps("delta", this_movie(), [source], options=USER))
     np.testing.assert_array_equal(prior.model.weights, delta.model.weights)
-    assert prior.kept == delta.kept == "trained"
     assert delta.model.provenance["strategy"] == "delta"
     assert delta.model.provenance["sources"] == ["source"]
     assert delta.notes == prior.notes
@@ -216,9 +159,7 @@ def test_progress_carries_models_to_keep() -> None:
     said = [(s.stage, s.model) for s in steps if isinstance(s, TrainingProgress)]
     learned = [(stage, model) for stage, model in said if model is not None]
     assert learned and all(model.keys == bad_prior().keys for _, model in learned)
-    # nothing is kept before something is learned, and then from the first stage on
-    assert said[0][1] is None
-    assert learned[0][0] == ASKING
+    assert said[0][1] is None, "nothing is kept before something is learned"
 
 
 @pytest.mark.parametrize(
@@ -254,22 +195,3 @@ def test_more_wrong_use() -> None:
     with pytest.raises(InputError, match="there is no movie"):
         run(strategy_steps("transfer", [], [movie]))
     assert set(STRATEGIES) == {"target", "source", "union", "transfer", "delta", "prior"}
-
-
-def test_among_ties_that_are_alike_the_fewest_wrong_decide_and_then_the_order() -> None:
-    rng = np.random.default_rng(0)
-    base, noise = rng.random(50), rng.normal(size=50)
-    ties = [Tie(1.0, t) for t in (100.0, 10.0, 1.0)]
-
-    def chosen(*shifts: Any, wrong: tuple[int, ...] = (3, 3, 3)) -> int:
-        trials = [
-            Trial(tie, HeldOut((np.arange(50) < n).astype(float), base + shift))
-            for tie, n, shift in zip(ties, wrong, shifts, strict=True)
-        ]
-        return ties.index(preferred(trials, np.arange(50)).tie)
-
-    assert chosen(0.0, 0.0, 0.0) == 0
-    assert chosen(0.02 + noise, 0.5 * noise, 0.0) == 0
-    assert chosen(0.02 + noise, 0.5 * noise, 0.0, wrong=(4, 2, 3)) == 1
-    assert chosen(1.0, 1.0, 0.0) == 2
-    assert chosen(1.0, 1.0, 0.0, wrong=(0, 0, 3)) == 2

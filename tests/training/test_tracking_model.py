@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import ContradictionError
-from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.solve import solve
-from bridgetrack.inference.solver import Program, Relaxed, solve_integer
+from bridgetrack.inference.solver import solve_integer
 from bridgetrack.learning import (
     L1,
     L2,
@@ -30,7 +26,7 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.programs import Programs
-from bridgetrack.training.tracking_model import TrackingModel, problem_of
+from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced
 from partition_problems import brute_force
 from training.training_cases import (
@@ -287,16 +283,6 @@ def test_exact_and_relaxed_training_agree_on_a_movie() -> None:
         assert TrackingModel(data, exact=True).satisfied(result.w).mean() > 0.8
 
 
-def test_training_repeats_itself() -> None:
-    def weights_of() -> np.ndarray:
-        data = build_training_set([confirmed(plain_scene(), some_true(20))])
-        prior = L2(0.1, prior=bad_prior().weights)
-        count = data.n_annotations
-        return fit(TrackingModel(data), data.samples, prior, n_annotations=count).w
-
-    np.testing.assert_array_equal(weights_of(), weights_of())
-
-
 @pytest.mark.parametrize("exact", [False, True])
 def test_the_perceptron_learns_through_the_same_boundary(exact: bool) -> None:
     data = build_training_set([confirmed(plain_scene(), some_true(20))])
@@ -339,20 +325,6 @@ def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(ours.bounds, theirs.bounds, atol=1e-7)
 
 
-def test_few_problems_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def alive() -> int:
-        gc.collect()
-        return sum(isinstance(x, Problem) for x in gc.get_objects())
-
-    monkeypatch.setattr("bridgetrack.training.tracking_model._PROBLEMS", 2)
-    rng = np.random.default_rng(5)
-    data, w = tiny_set(rng, 6), rng.normal(size=4)
-    model, before = TrackingModel(data, exact=True), alive()
-    first = [model.inference(x, w).bound for x in range(6)]
-    assert 0 < alive() - before <= 2
-    assert [model.inference(x, w).bound for x in range(6)] == first
-
-
 def test_annotations_that_leave_no_choice() -> None:
     rng = np.random.default_rng(1)
     data = tiny_set(rng, 1)
@@ -377,7 +349,7 @@ def data_of(count: int, largest: int = 40) -> TrainingSet:
 def test_the_same_training_set_takes_over_everything() -> None:
     data = data_of(8)
     first = Programs.of(data)
-    again = Programs.of(balanced(data, np.arange(8.0), 0.5), first)
+    again = Programs.of(balanced(data, np.arange(8.0)), first)
     for a, b in zip(
         (*first.free, *first.compatible), (*again.free, *again.compatible), strict=True
     ):
@@ -395,37 +367,6 @@ def test_other_annotations_keep_the_free_programs_only() -> None:
     assert not all(kept)
 
 
-def test_programs_no_longer_needed_are_forgotten() -> None:
-    many, few = data_of(12), data_of(2)
-    found = Programs.of(few, Programs.of(many))
-    assert len(found.known) == len(found.free) + len(found.compatible)
-
-
-def test_few_solvers_stay_open_and_the_others_answer_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    data = data_of(12)
-    monkeypatch.setattr("bridgetrack.training.programs.SIZE", 210)
-    everything = Programs.of(data)
-    monkeypatch.setattr("bridgetrack.training.programs.OPEN", 3)
-    few = Programs.of(data)
-    assert sum(p.stays_open for p in few.known.values()) == 3 < len(few.known)
-    widths = [(p.content.width, p.stays_open) for p in everything.known.values()]
-    assert all(stays_open == (width <= 210) for width, stays_open in widths)
-    assert 3 < sum(stays_open for _, stays_open in widths) < len(widths)
-    rng = np.random.default_rng(1)
-    for _ in range(4):
-        scores = rng.normal(size=data.incidence.shape[0])
-        for kind in ("free", "compatible"):
-            for a, b in zip(getattr(few, kind), getattr(everything, kind), strict=True):
-                mine = scores[a.columns]
-                assert mine @ a.solve(scores) == pytest.approx(mine @ b.solve(scores), abs=1e-7)
-    assert all((p._program is None) == (not p.stays_open) for p in few.known.values())
-    other = replace(data, names=tuple(b"other" + name for name in data.names))
-    for later in (data_of(14), other):
-        assert sum(p.stays_open for p in Programs.of(later, few).known.values()) == 3
-
-
 def test_what_was_taken_over_answers_the_same() -> None:
     earlier = TrackingModel(data_of(6))
     rng = np.random.default_rng(0)
@@ -439,47 +380,3 @@ def test_what_was_taken_over_answers_the_same() -> None:
         for call in ("inference_batch", "loss_augmented_batch", "compatible_batch"):
             one, two = (getattr(m, call)(data.samples, w) for m in (fresh, taken))
             np.testing.assert_allclose(one.bounds, two.bounds, atol=1e-7)
-
-
-def test_models_that_begin_anew_answer_to_the_last_digit_and_begin_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("bridgetrack.training.programs.SIZE", 1)  # none stays open
-    solved: list[Program] = []
-
-    relax = Program.relax
-
-    def counted(self: Program, *given: Any) -> Relaxed:
-        solved.append(self)
-        return relax(self, *given)
-
-    data = data_of(12)
-    some = solve(problem_of(data, slice(None)), data.phi @ START, data.allowed).chosen
-    data = replace(data, sure=some & (np.arange(len(some)) % 3 == 0))
-    monkeypatch.setattr(Program, "relax", counted)
-    rng = np.random.default_rng(0)
-    one, two, three = START, *(START + 0.5 * rng.normal(size=(2, len(START))))
-
-    def answers(model: TrackingModel, *weights: np.ndarray) -> np.ndarray:
-        solved.clear()
-        asked = [(model, w) for w in weights] + [(model.plain, w) for w in weights]
-        found = [m.compatible_batch(data.samples, w) for m, w in asked]
-        found += [m.loss_augmented_batch(data.samples, w) for m, w in asked]
-        return np.concatenate([np.ravel(part) for b in found for part in (b.features, b.bounds)])
-
-    whole = TrackingModel(data)
-    for order in ((one, two, three), (two, one), (three, one)):
-        expected, alone = answers(TrackingModel(data), *order), len(solved)
-        np.testing.assert_array_equal(answers(TrackingModel(data, like=whole), *order), expected)
-        assert len(solved) == alone
-        np.testing.assert_array_equal(answers(TrackingModel(data, like=whole), *order), expected)
-        begun = len(whole.programs.known) + len(whole.plain.programs.compatible)
-        if order[0] is not three:  # few beginnings are kept
-            assert len(solved) == alone - begun
-
-
-def test_training_sets_without_names_share_nothing() -> None:
-    data = replace(data_of(8), names=())
-    first = Programs.of(data)
-    again = Programs.of(data, first)
-    assert all(a.program is not b.program for a, b in zip(first.free, again.free, strict=True))

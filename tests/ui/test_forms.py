@@ -18,8 +18,7 @@ from bridgetrack.ui.forms import SettingsForm
 def form(qtbot):
     made = SettingsForm(
         TrainingOptions,
-        {"loss": "Loss", "strength": "Strength", "curriculum": "Order", "balance": "Balance"},
-        sliders=("balance",),
+        {"loss": "Loss", "lambda_": "Strength", "curriculum": "Order"},
     )
     qtbot.addWidget(made.native)
     return made
@@ -33,18 +32,18 @@ def test_an_untouched_form_gives_the_defaults(qtbot):
 
 
 def test_fields_without_a_place_in_the_form_stay(form):
-    given = replace(TrainingOptions(), folds=7)
+    given = replace(TrainingOptions(), treatment="literal")
     assert form.applied_to(given) == given
 
 
 def test_a_field_may_be_left_open_again(form):
-    form.show(replace(TrainingOptions(), strength=0.5, curriculum="slack"))
+    form.show(replace(TrainingOptions(), lambda_=0.5, curriculum="slack"))
     chosen = form.applied_to(TrainingOptions())
-    assert (chosen.strength, chosen.curriculum) == (0.5, "slack")
-    form["strength"].value = form["strength"].min
+    assert (chosen.lambda_, chosen.curriculum) == (0.5, "slack")
+    form["lambda_"].value = form["lambda_"].min
     form["curriculum"].value = "automatic"
     chosen = form.applied_to(TrainingOptions())
-    assert (chosen.strength, chosen.curriculum) == (None, None)
+    assert (chosen.lambda_, chosen.curriculum) == (None, None)
 
 
 def test_only_changes_by_a_person_are_told(form):

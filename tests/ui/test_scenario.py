@@ -67,14 +67,13 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 
     widget.open_step(2)
     before = session.model
-    widget.train.form["strength"].value = 1.0
+    widget.train.form["lambda_"].value = 1.0
     widget.train.go.click()
     qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=180_000)
     assert widget.train.results.text()
     assert session.model is state.session.trainer.training.model
-    # The clicks confirm what the model chose, and it is held tightly: nothing speaks against it.
-    assert state.session.trainer.training.kept == "prior"
-    assert (session.model.weights == before.weights).all()
+    # The clicks confirm what the model chose, and the regulariser is strong.
+    np.testing.assert_allclose(session.model.weights, before.weights, atol=0.1)
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
 
     widget.open_step(3)

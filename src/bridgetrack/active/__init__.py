@@ -1,6 +1,5 @@
 """Active learning: which event to ask about next, and when to stop (000, section 1.5).
 
 `suggester` ranks single events, `update` learns from the answers, and `session` holds what one
-annotator was asked and answered, without any window. Algorithm 1.2 of 000 as printed is in
-`bridgetrack.experiments`.
+annotator was asked and answered, without any window.
 """

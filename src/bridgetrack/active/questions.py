@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.active.options import SuggestOptions
@@ -150,7 +149,7 @@ def slot_name(scene: Scene, number: int) -> Slot:
 
 
 def open_questions(
-    scene: Scene, beliefs: Beliefs, asked: Mask, options: SuggestOptions, seed: int = 0
+    scene: Scene, beliefs: Beliefs, asked: Mask, options: SuggestOptions
 ) -> Unanswered:
     """All chosen events none of whose slots was asked and for which there is an alternative."""
     problem = scene.problem
@@ -162,26 +161,5 @@ def open_questions(
     best = np.argmax(padded[covered], axis=1) if len(column) else column
     slot = np.asarray(covered[np.arange(len(column)), best], dtype=np.int64)
     kinds = beliefs.kinds[slot]
-    uncertainty = _uncertainty(beliefs.margin[column], kinds, options, seed)
+    uncertainty = np.exp(-beliefs.margin[column] / options.temperature)
     return Unanswered(column, slot, uncertainty, kinds)
-
-
-def _uncertainty(margin: Array, kinds: Array, options: SuggestOptions, seed: int) -> Array:
-    if options.measure == "random":
-        return np.random.default_rng(seed).random(len(margin))
-    if options.measure == "entropy":
-        entropy = -(kinds * np.log(np.maximum(kinds, _TINY))).sum(axis=1)
-        return np.asarray(np.clip(entropy / np.log(len(Event)), 0.0, 1.0))
-    return np.asarray(np.exp(-margin / options.temperature))
-
-
-def runner_up(scene: Scene, beliefs: Beliefs, slots: Index) -> Index:
-    """The cheapest unchosen hypothesis of every slot, -1 where there is none, shape (n,)."""
-    by_slot: sp.csr_matrix = scene.problem.by_slot
-    part = by_slot[slots]
-    cost = np.where(beliefs.solution.chosen[part.indices], np.inf, beliefs.cost[part.indices])
-    row = np.repeat(np.arange(len(slots)), np.diff(part.indptr))
-    order = np.lexsort((cost, row))
-    first = order[np.searchsorted(row[order], np.arange(len(slots)))]
-    found = part.indices[first].astype(np.int64)
-    return np.where(np.isfinite(cost[first]), found, -1)

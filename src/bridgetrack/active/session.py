@@ -50,7 +50,7 @@ from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Steps
 from bridgetrack.training.estimate import ErrorEstimate
-from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.outcome import Training, plain_model
 from bridgetrack.training.train import train_steps
 
@@ -191,7 +191,7 @@ class ActiveSession:
         first = suggestion.alternatives[0] if suggestion.again else suggestion.event
         right = chosen.key == first.key
         noted = self._record(Kind.CONFIRM, suggestion, chosen, chosen.slots, right, seconds)
-        if self.options.second_looks and unexpected(suggestion, chosen):
+        if unexpected(suggestion, chosen):
             self.queue = (second_look(suggestion, chosen, noted.id), *self.queue)
         return noted
 
@@ -336,21 +336,20 @@ class ActiveSession:
         movies = self._last.learned.movies
         if movies is not None and movies.target is not None:
             data = movies.target.data
-            note |= {"held": data.n_held, "held_weight": data.held_weight}
+            note["pseudo_answers"] = data.n_pseudo
         return replace(
             plain,
             name="active",
             loss="bridge",
             regularizer="l2",
-            strength=self.options.learn.strength_for(len(self.scene.constraints)),
+            strength=default_lambda(len(self.scene.constraints)),
             provenance={**note, "prior": self.prior.name},
         )
 
     def finish(self, options: TrainingOptions | None = None) -> Steps[Training]:
         """Train once more with everything (the combined strategy of 000, section 1.5.2).
 
-        As `bridgetrack.training.train.train_steps`, which goes back to the starting model where
-        what was learned is no better.
+        See `bridgetrack.training.train.train_steps`.
         """
         return train_steps(annotate(self.scene, self.annotations), self.prior, options)
 

@@ -56,7 +56,6 @@ _RecordField = Annotated[Record, of_dataclass(Record), BeforeValidator(_unpacked
 
 
 class _Content(OpenEntry):
-    options: Annotated[SessionOptions, of_dataclass(SessionOptions)]
     prior: Annotated[Model, MODEL_FILE.nested]
     skipped: list[_SlotField] = Field(default_factory=list)
     records: list[_RecordField] = Field(default_factory=list)
@@ -81,7 +80,6 @@ def session_to_json(session: ActiveSession) -> dict[str, Any]:
     return {
         **SESSION_FILE.head,
         "program": program_version(),
-        "options": asdict(session.options),
         "prior": model_to_json(session.prior),
         "skipped": sorted([what, *cell] for what, cell in session.skipped),
         "records": [r.to_json() for r in session.records],
@@ -103,7 +101,10 @@ def save_session(session: ActiveSession, path: Path | str) -> Path:
 
 
 def load_session(
-    path: Path | str, scene: Scene, answers: AutosavingStore | None = None
+    path: Path | str,
+    scene: Scene,
+    answers: AutosavingStore | None = None,
+    options: SessionOptions | None = None,
 ) -> ActiveSession:
     """Resume a session; call `ActiveSession.update` next, which finds the next questions.
 
@@ -115,6 +116,8 @@ def load_session(
         The movie.
     answers
         The annotations that the session made, see `ActiveSession`.
+    options
+        How to work from now on.
 
     Raises
     ------
@@ -123,7 +126,7 @@ def load_session(
     """
     content = SESSION_FILE.read(path)
     try:
-        session = ActiveSession(scene, content.prior, answers, content.options)
+        session = ActiveSession(scene, content.prior, answers, options)
     except ModelError as error:
         raise InputError(f"{path}: the session is of another program ({error})") from error
     session.records = tuple(content.records)

@@ -1,9 +1,7 @@
 """Suggest the events that are most worth an answer.
 
-Pure uncertainty collects odd and ambiguous cases and can make a model worse with every click
-(design, section 5). So a suggestion's value is its uncertainty times the rarity of what the answer
-may turn out to be, times how new it is in feature space; suggestions of a batch are no neighbours;
-and a share of them is drawn at random from all cells, which keeps the estimate of accuracy honest.
+The most uncertain ones come first; suggestions of a batch are no neighbours. A share of them is
+drawn at random from all cells, for an unbiased estimate of the accuracy.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from bridgetrack.active.questions import (
     believe,
     next_random,
     open_questions,
-    runner_up,
     slot_name,
 )
 from bridgetrack.active.suggestion import Suggestion
@@ -42,109 +39,23 @@ Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-_SHORTLIST = 300
-_TINY = 1e-12
-
-
-def rarity_of_kinds(scene: Scene, beliefs: Beliefs, exponent: float) -> Array:
-    """Worth of an answer of each kind, 1 for the commonest, shape (len(Event),).
-
-    In inverse proportion to how often a kind was answered, where a kind is taken to have been
-    answered once for every tenth of the tracking that it makes up.
-    """
-    kinds = scene.hypotheses.event
-    chosen = np.bincount(kinds[beliefs.solution.chosen], minlength=len(Event)).astype(np.float64)
-    answered = np.bincount(kinds[scene.constraints.forced], minlength=len(Event))
-    count = 1.0 + 10.0 * chosen / max(chosen.sum(), 1.0) + answered
-    return np.asarray((count.max() / count) ** exponent)
-
-
-def directions(scene: Scene, beliefs: Beliefs, column: Index, slot: Index) -> Array:
-    """Features of events minus those of the best alternative at their slot, shape (n, d).
-
-    What an answer teaches the model lies in this direction.
-    """
-    other = runner_up(scene, beliefs, slot)
-    features = np.zeros((len(column), len(scene.matrix.features)))
-    for sign, rows in ((1.0, column), (-1.0, other)):
-        for event in Event:
-            mine = np.flatnonzero((rows >= 0) & (scene.hypotheses.event[rows] == event))
-            place = np.searchsorted(scene.matrix.rows[event], rows[mine])
-            block = scene.matrix.features.block(event)
-            features[mine, block] += sign * scene.matrix.blocks[event][place]
-    return features
-
-
-def answered_directions(scene: Scene, beliefs: Beliefs) -> Array:
-    """The same for events that were confirmed, shape (A, d)."""
-    constraints = scene.constraints
-    single = np.flatnonzero(np.diff(constraints.indptr) == 1)
-    column = constraints.indices[constraints.indptr[single]]
-    slot = np.searchsorted(scene.slots, constraints.slot[single])
-    return directions(scene, beliefs, column, slot)
-
-
 def choose_batch(
     scene: Scene, beliefs: Beliefs, questions: Unanswered, k: int, options: SuggestOptions
-) -> list[tuple[int, float]]:
-    """Greedily choose the questions of the largest value, the best first: rows and their values.
-
-    ``value = uncertainty x rarity ** exponent x novelty ** exponent``, where novelty is the
-    distance, in feature space, to the nearest event answered or chosen before, relative to the
-    distance usual among the candidates, 1 at most.
-    """
-    worth = questions.uncertainty * (
-        questions.kinds @ rarity_of_kinds(scene, beliefs, options.rarity)
-    )
-    short = np.argsort(-worth, kind="stable")[: max(_SHORTLIST, 10 * k)]
-    if not len(short) or k < 1:
+) -> list[int]:
+    """Rows of the k most uncertain questions that are no neighbours, the most uncertain first."""
+    if k < 1 or not len(questions.column):
         return []
-    place, frame = _places(scene, questions.column[short])
-    reach = options.separation * cell_diameter(scene.detections)
-    novelty = _Novelty(
-        directions(scene, beliefs, questions.column[short], questions.slot[short]),
-        answered_directions(scene, beliefs),
-    )
-    free = np.ones(len(short), dtype=bool)
-    picked: list[tuple[int, float]] = []
-    while len(picked) < k and free.any():
-        value = worth[short] * novelty.value**options.diversity
-        best = int(np.argmax(np.where(free, value, -np.inf)))
-        picked.append((int(short[best]), float(value[best])))
-        near = np.linalg.norm(place - place[best], axis=1) < reach
-        free &= ~(near & (np.abs(frame - frame[best]) <= 1))
-        free[best] = False
-        novelty.add(best)
+    order = np.argsort(-questions.uncertainty, kind="stable")
+    place, frame = _places(scene, questions.column)
+    separation = options.separation * cell_diameter(scene.detections)
+    picked: list[int] = []
+    for row in order.tolist():
+        near = np.linalg.norm(place[picked] - place[row], axis=1) < separation
+        if not (near & (np.abs(frame[picked] - frame[row]) <= 1)).any():
+            picked.append(row)
+        if len(picked) == k:
+            break
     return picked
-
-
-class _Novelty:
-    """Distance of candidates to what was seen, 0 to 1."""
-
-    def __init__(self, candidates: Array, seen: Array) -> None:
-        spread = candidates.std(axis=0)
-        scale = np.where(spread > _TINY, 1.0 / np.maximum(spread, _TINY), 0.0)
-        self._points = candidates * scale
-        usual = np.sqrt(2.0 * np.count_nonzero(scale))
-        self._usual = max(float(usual), _TINY)
-        self._nearest = np.full(len(candidates), np.inf)
-        if len(seen):
-            self._nearest = _distances(self._points, seen * scale).min(axis=1)
-
-    @property
-    def value(self) -> Array:
-        """Novelty of every candidate, shape (n,)."""
-        return np.minimum(self._nearest / self._usual, 1.0)
-
-    def add(self, chosen: int) -> None:
-        """Count a candidate as seen."""
-        far = _distances(self._points, self._points[[chosen]])[:, 0]
-        self._nearest = np.minimum(self._nearest, far)
-
-
-def _distances(points: Array, others: Array) -> Array:
-    square = (points**2).sum(axis=1)[:, None] + (others**2).sum(axis=1)[None]
-    return np.sqrt(np.maximum(square - 2.0 * points @ others.T, 0.0))
 
 
 def _places(scene: Scene, column: Index) -> tuple[Array, Index]:
@@ -200,7 +111,7 @@ def suggest_steps(
         ``Tracking.solution``): then the answer is there at once (0.3 s for 100 frames of 300
         cells). Solved where None.
     answered
-        How many suggestions were answered before: every so-maniest is a random one.
+        How many suggestions were answered before: a fixed share is random.
 
     Raises
     ------
@@ -236,16 +147,17 @@ def rank(
 ) -> list[Suggestion]:
     """Suggestions from what a model believes; see `suggest_steps`."""
     asked = asked_slots(scene, skipped, options.frames)
-    questions = open_questions(scene, beliefs, asked, options, options.seed + answered)
+    questions = open_questions(scene, beliefs, asked, options)
     # which of the next ones are drawn at random, evenly spread
-    number = np.floor((answered + np.arange(k + 1)) * options.random_share + 1e-9)
+    share = 1.0 if options.strategy == "random" else options.random_share
+    number = np.floor((answered + np.arange(k + 1)) * share + 1e-9)
     turns = np.diff(number) > 0
     drawn = next_random(scene, asked, int(turns.sum()), options.seed)
     chance = [_drawn(scene, beliefs, slot, options) for slot in drawn.tolist()]
     taken = {s.hypothesis for s in chance}
     picked = [
-        _picked(scene, beliefs, questions, row, value, options)
-        for row, value in choose_batch(scene, beliefs, questions, k, options)
+        _picked(scene, beliefs, questions, row, options)
+        for row in choose_batch(scene, beliefs, questions, k, options)
         if questions.column[row] not in taken
     ]
     out: list[Suggestion] = []
@@ -267,7 +179,6 @@ def _drawn(scene: Scene, beliefs: Beliefs, slot: int, options: SuggestOptions) -
         slot,
         options,
         uncertainty=float(np.exp(-beliefs.margin[column] / options.temperature)),
-        value=0.0,
         reason="drawn at random from all cells, to know how accurate the tracking is",
         random=True,
     )
@@ -278,7 +189,6 @@ def _picked(
     beliefs: Beliefs,
     questions: Unanswered,
     row: int,
-    value: float,
     options: SuggestOptions,
 ) -> Suggestion:
     """The suggestion that a chosen question makes."""
@@ -291,7 +201,6 @@ def _picked(
         int(questions.slot[row]),
         options,
         uncertainty=float(questions.uncertainty[row]),
-        value=value,
         reason=_reason(kind, float(beliefs.margin[column]), questions.kinds[row]),
         random=False,
     )
@@ -303,14 +212,11 @@ def _reason(kind: Event, margin: float, kinds: Array) -> str:
     other[kind] = 0.0
     rival = Event(int(np.argmax(other)))
     instead = f"it may be {NOUN[rival][0]} instead" if other[rival] > 0.2 else ""
-    if kind != Event.MOVE:
-        rare = f"{NOUN[kind][1]} are rare, and each one teaches much"
-        return f"{instead}; {rare}" if instead else rare
     if instead:
         return instead
     if margin < 0.5:
         return "another event explains the cell nearly as well"
-    return "it is unlike what you answered so far"
+    return "it is the least certain of what is left"
 
 
 def _suggestion(

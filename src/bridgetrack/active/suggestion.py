@@ -44,9 +44,7 @@ class Suggestion:
         Lower bound on how much worse the best tracking without the event scores; infinite
         where nothing else is possible.
     uncertainty
-        How unsure the model is of it, 0 to 1 (see `options.SuggestOptions.measure`).
-    value
-        What it was ranked by: uncertainty x rarity x novelty; 0 for random ones.
+        How unsure the model is of it, 0 to 1: what it was ranked by.
     reason
         Why it is asked, as a sentence without a full stop, for people.
     random
@@ -65,7 +63,6 @@ class Suggestion:
     hypothesis: int
     margin: float
     uncertainty: float
-    value: float
     reason: str
     random: bool
     again: str = ""
@@ -124,7 +121,6 @@ class Suggestion:
             "beliefs": [round(b, 4) for b in self.beliefs],
             "margin": None if self.margin == float("inf") else round(self.margin, 4),
             "uncertainty": round(self.uncertainty, 4),
-            "value": round(self.value, 6),
         }
 
 
@@ -160,7 +156,6 @@ def second_look(suggestion: Suggestion, event: EventRef, noted: str) -> Suggesti
         hypothesis=-1,
         margin=0.0,
         uncertainty=1.0,
-        value=0.0,
         reason=REASON,
         again=noted,
     )

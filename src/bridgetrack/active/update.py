@@ -3,47 +3,55 @@
 It works on a snapshot and touches nothing of the session, so that it may run in another thread.
 
 000 uses a perceptron pass after each label because max-margin training was too slow to wait for.
-Here the bounds and outputs found before are recycled, only annotated components are looked at, and
-lambda is not chosen anew, which takes a fraction of a second.
+Here the bounds and outputs found before are recycled and only annotated components are looked at,
+which takes a fraction of a second. The objective is that of `training.train`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.active.accuracy import Judged
-from bridgetrack.active.options import LearnOptions, SessionOptions
+from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.questions import Beliefs
 from bridgetrack.active.suggester import believe_steps, rank
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.inference.problem import Solution
-from bridgetrack.inference.resolve import resolve
 from bridgetrack.inference.solve import solve
-from bridgetrack.learning import TrainingResult, TrainingState
+from bridgetrack.learning import LearningOptions, TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.pipeline.tracking import Tracking, allowed_by, known_solution
+from bridgetrack.pipeline.tracking import Tracking, known_solution
 from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.components import AnnotatedComponents, build_training_set
 from bridgetrack.training.fit import Movies
+from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda, step_for
 from bridgetrack.training.outcome import population_of
-from bridgetrack.training.reach import Reached, within_reach
-from bridgetrack.training.sure import SureEvents, as_seen
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import tracking_model
+from bridgetrack.training.train import weighted_answers
+from bridgetrack.training.validation import errors_of, held_out_errors
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-FOLDS = 5
-"""Models that are trained at most to judge answers that they have not seen."""
+_PRECISION = 5e-3
+"""Duality gap that is enough, in task loss per annotation."""
+
+_MOST_CALLS, _MOST_CALLS_ANEW = 60, 300
+"""Inferences over all annotated components at most, of a fit that goes on from the last update and
+of one that begins at the starting weights."""
+
+
+def _options(most_calls: int) -> TrainingOptions:
+    optimiser = LearningOptions(precision=_PRECISION, max_inferences=most_calls)
+    return TrainingOptions(optimiser=optimiser, learner="bundle")
 
 
 @dataclass(frozen=True)
@@ -55,11 +63,6 @@ class LearnedWeights:
     # the annotated components as they were learned from; None where no annotation constrains
     # anything
     movies: Movies | None
-    # the events that the starting weights are sure of; None where none were to be held
-    sure: SureEvents | None = None
-    free: Solution | None = None  # what the starting weights choose without answers, where known
-    reached: Reached | None = None  # how far what was learned was taken; None: nothing was learned
-    solution: Solution | None = None  # what the weights choose with the answers, where known
 
 
 @dataclass(frozen=True)
@@ -135,15 +138,13 @@ def update_steps(
     if last is not None:
         population = population_of([last.scene], [last.solution.chosen])
         earlier, components = last.learned, last.components
-        if last.scene.hypotheses is not scene.hypotheses:
-            earlier = replace(earlier, free=None)
     if (components is None or not components.fit(scene)) and len(scene.constraints):
         components = AnnotatedComponents(scene)
-    learned = yield from learn(scene, prior, population, options.learn, earlier, components)
+    learned = yield from learn(scene, prior, population, earlier, components)
     errors = Judged()
     if due:
-        errors = yield from judge_unseen(scene, learned, due, options.learn)
-    known = learned.solution or known_solution(tracking, scene, learned.weights)
+        errors = yield from judge_unseen(scene, learned, due)
+    known = known_solution(tracking, scene, learned.weights)
     beliefs = yield from believe_steps(scene, learned.weights, options.suggest, known)
     suggestions = rank(scene, beliefs, options.queue, options.suggest, skipped, clicks)
     return Update(
@@ -163,7 +164,6 @@ def learn(
     scene: Scene,
     prior: Model,
     population: Array | None,
-    options: LearnOptions,
     last: LearnedWeights | None = None,
     components: AnnotatedComponents | None = None,
 ) -> Steps[LearnedWeights]:
@@ -178,8 +178,6 @@ def learn(
     population
         How often each kind of event occurs in the movie, shape (len(Event),); None: as often as
         the starting weights find it.
-    options
-        Choices.
     last
         What an earlier update learned: its bounds and programs are used again.
     components
@@ -191,53 +189,24 @@ def learn(
     if not len(scene.constraints):
         return LearnedWeights(start, state, None)
     data = build_training_set([scene]) if components is None else components.training_set(scene)
-    before = None if last is None or last.movies is None else last.movies.target
-    scores = scene.matrix.scores(start)
-    free = None if last is None else last.free
-    free = free or solve(scene.problem, scores)
     if population is None:
-        population = population_of([scene], [free.chosen])
-    model, sure = tracking_model(
-        data,
-        population,
-        start,
-        options.training(),
-        earlier=before,
-        known=None if last is None else last.sure,
-    )
-    movies = Movies(model, (), start, prior.tightness_for(features) if options.tied else None)
-    fitted = yield from _fit_part(movies, np.arange(len(data.samples)), options, state)
-    # the answers touch little of what the starting weights choose
-    first, _ = resolve(scene.problem, scores, allowed_by(scene), free.chosen, free)
-    reached = yield from within_reach([scene], start, fitted.w, [first.chosen], sure, [free])
-    weights, (solution,) = reached.weights, reached.solutions
-    return LearnedWeights(weights, fitted.state, movies, sure, free, reached, solution)
+        chosen = solve(scene.problem, scene.matrix.scores(start)).chosen
+        population = population_of([scene], [chosen])
+    data = weighted_answers(data, population, start)
+    earlier = None if last is None or last.movies is None else last.movies.target
+    movies = Movies(TrackingModel(data, earlier=earlier), (), start, prior.tightness_for(features))
+    fitted = yield from _fit(movies, state)
+    weights = start + step_for(movies.n) * (fitted.w - start)
+    return LearnedWeights(weights, fitted.state, movies)
 
 
-def _fit_part(
-    movies: Movies,
-    rows: Index,
-    options: LearnOptions,
-    state: TrainingState | None,
-    *,
-    anew: bool = False,
-) -> Steps[TrainingResult]:
-    """Fit some of the samples of a movie; ``anew``: not from the weights of the state."""
-    assert movies.target is not None
-    count = int(np.isin(movies.target.data.annotation_sample, rows).sum())
-    strength, how = options.strength_for(count), options.training(anew=anew or state is None)
-    steps = movies.fit(strength, how, rows=rows, states=(state,), anew=anew)
-    most = how.optimiser.max_inferences
+def _fit(movies: Movies, state: TrainingState | None) -> Steps[TrainingResult]:
+    most = _MOST_CALLS_ANEW if state is None else _MOST_CALLS
+    steps = movies.fit(default_lambda(int(movies.n)), np.inf, _options(most), state=state)
     return relayed(steps, lambda s: Progress("Learning", min(s.n_inferences / most, 1.0)))
 
 
-def judge_unseen(
-    scene: Scene,
-    learned: LearnedWeights,
-    ids: Sequence[str],
-    options: LearnOptions,
-    folds: int = FOLDS,
-) -> Steps[Judged]:
+def judge_unseen(scene: Scene, learned: LearnedWeights, ids: Sequence[str]) -> Steps[Judged]:
     """Error on some answers, each by a model trained on all answers but those of its fold.
 
     A fold leaves whole samples (connected components) out, and what else their answers tell, so
@@ -251,22 +220,16 @@ def judge_unseen(
     samples = np.unique(data.annotation_sample[rows])
     if len(data.samples) < 2 or not len(samples):
         return Judged()
-    out: dict[str, float] = {}
-    for part in np.array_split(samples, min(folds, len(samples))):
-        inside = np.setdiff1d(np.arange(len(data.samples)), part)
-        if not len(inside):
-            continue
-        seen = TrackingModel(as_seen(data, inside), earlier=model)
-        movies = replace(learned.movies, target=seen)
-        fitted = yield from _fit_part(movies, inside, options, learned.state, anew=True)
-        weights = fitted.w
-        if learned.reached is not None:  # what is judged was taken as far as what is shown
-            weights = learned.reached.alike(learned.movies.prior, weights)
-        error = np.clip(1.0 - model.satisfied(weights), 0.0, 1.0)
-        for row in rows[np.isin(data.annotation_sample[rows], part)].tolist():
-            out[names[row]] = float(error[row])
-    present = np.clip(1.0 - model.satisfied(learned.weights), 0.0, 1.0)
-    return Judged(out, {names[row]: float(present[row]) for row in rows.tolist()})
+    fold = np.full(len(data.samples), -1, dtype=np.int64)
+    for k, part in enumerate(np.array_split(samples, min(FOLDS, len(samples)))):
+        fold[part] = k
+    lambda_, options = default_lambda(int(learned.movies.n)), _options(_MOST_CALLS_ANEW)
+    errors = yield from held_out_errors(learned.movies, lambda_, np.inf, options, fold)
+    present = errors_of(model, learned.weights)
+    return Judged(
+        {names[row]: float(errors[row]) for row in rows.tolist()},
+        {names[row]: float(present[row]) for row in rows.tolist()},
+    )
 
 
 def _changed(last: Update | None, scene: Scene, solution: Solution) -> int:

@@ -99,7 +99,7 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     lines = [
         *done.lines(),
         "",
-        f"training: {learned['reason']}",
+        f"training: {learned['words']}",
         *([learned["estimate_words"]] if learned["estimate_words"] else []),
         "",
         *table(["against the sample's truth", *(title for title, _ in COLUMNS)], rows),

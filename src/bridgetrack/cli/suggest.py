@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from bridgetrack.models.model import Model
     from bridgetrack.segmentation.pixels import PixelModel
 
-HOW = ("measure", "random_share", "rarity", "diversity", "separation", "alternatives", "seed")
+HOW = ("strategy", "random_share", "seed")
 """What may be chosen about suggestions."""
 
 
@@ -87,8 +87,7 @@ def suggest(
 ) -> None:
     """List the events that are most worth an answer.
 
-    They are uncertain, rare and unlike each other and what was answered before; none is a
-    neighbour of another.
+    The most uncertain come first; none is a neighbour of another, and a share is drawn at random.
     """
     from bridgetrack.active.suggester import suggest_steps
     from bridgetrack.models.shipped import shipped_model

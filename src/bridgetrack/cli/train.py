@@ -47,10 +47,7 @@ if TYPE_CHECKING:
     from bridgetrack.training.outcome import Training
     from bridgetrack.training.sources import Source, Strategy
 
-HOW = (
-    "loss", "regularizer", "learner", "curriculum", "treatment", "balance", "hold_sure", "folds",
-    "seed",
-)  # fmt: skip
+HOW = ("loss", "regularizer", "learner", "curriculum", "treatment")
 """What may be chosen about training, beside the strength of the regulariser."""
 PANEL = "Earlier movies and models"
 
@@ -82,7 +79,7 @@ Rho = Annotated[
         "--rho",
         metavar="auto|X",
         rich_help_panel=PANEL,
-        help="How tightly transfer ties the movies; auto chooses by cross-validation.",
+        help="How tightly transfer ties the movies; auto: by the number of annotations.",
     ),
 ]
 
@@ -104,13 +101,12 @@ def train(
             "ones.",
         ),
     ] = None,
-    strength: Annotated[
+    lambda_: Annotated[
         str,
         typer.Option(
             "--lambda",
             metavar="auto|X",
-            help="How close to stay to the starting weights; auto: by the number of annotations, "
-            "from 300 on by cross-validation.",
+            help="How close to stay to the starting weights; auto: by the number of annotations.",
         ),
     ] = "auto",
     source: SourceFiles = None,
@@ -125,14 +121,14 @@ def train(
 ) -> None:
     """Learn from a few annotations how the cells of a movie behave.
 
-    Ctrl-C keeps the best model so far. The model is checked on annotations that it has not
-    seen, and the starting weights are kept where they are better.
+    Ctrl-C keeps the best model so far. How accurate the model is, is estimated on annotations
+    that it has not seen.
     """
     from bridgetrack.training.train import strategy_steps
 
     used = [path for given in (prior, *(source or ())) for path in files_behind(given)]
     check_file(out, labels, annotations, image, link_scores, *used)
-    options = make(TrainingOptions, strength=parse_positive(strength, "--lambda"), **how)
+    options = make(TrainingOptions, lambda_=parse_positive(lambda_, "--lambda"), **how)
     notes: list[Note] = []
     kinds, watch = parse_kinds(without), Stopwatch()
     if annotations is None and (not source or strategy in ("target", "prior", "delta")):
@@ -292,13 +288,11 @@ def describe_training(
     return {
         "model": str(out),
         "prior": prior,
-        "kept": training.kept,
-        "reason": training.reason,
+        "words": training.words,
         "annotations": training.n_annotations,
-        "held": {"events": training.held, "weight": training.held_weight},
+        "pseudo_answers": {"events": training.n_pseudo, "weight": training.pseudo_weight},
         "step": training.step,
-        "lambda": training.strength,
-        "lambda_chosen_by": training.chosen_by,
+        "lambda": training.lambda_,
         **_origin(training),
         "objective": _finite(result.objective),
         "gap": _finite(result.gap),
@@ -306,7 +300,7 @@ def describe_training(
         "estimate": None if estimate is None else estimate.to_json(),
         "estimate_words": None if estimate is None else estimate.words,
         "changes": {event: _change(training, event) for event in training.changes},
-        "doubtful": [annotation.id for annotation in training.doubtful],
+        "unusual": [annotation.id for annotation in training.unusual],
         "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
         "notes": note_texts([*notes, *training.notes]),
     }
@@ -318,10 +312,8 @@ def _origin(training: Training) -> dict[str, Any]:
         return {}
     strategy, *sources = training.origin
     found: dict[str, Any] = {"strategy": strategy, "sources": sources}
-    if training.transfer is not None:
-        rho = training.transfer.tie.tie / max(training.n_annotations, 1)
-        found["alone"] = training.transfer.tie.alone
-        found["rho"] = None if training.transfer.tie.alone else _finite(rho)
+    if training.rho is not None:
+        found["rho"] = _finite(training.rho)
     return found
 
 
@@ -343,14 +335,15 @@ def training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
     prior = "the shipped model" if record["prior"] == SHIPPED else record["prior"]
     lines = [
         f"starts from {prior}",
-        f"{plural(record['annotations'], 'annotation')} used, lambda {record['lambda']:g} "
-        f"({record['lambda_chosen_by']}), gap {gap}",
-        str(record["reason"]),
+        f"{plural(record['annotations'], 'annotation')} used, lambda {record['lambda']:g}, "
+        f"gap {gap}",
+        str(record["words"]),
     ]
-    if record["held"]["events"]:
+    pseudo = record["pseudo_answers"]
+    if pseudo["events"]:
         lines.append(
-            f"{plural(record['held']['events'], 'event')} near them held because the starting "
-            f"model is sure, each as {record['held']['weight']:.2g} of an annotation"
+            f"{plural(pseudo['events'], 'pseudo-answer')} of the starting model, each with the "
+            f"weight {pseudo['weight']:.2g}"
         )
     if record.get("sources"):
         lines.insert(0, f"{record['strategy']} from {', '.join(record['sources'])}")

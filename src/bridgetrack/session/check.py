@@ -211,7 +211,6 @@ def _question(event: EventRef, number: int, count: int) -> SampleQuestion:
         hypothesis=-1,
         margin=0.0,
         uncertainty=0.0,
-        value=0.0,
         reason=f"number {number + 1} of {count} drawn at random; it changes nothing in the tracks",
         random=True,
         number=number,

@@ -90,14 +90,13 @@ class _Scale(FilePart):
 _ScaleField = Annotated[Scale, made_by(_Scale, _Scale.scale)]
 
 
-class _Outcome(FilePart):
+class _Outcome(OpenEntry):
     words: list[str]
-    learned: bool
     suited: bool
     doubtful: list[str]
 
     def outcome(self) -> Outcome:
-        return Outcome(tuple(self.words), self.learned, self.suited, tuple(self.doubtful))
+        return Outcome(tuple(self.words), self.suited, tuple(self.doubtful))
 
 
 class _Content(OpenEntry):

@@ -454,7 +454,7 @@ class Questions:
     def _resumed(self, scene: Scene, answers: Answers, path: Path | None) -> ActiveSession:
         if path is not None and path.exists():
             try:
-                found = load_session(path, scene, answers)
+                found = load_session(path, scene, answers, self._options)
                 found.forget_unknown()
                 return found
             except InputError as error:

@@ -50,16 +50,14 @@ class Outcome:
     ----------
     words
         What it brought, as sentences.
-    learned
-        Whether what was learned is in use; otherwise the starting model was kept.
     suited
         Whether the starting model suits the movie, see `Training`.
     doubtful
-        Ids of answers that are probably slips, and that nobody called right since.
+        Ids of answers that contradict the starting model clearly, and that nobody called right
+        since.
     """
 
     words: tuple[str, ...]
-    learned: bool = True
     suited: bool = True
     doubtful: tuple[str, ...] = ()
 
@@ -159,19 +157,17 @@ class Trainer:
 
     def _on_progress(self, name: str, step: object) -> None:
         if name == JOB:
-            # While λ is chosen there is a model, and no gap yet.
             if isinstance(step, TrainingProgress) and np.isfinite(step.gap):
                 self.curve.append((step.objective, step.gap))
             self.changed.emit()
 
     def _done(self, training: Training, start: Model | None) -> None:
-        self.training, self._of, self._doubted = training, training.model, training.doubtful
-        words = [sentence(_how_right(training.estimate)), sentence(training.reason)]
+        self.training, self._of, self._doubted = training, training.model, training.unusual
+        words = [sentence(_how_right(training.estimate)), sentence(training.words)]
         changes = changes_in_words(training.changes)
-        doubtful = tuple(a.id for a in training.doubtful if _said(a) not in self._right)
+        doubtful = tuple(a.id for a in training.unusual if _said(a) not in self._right)
         self.outcome = Outcome(
             (*words, changes) if changes else tuple(words),
-            training.kept == "trained",
             training.suited,
             doubtful,
         )
@@ -224,7 +220,7 @@ class Trainer:
         return self.outcome is not None and not self.outcome.suited
 
     def doubtful(self) -> list[Annotation]:
-        """Answers that are probably slips, and still stand."""
+        """Unusual answers that still stand."""
         have = self._movie.annotations
         if self.outcome is None or have is None or self.unsuited:
             return []

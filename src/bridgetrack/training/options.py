@@ -12,34 +12,37 @@ from bridgetrack.learning.losses import Treatment
 from bridgetrack.learning.options import Criterion, LearnerName
 from bridgetrack.option import check_options, option
 
-STRENGTH_AT_FIFTY = 0.02
-"""Default λ with fifty annotations. It is for weights of which only a part of the way is gone
-(`HALFWAY`): on development movies a loose fit gone halfway errs less than a tight one gone all the
-way, with right answers and with slips (``benchmarks/strengths.py``). A tight one leaves annotations
-contradicted that other weights would meet at little cost."""
+LAMBDA_AT_FIFTY = 0.02
+"""Default λ with fifty answers. It is small because only half of the step is taken (`step_for`): on
+development movies a weak regulariser with half a step errs less than a strong one with all of it.
+"""
 
-HALFWAY = 0.5
-"""Share of the way from the starting to the learned weights that is gone where annotations set
-aside do not speak for another."""
-
-STEPS = (10.0, 10 / 3, 1.0, 1 / 3, 0.1)
-"""What cross-validation tries, as multiples of the default λ, from close to the prior to far."""
-
-ENOUGH_TO_CHOOSE = 300
-"""Annotations from which on λ is chosen by cross-validation. With fewer, held-out risks differ by
-chance more than by λ: on real movies the default did better than what they chose."""
+ENOUGH_FOR_WHOLE_STEP = 300
+"""Answers from which on the whole step from the starting to the fitted weights is taken."""
 
 ENOUGH_TO_VALIDATE = 10
-"""Annotations from which on cross-validation is tried."""
+"""Answers from which on the accuracy is estimated by cross-validation."""
+
+FOLDS = 5
+"""Folds of that cross-validation at most."""
 
 
-def default_strength(n_annotations: int) -> float:
-    """λ unless the annotations clearly speak for another.
+def default_lambda(n_annotations: int) -> float:
+    """λ unless another is given.
 
     The risk is a mean over annotations whose error falls with the root of their number, and so
-    does what the prior is worth.
+    does the worth of the prior.
     """
-    return float(min(max(STRENGTH_AT_FIFTY * math.sqrt(50 / max(n_annotations, 1)), 0.001), 0.05))
+    return float(min(max(LAMBDA_AT_FIFTY * math.sqrt(50 / max(n_annotations, 1)), 0.001), 0.05))
+
+
+def step_for(n_annotations: float) -> float:
+    """Share s of the step from the starting weights w0 to the fitted ones that is taken.
+
+    ``w = w0 + s (w_fit - w0)``: a few answers about doubtful events point in the right direction,
+    and mostly too far.
+    """
+    return 0.5 if n_annotations < ENOUGH_FOR_WHOLE_STEP else 1.0
 
 
 @dataclass(frozen=True)
@@ -55,20 +58,9 @@ class TrainingOptions:
         (exact) or not at all (literal).
     regularizer
         Squared (``"l2"``) or absolute (``"l1"``) distance from the starting weights.
-    strength
+    lambda_
         How close to stay to the starting weights, the factor λ of the regulariser; left open, it
-        follows from the number of annotations, and where there are hundreds from
-        cross-validation.
-    balance
-        How far annotated kinds of events are weighted by how often they occur in the movie:
-        0 not at all, 1 fully.
-    hold_sure
-        Whether events that the starting model is sure of are held near annotated ones. With
-        earlier movies, which hold the weights by themselves, they are not.
-    folds
-        Folds of the cross-validation.
-    seed
-        Without effect, as nothing is drawn any more; taken for the sake of older scripts.
+        follows from the number of annotations.
     optimiser
         Switches and limits of the optimisation.
     learner
@@ -87,18 +79,13 @@ class TrainingOptions:
     loss: str = option("bridge", choices=tuple(LOSSES))
     treatment: Treatment = "exact"
     regularizer: Literal["l2", "l1"] = "l2"
-    strength: float | None = option(None, above=0)
-    balance: float = option(0.75, least=0, most=1)
-    hold_sure: bool = True
-    folds: int = option(5, least=2)
-    seed: int = option(0, least=0)
+    lambda_: float | None = option(None, above=0)
     optimiser: LearningOptions = field(default_factory=LearningOptions)
     learner: LearnerName | None = None
     curriculum: Criterion | None = None
 
     def __post_init__(self) -> None:
-        names = ("loss", "treatment", "regularizer", "strength", "balance", "folds", "seed")
-        check_options(self, "the training option", *names)
+        check_options(self, "the training option", "loss", "treatment", "regularizer", "lambda_")
         chosen = self.learning.learner
         if chosen in ("n-slack", "frank-wolfe", "subgradient") and self.regularizer == "l1":
             raise InputError(f"the learner {chosen!r} needs the l2 regularizer")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.annotations.words import describe
 from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
@@ -21,14 +22,15 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import allowed_by, explain_contradiction
 from bridgetrack.progress import Progress
 from bridgetrack.training.estimate import ErrorEstimate
-from bridgetrack.training.fit import HoldChoice, Tie
-from bridgetrack.training.keep import Decision
 from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.pseudo_answers import explained_by_slips
 from bridgetrack.training.training_set import TrainingSet
-from bridgetrack.training.validation import Validation
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+_LISTED = 3
+"""Unusual answers that a remark lists."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class TrainingProgress(Progress):
     objective, gap
         Best objective so far and its duality gap.
     model
-        The best model so far: what to keep where training is cancelled; while λ is chosen, one that
-        has learned from some of the annotations. None while nothing was learned.
+        The best model so far: what to keep where training is cancelled. None while nothing was
+        learned.
     """
 
     objective: float = np.nan
@@ -56,13 +58,15 @@ class Training:
     Parameters
     ----------
     model
-        What was kept: the trained weights or the prior's.
-    decision
-        Which of them, and why.
-    choice
-        What holds the weights, who chose it, and the cross-validation.
-    strength
+        The trained model.
+    lambda_
         The λ used.
+    rho
+        How strongly the movies were tied, where there were earlier ones; infinite: as one movie.
+    step
+        Share of the step from the starting to the fitted weights that was taken.
+    words
+        How the model and the starting model do on answers set aside, as a sentence.
     estimate
         Accuracy on held-out annotations; None where there are too few.
     result
@@ -77,23 +81,21 @@ class Training:
         Remarks: unused or lost annotations, kinds never annotated.
     origin
         Strategy and names of the sources, where there were any (`train.strategy_steps`).
-    doubtful
+    unusual
         Annotations that contradict the starting model by a wide margin; most of them are slips,
         unless there are many.
     suited
         Whether there are no more of them than slips explain; otherwise the starting model does
         not suit the movie.
-    held, held_weight
-        How many events that the starting model is sure of were held, and what each of them counts
-        in annotations.
-    step
-        Share of the way from the starting to the learned weights that was gone (`reach`).
+    n_pseudo, pseudo_weight
+        How many events were pseudo-answers, and the weight of each where an annotation has 1.
     """
 
     model: Model
-    decision: Decision
-    choice: HoldChoice
-    strength: float
+    lambda_: float
+    rho: float | None
+    step: float
+    words: str
     estimate: ErrorEstimate | None
     result: TrainingResult
     changes: dict[str, tuple[int, int]]
@@ -101,36 +103,10 @@ class Training:
     n_annotations: int
     notes: tuple[Note, ...]
     origin: tuple[str, ...] = ()
-    doubtful: tuple[Annotation, ...] = ()
+    unusual: tuple[Annotation, ...] = ()
     suited: bool = True
-    held: int = 0
-    held_weight: float = 0.0
-    step: float = 1.0
-
-    @property
-    def kept(self) -> str:
-        """``"trained"`` or ``"prior"``."""
-        return self.decision.kept
-
-    @property
-    def reason(self) -> str:
-        """Why, as a sentence."""
-        return self.decision.words
-
-    @property
-    def chosen_by(self) -> str:
-        """Who chose λ: ``"cross-validation"``, ``"default"`` or ``"user"``."""
-        return self.choice.by
-
-    @property
-    def validation(self) -> Validation | None:
-        """The cross-validation, or None."""
-        return self.choice.validation
-
-    @property
-    def transfer(self) -> HoldChoice | None:
-        """How earlier movies were used; None where there were none."""
-        return self.choice if isinstance(self.choice.hold, Tie) else None
+    n_pseudo: int = 0
+    pseudo_weight: float = 0.0
 
 
 def plain_model(weights: Array, features: FeatureSet) -> Model:
@@ -143,11 +119,11 @@ def trained_model(
     plain: Model,
     prior: Model,
     options: TrainingOptions,
-    strength: float,
+    lambda_: float,
     result: TrainingResult,
     scenes: Sequence[Scene],
     data: TrainingSet | None,
-    step: float = 1.0,
+    step: float,
 ) -> Model:
     """Learned weights with what is to be known of them, but for the estimate of their accuracy."""
     history = result.history
@@ -157,7 +133,7 @@ def trained_model(
         name="trained",
         loss=options.loss,
         regularizer=options.regularizer,
-        strength=strength,
+        strength=lambda_,
         history={
             "objective": [float(v) for v in history.objective],
             "gap": [float(v) if np.isfinite(v) else None for v in history.gap],
@@ -166,8 +142,7 @@ def trained_model(
         provenance={
             "movies": [source.replace("\\", "/").rsplit("/", 1)[-1] for source in sources],
             "annotations": 0 if data is None else data.n_annotations,
-            "held": 0 if data is None else data.n_held,
-            "held_weight": 0.0 if data is None else data.held_weight,
+            "pseudo_answers": 0 if data is None else data.n_pseudo,
             "prior": prior.name,
             "step": step,
             "image": all(bool(s.detections.channels) for s in scenes),
@@ -198,15 +173,23 @@ def notes_about(scenes: Sequence[Scene], data: TrainingSet) -> tuple[Note, ...]:
     )
 
 
-def unfinished_notes(unfinished: int) -> tuple[Note, ...]:
-    """A remark where models that were tested on answers set aside were not fitted to the end."""
-    if not unfinished:
-        return ()
-    words = (
-        f"{plural(unfinished, 'model')} that should tell how far to go by answers set aside ended "
-        "before the wanted precision was reached; what was chosen by them is less sure"
-    )
-    return (Note(NoteKind.REMARK, words),)
+def unusual_notes(unusual: Sequence[Annotation], verdict: NDArray[np.int8]) -> tuple[Note, ...]:
+    """Remarks on answers that contradict the starting model, and whether it suits the movie."""
+    notes = []
+    if unusual:
+        listed = ", ".join(f"{a.id} ({describe(a)})" for a in unusual[:_LISTED])
+        more = f" and {len(unusual) - _LISTED} more" if len(unusual) > _LISTED else ""
+        notes.append(
+            f"{plural(len(unusual), 'answer')} unusual: the starting model would clearly choose "
+            f"something else; please check: {listed}{more}"
+        )
+    against, about = int((verdict < 0).sum()), int((verdict != 0).sum())
+    if not explained_by_slips(against, about - against):
+        notes.append(
+            f"{against} of {about} answers contradict what the starting model is most confident "
+            "of: it does not suit this movie, and no pseudo-answers were taken from it"
+        )
+    return tuple(Note(NoteKind.REMARK, words) for words in notes)
 
 
 def common_features(scenes: Sequence[Scene]) -> FeatureSet:

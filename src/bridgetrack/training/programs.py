@@ -1,15 +1,11 @@
 """Linear programs over the samples of a training set, kept as long as their content is the same.
 
 Of these the objective alone changes between calls, so every call starts from the last optimum.
-Where that optimum depends on the calls before, so may the last digits of the next. Cross-validation
-gives every fold programs that begin anew, so that it does not matter in which order, or in which
-process, folds are fitted. All of them begin at the same weights, and what a program finds when it
-begins follows from its content and the objective alone: that is solved once.
+Where that optimum depends on the calls before, so may the last digits of the next.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from threading import Lock
@@ -33,79 +29,46 @@ OPEN = 40
 """Programs whose solver stays open; one of `SIZE` columns takes some 3.5 MB, larger ones are not
 kept open."""
 
-BEGINNINGS = 2
-"""First optima that are kept for each program: cross-validation begins at one objective, and what
-it is compared with asked about another."""
 
+class KeptProgram:
+    """A program and its last optimum: solving starts there, or is spared where it still holds.
 
-class Content:
-    """The columns of a program that may be chosen, and the optima found without an earlier one.
-
-    ``by_column`` is columns x slots, ``keep`` the columns that may be chosen (all where None).
+    Parameters
+    ----------
+    by_column
+        Columns x slots.
+    keep
+        Columns that may be chosen; all where None.
     """
 
     def __init__(self, by_column: sp.csr_matrix, keep: Mask | None) -> None:
         self.kept = np.arange(by_column.shape[0]) if keep is None else np.flatnonzero(keep)
         self.width = by_column.shape[0]
-        self.by_column = sp.csr_matrix(by_column[self.kept])
-        self._beginnings: dict[bytes, tuple[Relaxed, Basis]] = {}
-
-    def program(self) -> Program:
-        """A solver for it."""
-        return Program(sp.csr_matrix(self.by_column.T.tocsr()))
-
-    def begin(self, scores: Array) -> tuple[Relaxed, Basis]:
-        """The optimum that is found from nothing, and where the simplex method stopped."""
-        key = hashlib.blake2b(np.ascontiguousarray(scores).data, digest_size=16).digest()
-        found = self._beginnings.get(key)
-        if found is None:
-            program = self.program()
-            found = program.relax(scores), program.basis()
-            if len(self._beginnings) < BEGINNINGS:
-                self._beginnings[key] = found
-        return found
-
-
-class KeptProgram:
-    """A program and its last optimum: solving starts there, or is spared where it still holds."""
-
-    def __init__(self, content: Content) -> None:
-        self.content = content
+        self._by_column = sp.csr_matrix(by_column[self.kept])
         # An open solver takes ten times the memory of what is kept otherwise; without it solving
-        # takes a quarter longer. It begins for itself: what it knows beyond the basis tells the
-        # last digits of the next optimum.
+        # takes a quarter longer.
         self.stays_open = False
         self._program: Program | None = None
         self._last: Relaxed | None = None
         self._basis: Basis | None = None
         self._lock = Lock()
 
-    @property
-    def kept(self) -> Index:
-        """Columns that may be chosen."""
-        return self.content.kept
-
     def solve(self, scores: Array) -> Array:
         """Fractions of the columns at the optimum, shape (columns,)."""
         with self._lock:
             mine = scores[self.kept]
-            if self._last is None and not self.stays_open:
-                self._last, self._basis = self.content.begin(mine)
-            elif self._last is None or not self._holds(self._last, mine):
-                self._last = self._relax(mine)
-            x = np.zeros(self.content.width)
-            x[self.kept] = self._last.x
+            last = self._last
+            if last is None or not still_optimal(self._by_column, mine, last.x, last.duals):
+                last = self._last = self._relax(mine)
+            x = np.zeros(self.width)
+            x[self.kept] = last.x
             return x
-
-    def _holds(self, last: Relaxed, scores: Array) -> bool:
-        """Whether an optimum is one for other scores, too."""
-        return still_optimal(self.content.by_column, scores, last.x, last.duals)
 
     def _relax(self, scores: Array) -> Relaxed:
         """Solve, starting from the last optimum."""
         if self._program is not None:
             return self._program.relax(scores)
-        program = self.content.program()
+        program = Program(sp.csr_matrix(self._by_column.T.tocsr()))
         if self._basis is not None:
             program.start_from(self._basis)
         found = program.relax(scores)
@@ -137,15 +100,9 @@ class Programs:
     known: Mapping[Hashable, KeptProgram]  # all of them by their content, for the next training set
 
     @classmethod
-    def of(
-        cls, data: TrainingSet, earlier: Programs | None = None, like: Programs | None = None
-    ) -> Programs:
-        """Cut samples into programs, and take over what an earlier training set had the same.
-
-        Of those that are ``like`` them the content is taken over, but not the last optimum.
-        """
+    def of(cls, data: TrainingSet, earlier: Programs | None = None) -> Programs:
+        """Cut samples into programs, and take over what an earlier training set had the same."""
         old = {} if earlier is None else earlier.known
-        alike = {} if like is None else like.known
         known: dict[Hashable, KeptProgram] = {}
         chunks: tuple[list[Chunk], list[Chunk]] = ([], [])
         cut, slots = data.cut, data.slot_cut
@@ -156,16 +113,14 @@ class Programs:
             for listed, keep in zip(chunks, (None, allowed), strict=True):
                 key = (name, None if keep is None else keep.tobytes())
                 program = old.get(key) if data.names else None
-                if program is None and key in alike:
-                    program = KeptProgram(alike[key].content)
-                elif program is None:
+                if program is None:
                     part = data.incidence[columns][:, slots[begin] : slots[end]]
-                    program = KeptProgram(Content(sp.csr_matrix(part), keep))
+                    program = KeptProgram(sp.csr_matrix(part), keep)
                 known[key] = program
                 listed.append(Chunk(columns, program))
         # those that were taken over with an open solver first
         room = OPEN - sum(program.stays_open for program in known.values())
-        closed = [p for p in known.values() if not p.stays_open and p.content.width <= SIZE]
+        closed = [p for p in known.values() if not p.stays_open and p.width <= SIZE]
         for program in closed[: max(room, 0)]:
             program.stays_open = True
         return cls(tuple(chunks[0]), tuple(chunks[1]), known)

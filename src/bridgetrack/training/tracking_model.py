@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ _PROBLEMS = 1_000
 """Problems of single samples that are kept."""
 
 ENOUGH = 40
-"""States that do for telling easy samples from hard ones, and for slopes of likelihoods."""
+"""States that suffice to tell easy samples from hard ones."""
 
 
 class TrackingModel:
@@ -47,8 +47,7 @@ class TrackingModel:
     features and task losses carry the sample's importance as a factor, which makes the risk a
     weighted one without the learners knowing.
 
-    Events that are held although nobody annotated them (`TrainingSet.sure`) are annotations of
-    another weight (`TrainingSet.sure_weight`) in the task loss.
+    Pseudo-answers (`TrainingSet.pseudo`) are annotations of another weight in the task loss.
 
     Parameters
     ----------
@@ -59,9 +58,6 @@ class TrackingModel:
     earlier
         A model of an earlier training set: programs of components that are the same are taken
         over with their last optimum, which changes nothing but the time.
-    like
-        A model of the same training set: programs are taken over without their last optimum. The
-        answers are then those of a model made from nothing, to the last digit.
     """
 
     def __init__(
@@ -69,23 +65,19 @@ class TrackingModel:
         data: TrainingSet,
         exact: bool = False,
         earlier: TrackingModel | None = None,
-        like: TrackingModel | None = None,
     ) -> None:
         self.data = data
         self.exact = exact
-        # what outputs are compared with: annotations, and below them the events that are held
-        self._sets, self._owner, allowed = _with_sure(data)
+        # what outputs are compared with: annotations, and below them the pseudo-answers
+        self._sets, self._owner, allowed = _with_pseudo_answers(data)
         n_rows = len(self._owner)
-        self._weight = np.where(np.arange(n_rows) < data.n_annotations, 1.0, data.sure_weight)
+        self._weight = np.where(np.arange(n_rows) < data.n_annotations, 1.0, data.pseudo_weight)
         self._credit = np.asarray(self._sets.T @ self._weight).ravel()
         self._n_of = np.bincount(self._owner, self._weight, minlength=len(data.samples))
         self._cut = data.cut
         self._agreeing = replace(data, allowed=allowed)
-        self._like = like
         self.programs: Programs = Programs.of(
-            self._agreeing,
-            None if earlier is None else earlier.programs,
-            None if like is None else like.programs,
+            self._agreeing, None if earlier is None else earlier.programs
         )
         cut = self._cut
         self._problem = lru_cache(_PROBLEMS)(
@@ -95,14 +87,6 @@ class TrackingModel:
     def __reduce__(self) -> tuple[Any, ...]:
         """What another process makes it from; programs are made there."""
         return TrackingModel, (self.data, self.exact)
-
-    @cached_property
-    def plain(self) -> TrackingModel:
-        """The same without the events that are held unasked: what a model is judged by."""
-        if self.data.sure is None:
-            return self
-        like = None if self._like is None else self._like.plain
-        return TrackingModel(replace(self.data, sure=None), self.exact, self, like)
 
     @property
     def n_features(self) -> int:
@@ -208,7 +192,7 @@ class TrackingModel:
         return hidden_entropies(self._agreeing, samples, w, ENOUGH)[0]
 
     def sizes(self, samples: Sequence[Sample]) -> Array:
-        """Weights of annotations and held events of every sample, by its importance, (n,)."""
+        """Weights of annotations and pseudo-answers of every sample, by its importance, (n,)."""
         weighted = self._n_of * self.data.importance
         return np.asarray(weighted[_numbers(samples)], dtype=np.float64)
 
@@ -228,26 +212,6 @@ class TrackingModel:
         scores = np.bincount(rows, products, minlength=phi.shape[0]).astype(np.float64)
         return self._batch(samples, scores, 1, self.programs.free)
 
-    # --- likelihood -------------------------------------------------------------------------
-
-    def log_losses(self, samples: Sequence[Sample], w: Array) -> tuple[Array, Array]:
-        """How improbable the choices are that agree with the annotations, and the slopes.
-
-        Shapes (n,) and (n, d). Samples in which the sum finds no choice that agrees count nothing.
-        """
-        phi, scores = self.data.phi, self.data.phi @ w
-        values, slopes = np.zeros(len(samples)), np.zeros((len(samples), self.n_features))
-        for k, sample in enumerate(samples):
-            columns = self.columns(sample.x)
-            problem, allowed = self._problem(sample.x), self._agreeing.allowed[columns]
-            free = _gibbs(problem, scores[columns], np.ones_like(allowed), ENOUGH)
-            bound = _gibbs(problem, scores[columns], allowed, ENOUGH)
-            if free is not None and bound is not None:
-                weight = float(self.data.importance[sample.x])
-                values[k] = weight * (free.log_z - bound.log_z)
-                slopes[k] = weight * (phi[columns].T @ (free.chances - bound.chances))
-        return values, slopes
-
     # --- one sample at a time --------------------------------------------------------------
 
     def columns(self, x: int) -> slice:
@@ -260,7 +224,7 @@ class TrackingModel:
         return np.asarray(feature * self.data.importance[x])
 
     def task_loss(self, y_star: tuple[int, ...], y: Array) -> float:
-        """Weight of the annotations, and of the events held, that a choice contradicts."""
+        """Weight of the annotations and pseudo-answers that a choice contradicts."""
         if not y_star:
             return 0.0
         x = int(self.data.annotation_sample[y_star[0]])
@@ -300,9 +264,9 @@ class TrackingModel:
         return self._inferred(x, y_star, chosen, scores, float(self._n_of[x]))
 
     def _rows_of(self, x: int, y_star: tuple[int, ...]) -> list[int]:
-        """Some annotations of a sample and the events held there, among all sets."""
-        held = np.arange(self.data.n_annotations, len(self._owner))
-        return [*y_star, *held[self._owner[held] == x].tolist()]
+        """Some annotations of a sample and its pseudo-answers, among all sets."""
+        pseudo = np.arange(self.data.n_annotations, len(self._owner))
+        return [*y_star, *pseudo[self._owner[pseudo] == x].tolist()]
 
     def _one(
         self,
@@ -361,18 +325,19 @@ def _numbers(samples: Sequence[Sample]) -> Index:
     return np.asarray([s.x for s in samples], dtype=np.int64)
 
 
-def _with_sure(data: TrainingSet) -> tuple[sp.csr_matrix, Index, Mask]:
-    """Sets (R, H) and their samples (R,), events that are held last, and columns allowed (H,)."""
-    if data.sure is None or not data.sure.any():
+def _with_pseudo_answers(data: TrainingSet) -> tuple[sp.csr_matrix, Index, Mask]:
+    """Sets (R, H) and their samples (R,), pseudo-answers last, and columns allowed (H,)."""
+    if data.pseudo is None or not data.n_pseudo:
         return data.sets, data.annotation_sample, data.allowed
-    held = np.flatnonzero(data.sure)
+    columns = np.flatnonzero(data.pseudo)
     rows = sp.csr_matrix(
-        (np.ones(len(held)), (np.arange(len(held)), held)), shape=(len(held), len(data.sure))
+        (np.ones(len(columns)), (np.arange(len(columns)), columns)),
+        shape=(len(columns), len(data.pseudo)),
     )
-    covered = np.asarray(data.incidence[held].sum(axis=0)).ravel()
+    covered = np.asarray(data.incidence[columns].sum(axis=0)).ravel()
     rivals = np.asarray(data.incidence @ covered) > 0
     return (
         sp.csr_matrix(sp.vstack([data.sets, rows])),
-        np.concatenate([data.annotation_sample, data.column_sample[held]]),
-        np.asarray(data.allowed & (data.sure | ~rivals)),
+        np.concatenate([data.annotation_sample, data.column_sample[columns]]),
+        np.asarray(data.allowed & (data.pseudo | ~rivals)),
     )

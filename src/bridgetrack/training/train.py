@@ -13,9 +13,14 @@ delta      a model                    a delta function on the source's predictor
 prior      a model                    the target's annotations, close to the model's weights
 =========  =========================  ========================================================
 
-*Target* is the movie of interest. Annotations are collected, what holds the weights is chosen by
-cross-validation, all annotations are fitted, and what was learned is compared with the starting
-weights on annotations of the target it was not trained on, and dropped where it is worse.
+*Target* is the movie of interest. Annotations are collected, pseudo-answers are added (see
+`pseudo_answers`), and the weights w that are kept go from the starting ones w0 to those that
+minimise the objective,
+
+    J(w) = lambda / 2 (w - w0)' M (w - w0) + risk of the answers and pseudo-answers
+    w = w0 + s (argmin J - w0),    s = 1/2 below 300 answers, else 1
+
+Cross-validation estimates how accurate they are.
 """
 
 from __future__ import annotations
@@ -23,12 +28,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.learning import TrainingResult, TrainingStep
@@ -40,20 +44,8 @@ from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.spread import Workers
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
-from bridgetrack.training.fit import (
-    Fit,
-    HoldChoice,
-    Joint,
-    Movies,
-    States,
-    Tie,
-    Trying,
-    choose_strength,
-    choose_tie,
-)
-from bridgetrack.training.keep import Decision, keep_better
-from bridgetrack.training.kinds import STAGE
-from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.fit import Fit, Movies
+from bridgetrack.training.options import TrainingOptions, default_lambda, step_for
 from bridgetrack.training.outcome import (
     Training,
     TrainingProgress,
@@ -65,9 +57,9 @@ from bridgetrack.training.outcome import (
     plain_model,
     population_of,
     trained_model,
-    unfinished_notes,
+    unusual_notes,
 )
-from bridgetrack.training.reach import Reached, within_reach
+from bridgetrack.training.pseudo_answers import add_pseudo_answers, explained_by_slips
 from bridgetrack.training.sources import (
     Source,
     Strategy,
@@ -78,13 +70,17 @@ from bridgetrack.training.sources import (
     origin_of,
     split_sources,
 )
-from bridgetrack.training.sure import SureEvents, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced
-from bridgetrack.training.validation import HeldOut, folds_of, judge, judge_folds
+from bridgetrack.training.validation import errors_of, folds_of, held_out_errors
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+TIE = 100.0
+"""``rho n`` of transfer with n annotations of the target."""
+
+COMPARING = "Comparing with the starting model"
 
 
 def train_steps(
@@ -154,7 +150,7 @@ def strategy_steps(
         Weights that everything stays close to; the shipped ones where None. For ``prior`` and
         ``delta`` the source takes its place, save in features that the source never saw.
     tie
-        rho, for ``transfer``; None: chosen by cross-validation.
+        rho, for ``transfer``; None: a default.
     workers
         Who fits the folds of the cross-validation; this process where None. The same comes of it.
 
@@ -185,53 +181,22 @@ def strategy_steps(
     options = options or TrainingOptions()
     training = yield from _train(strategy, targets, movies, start, options, tie, workers=workers)
     training = replace(training, notes=(*training.notes, *notes), origin=origin)
-    if not origin or training.kept != "trained":
+    if not origin:
         return training
     more: dict[str, object] = {"strategy": strategy, "sources": list(origin[1:])}
-    if training.transfer is not None:
-        rho = training.transfer.tie.tie / max(training.n_annotations, 1)
-        more["rho"] = rho if math.isfinite(rho) else None
+    if training.rho is not None:
+        more["rho"] = training.rho if math.isfinite(training.rho) else None
     provenance = {**training.model.provenance, **more}
     return replace(training, model=replace(training.model, provenance=provenance))
 
 
-def tracking_model(
-    data: TrainingSet,
-    population: Array,
-    start: Array,
-    options: TrainingOptions,
-    *,
-    alone: bool = True,
-    earlier: TrackingModel | None = None,
-    known: SureEvents | None = None,
-) -> tuple[TrackingModel, SureEvents | None]:
-    """What training learns from: annotations weighted by how often their kinds of events occur.
+def weighted_answers(data: TrainingSet, population: Array, start: Array) -> TrainingSet:
+    """Annotations weighted by how often their kinds of events occur, with pseudo-answers.
 
-    Parameters
-    ----------
-    data
-        The annotated components.
-    population
-        How often each kind of event occurs in the movies, shape (len(Event),).
-    start
-        The starting weights, shape (d,).
-    options
-        Choices.
-    alone
-        Whether events that the starting weights are sure of are held. Earlier movies hold the
-        weights already: with them, answers that contradict such events are only to be looked at.
-    earlier, known
-        Of an earlier call for other annotations of the same movie: it saves time.
-
-    Returns
-    -------
-    model, sure
-        ``sure`` is None where the options do not ask for it.
+    ``population`` is how often each kind of event occurs in the movies, shape (len(Event),), and
+    ``start`` the starting weights, shape (d,).
     """
-    data = balanced(data, population, options.balance)
-    sure = hold_sure(data, start, known) if options.hold_sure else None
-    held = data if sure is None or not alone else sure.data
-    return TrackingModel(held, earlier=earlier), sure
+    return add_pseudo_answers(balanced(data, population), start)
 
 
 def _train(
@@ -244,107 +209,124 @@ def _train(
     chosen: Sequence[Mask] | None = None,
     workers: Workers | None = None,
 ) -> Steps[Training]:
-    """Collect, choose, fit, compare, conclude."""
+    """Collect, fit, take the step, validate, compare."""
     _check(targets, sources, options)
     yield begin("Collecting annotations")
     features = common_features([*targets, *sources])
     start = prior.aligned(features)
     before = choices(targets, start) if chosen is None else list(chosen)
-    target, sure = None, None
+    data, others = None, []
     if not sources or any(len(scene.constraints) for scene in targets):
-        found, kinds = build_training_set(targets), population_of(targets, before)
-        target, sure = tracking_model(found, kinds, start, options, alone=not sources)
-    others = []
+        data = weighted_answers(build_training_set(targets), population_of(targets, before), start)
     for source in sources:
         kinds = population_of([source], choices([source], start))
-        data = balanced(build_training_set([source]), kinds, options.balance)
-        others.append(TrackingModel(data))
-    learnt_from = None if strategy == "source" else target
-    movies = Movies(learnt_from, tuple(others), start, prior.tightness_for(features))
-    choosing = _choose(strategy, movies, options, tie, workers)
-    choice = yield from relayed(choosing, partial(_kept_meanwhile, features=features, start=start))
-    movies = replace(movies, start=choice.start)
-    mine: States = () if movies.target is None else (None,)
-    steps = movies.fit(choice.hold, options, states=(*mine, *choice.states))
-    fitted = yield from _told(steps, options.optimiser.precision, features, start)
-    decision = keep_better(movies, target, fitted.w, choice)
-    yield Progress(STAGE, 0.0)
-    # who gives λ wants these weights; earlier movies vouch for what they overturn
-    priced = options.strength is None
-    held = sure if priced and not sources else None
-    kept = start + decision.share * (fitted.w - start)
-    reaching = within_reach(targets, start, kept, before, held, sources=sources, priced=priced)
-    reached = (yield from reaching) if decision.share else Reached(start, before)
-    population = population_of(targets, reached.chosen)
-    known = None if target is None else target.data
+        others.append(TrackingModel(balanced(build_training_set([source]), kinds)))
+    target = None if data is None else TrackingModel(data)
+    learned_from = None if strategy == "source" else target
+    movies = Movies(learned_from, tuple(others), start, prior.tightness_for(features))
+    lambda_, rho = _regularization(strategy, movies, options, tie)
+    steps = movies.fit(lambda_, rho, options)
+    fitted = yield from _with_progress(steps, options.optimiser.precision, features, start)
+    step = step_for(movies.n_all)
+    weights = start + step * (fitted.w - start)
+    unseen = yield from _unseen_errors(target, movies, weights, lambda_, rho, options, workers)
+    yield Progress(COMPARING, 0.0)
+    after = choices(targets, weights)
+    population = population_of(targets, after)
     estimate = None
-    if decision.held_out is not None and target is not None:
-        unseen = _as_kept(target, movies, decision, reached, options) or decision.held_out
-        estimate = _estimated(target, unseen, reached.weights, population)
-    hold, count = choice.hold, 0 if known is None else known.n_annotations
-    strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold
-    validation = choice.validation or decision.validation(strength)
-    doubtful = () if sure is None else sure.doubtful(targets)
-    notes = () if known is None else notes_about(targets, known)
-    notes = (*notes, *unfinished_notes(choice.unfinished), *reached.notes)
-    model = prior
-    if decision.share:
-        plain, step = plain_model(reached.weights, features), decision.share * reached.step
-        model = trained_model(plain, prior, options, strength, fitted, targets, known, step)
+    if target is not None and unseen is not None:
+        estimate = _estimated(target, unseen, weights, population)
+    plain = plain_model(weights, features)
+    model = trained_model(plain, prior, options, lambda_, fitted, targets, data, step)
+    unusual, suited, notes = _remarks(targets, data)
     return Training(
         model=replace(model, estimate={} if estimate is None else estimate.to_json()),
-        decision=decision,
-        choice=replace(choice, validation=validation),
-        strength=strength,
+        lambda_=lambda_,
+        rho=rho if sources else None,
+        step=step,
+        words=_compared(target, unseen, start),
         estimate=estimate,
         result=fitted,
         changes=per_kind(population_of(targets, before), population),
-        exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, reached.chosen))),
-        n_annotations=count,
-        notes=(*notes, *(() if sure is None else sure.notes(doubtful))),
-        doubtful=doubtful,
-        suited=sure is None or sure.trusted,
-        held=0 if known is None else known.n_held,
-        held_weight=0.0 if known is None else known.held_weight,
-        step=decision.share * reached.step,
+        exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, after))),
+        n_annotations=0 if data is None else data.n_annotations,
+        notes=notes,
+        unusual=unusual,
+        suited=suited,
+        n_pseudo=0 if data is None else data.n_pseudo,
+        pseudo_weight=0.0 if data is None else data.pseudo_weight,
     )
 
 
-def _as_kept(
-    target: TrackingModel,
-    movies: Movies,
-    decision: Decision,
-    reached: Reached,
-    options: TrainingOptions,
-) -> HeldOut | None:
-    """What models that have not seen the answers do, changed as the model that is kept was.
+def _regularization(
+    strategy: Strategy, movies: Movies, options: TrainingOptions, tie: float | None
+) -> tuple[float, float]:
+    """Lambda, and rho for several movies."""
+    if not movies.sources:
+        return options.lambda_ or default_lambda(int(movies.n)), math.inf
+    rho = (TIE / movies.n if tie is None else tie) if strategy == "transfer" else math.inf
+    return options.lambda_ or 1.0 / movies.n, rho
 
-    How far it was taken, and at which prices, hangs on all answers. None where it was not changed
-    after it was judged.
-    """
-    known = decision.held
-    if reached.as_learned or known is None or known.learned is None:
+
+def _unseen_errors(
+    target: TrackingModel | None,
+    movies: Movies,
+    weights: Array,
+    lambda_: float,
+    rho: float,
+    options: TrainingOptions,
+    workers: Workers | None,
+) -> Steps[Array | None]:
+    """Errors on annotations that models have not seen, (A,); None where there are too few."""
+    if target is None:
         return None
-    start = movies.prior
-    fold = folds_of(target.data, options.folds) if len(known.learned) > 1 else None
+    if movies.target is None:  # learned from other movies only
+        return errors_of(target, weights)
+    fold = folds_of(target.data)
     if fold is None:
-        fold = np.zeros(len(target.data.samples), dtype=np.int64)
-    gone = start + decision.share * (known.learned - start)
-    return judge_folds(target, np.stack([reached.alike(start, w) for w in gone]), fold)
+        return None
+    return (yield from held_out_errors(movies, lambda_, rho, options, fold, workers))
+
+
+def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) -> str:
+    """How the trained and the starting model do on answers set aside, as a sentence."""
+    if target is None:
+        return (
+            "nothing was annotated in this movie: the weights of the earlier movies are taken "
+            "over without a check"
+        )
+    if unseen is None:
+        return "there were too few answers to check what was learned on answers set aside"
+    error, before = float(unseen.mean()), float(errors_of(target, start).mean())
+    return (
+        f"of the answers set aside the trained model gets {100 * error:.1f} % wrong, the starting "
+        f"model {100 * before:.1f} %"
+    )
+
+
+def _remarks(
+    targets: Sequence[Scene], data: TrainingSet | None
+) -> tuple[tuple[Annotation, ...], bool, tuple[Note, ...]]:
+    """Unusual annotations, whether the starting model suits the movie, and remarks."""
+    if data is None or data.verdict is None:
+        return (), True, ()
+    listed = [s.anchored.listed[k] for s in targets for k in s.constraints.annotation.tolist()]
+    unusual = tuple(listed[row] for row in data.unusual)
+    against, confirming = int((data.verdict < 0).sum()), int((data.verdict > 0).sum())
+    notes = (*notes_about(targets, data), *unusual_notes(unusual, data.verdict))
+    return unusual, explained_by_slips(against, confirming), notes
 
 
 def _estimated(
-    target: TrackingModel, held_out: HeldOut, weights: Array, population: Array
+    target: TrackingModel, unseen: Array, weights: Array, population: Array
 ) -> ErrorEstimate:
-    """How right the kept model of some weights (d,) is."""
-    data, seen = target.data, judge(target, weights).wrong
+    """How right the model of some weights (d,) is."""
+    data, seen = target.data, errors_of(target, weights)
     if not data.drawn.all():
         part = data.annotation_sample
-        return estimate_accuracy(held_out.wrong, data.event, population, False, part, seen)
+        return estimate_accuracy(unseen, data.event, population, False, part, seen)
     # Drawn one by one, they are independent however errors lie together in the movie.
-    return estimate_accuracy(
-        held_out.wrong, data.event, population, True, None, seen, chance=data.drawn
-    )
+    return estimate_accuracy(unseen, data.event, population, True, None, seen, chance=data.drawn)
 
 
 def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: TrainingOptions) -> None:
@@ -361,37 +343,15 @@ def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: Training
             )
 
 
-def _choose(
-    strategy: Strategy,
-    movies: Movies,
-    options: TrainingOptions,
-    tie: float | None,
-    workers: Workers | None,
-) -> Steps[HoldChoice]:
-    """What holds the weights."""
-    if not movies.sources:
-        return choose_strength(movies, options, workers)
-    assert strategy in get_args(Joint)
-    joint: Joint = strategy  # type: ignore[assignment]
-    return choose_tie(movies, joint, options, tie, workers)
-
-
-def _kept_meanwhile(step: Progress, features: FeatureSet, start: Array) -> Progress:
-    """The step, with the model to keep where training is cancelled while λ is chosen."""
-    if not isinstance(step, Trying) or step.weights is None:
-        return step
-    return TrainingProgress(step.stage, step.done, model=_learned(step.weights, features, start))
-
-
 def _learned(weights: Array, features: FeatureSet, start: Array) -> Model | None:
     """The model of these weights (d,); None while they are those that training began with."""
     return None if np.array_equal(weights, start) else plain_model(weights, features)
 
 
-def _told(
+def _with_progress(
     steps: Fit, precision: float, features: FeatureSet, start: Array
 ) -> Steps[TrainingResult]:
-    """Tell how much of the gap is closed, on a log scale, and the best model so far."""
+    """Report how much of the gap is closed, on a log scale, and the best model so far."""
     first: float | None = None
 
     def told(step: TrainingStep) -> TrainingProgress:
@@ -427,12 +387,12 @@ def _start_of(
     if any(len(scene.constraints) for scene in targets):
         features = common_features(targets)
         model = TrackingModel(build_training_set(targets))
-        theirs = judge(model, start.aligned(features))
-        ours = judge(model, shipped.aligned(features))
-        if theirs.error > ours.error + 1e-9:
+        theirs = float(errors_of(model, start.aligned(features)).mean())
+        ours = float(errors_of(model, shipped.aligned(features)).mean())
+        if theirs > ours + 1e-9:
             notes.append(
-                f"the source {start.name!r} contradicts {100 * theirs.error:.1f} % of the "
-                f"annotations, the model {shipped.name!r} only {100 * ours.error:.1f} %: training "
+                f"the source {start.name!r} contradicts {100 * theirs:.1f} % of the "
+                f"annotations, the model {shipped.name!r} only {100 * ours:.1f} %: training "
                 "without this source may be better"
             )
     return start, tuple(Note(NoteKind.REMARK, words) for words in notes)

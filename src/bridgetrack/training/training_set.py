@@ -24,6 +24,9 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+BALANCE = 0.75
+"""How far annotated kinds of events are weighted by how often they occur: 0 not at all, 1 fully."""
+
 _STEPS = 4
 """Steps to an octave of the importance of samples."""
 
@@ -65,16 +68,19 @@ class TrainingSet:
         the numbers of its annotations.
     names
         A name for every sample's features and slots, by content; empty where none was given.
-    population, balance
-        What the importance was found from, see `balanced`; None where it was not.
-    sure
-        Columns that are held as if they were confirmed, shape (H,), see `sure.hold_sure`; None
-        where there are none.
-    sure_weight
-        What a contradiction of one of these counts, in contradicted annotations.
-    firm, vouches
-        Columns that are held where the starting model is trusted, shape (H,), and whether an
-        annotation confirms what it is sure of (1), contradicts it (-1), or neither (0), shape (A,).
+    population
+        How often each kind of event occurs, by which the samples are weighted; None where they are
+        not, see `balanced`.
+    pseudo
+        Columns of the pseudo-answers, shape (H,); None where there are none, see
+        `pseudo_answers`.
+    pseudo_weight
+        Weight of each of them, where an annotation has 1.
+    verdict
+        Whether an annotation confirms what the starting model is confident of (1), contradicts it
+        (-1), or neither (0), shape (A,).
+    unusual
+        Annotations that contradict the starting model by a wide margin.
     """
 
     phi: sp.csr_matrix
@@ -93,11 +99,10 @@ class TrainingSet:
     samples: tuple[Sample, ...]
     names: tuple[bytes, ...] = ()
     population: Array | None = None
-    balance: float = 0.0
-    sure: Mask | None = None
-    sure_weight: float = 1.0
-    firm: Mask | None = None
-    vouches: NDArray[np.int8] | None = None
+    pseudo: Mask | None = None
+    pseudo_weight: float = 0.0
+    verdict: NDArray[np.int8] | None = None
+    unusual: tuple[int, ...] = ()
 
     @property
     def single(self) -> Mask:
@@ -105,14 +110,9 @@ class TrainingSet:
         return self.event >= 0
 
     @property
-    def n_held(self) -> int:
-        """Number of events that are held."""
-        return 0 if self.sure is None else int(self.sure.sum())
-
-    @property
-    def held_weight(self) -> float:
-        """What each of them counts; 0 where there are none."""
-        return self.sure_weight if self.n_held else 0.0
+    def n_pseudo(self) -> int:
+        """Number of pseudo-answers that have a weight."""
+        return int(self.pseudo.sum()) if self.pseudo is not None and self.pseudo_weight else 0
 
     @property
     def n_annotations(self) -> int:
@@ -276,13 +276,11 @@ def digest(*matrices: sp.csr_matrix) -> bytes:
     return state.digest()
 
 
-def balanced(
-    data: TrainingSet, population: Array, balance: float, rows: Index | None = None
-) -> TrainingSet:
-    """Count kinds of events less that were annotated more often than they occur.
+def balanced(data: TrainingSet, population: Array, rows: Index | None = None) -> TrainingSet:
+    """Weigh down kinds of events that were annotated more often than they occur.
 
     People seek out divisions and other rare events. Every annotation of kind e gets the factor
-    ``(share of e in the movie / share of e among the annotations) ** balance``, scaled to mean
+    ``(share of e in the movie / share of e among the annotations) ** BALANCE``, scaled to mean
     1; one that leaves several events says nothing of kinds, and has the factor 1. A sample has the
     mean of its annotations, rounded to a quarter of an octave so that some more annotations leave
     most factors, and what training has cached, as they were. ``population`` is how often each kind
@@ -296,7 +294,7 @@ def balanced(
     if len(known):
         annotated = np.bincount(known, minlength=len(population)) / len(known)
         expected = (population + 1.0) / (population + 1.0).sum()
-        factor = (expected / np.maximum(annotated, 1e-12)) ** balance
+        factor = (expected / np.maximum(annotated, 1e-12)) ** BALANCE
         each[counted] = factor[known] / factor[known].mean()
     count = np.bincount(owner, minlength=len(data.samples))
     mean = np.bincount(owner, each, minlength=len(data.samples)) / count
@@ -306,6 +304,4 @@ def balanced(
     samples = tuple(
         replace(s, key=(s.key, float(importance[s.x]))) if new[s.x] else s for s in data.samples
     )
-    return replace(
-        data, importance=importance, samples=samples, population=population, balance=balance
-    )
+    return replace(data, importance=importance, samples=samples, population=population)

@@ -23,14 +23,11 @@ from bridgetrack.ui.widgets import button, folded, heading, row, text
 _FILES = "Bridgetrack model (*.json)"
 
 _EXPERT = {
-    "strength": "Strength λ",
+    "lambda_": "Strength λ",
     "loss": "Loss",
     "regularizer": "Regulariser",
     "learner": "Learner",
     "curriculum": "Easy first, by",
-    "balance": "Balance",
-    "hold_sure": "hold what the starting model is sure of",
-    "folds": "Folds",
 }
 
 
@@ -89,9 +86,7 @@ class TrainPanel(Panel):
         )  # fmt: skip
         self.add(row(self.load, self.save))
         self.add(row(self.back, self.reset))
-        self.form = SettingsForm(
-            TrainingOptions, _EXPERT, left_open={"curriculum": "not at all"}, sliders=("balance",)
-        )
+        self.form = SettingsForm(TrainingOptions, _EXPERT, left_open={"curriculum": "not at all"})
         self.add(folded("Advanced settings", self.form.native, self.plot))
         self.column.addStretch(1)
         session = self.session

@@ -237,7 +237,7 @@ def _came_of(outcome: Outcome | None) -> str:
     """What came of a training, in a sentence; empty where there was none."""
     if outcome is None:
         return ""
-    return "Learned." if outcome.learned else "Trained; the starting model is kept."
+    return "Learned."
 
 
 def next_step(

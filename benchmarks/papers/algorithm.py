@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.experiments.uncertainty import Patches, PatchMeasure, uncertainties
 from bridgetrack.learning import L2, LearningOptions, TrainingState, train
 from bridgetrack.learning.risk import SATISFIED
 from bridgetrack.progress import run
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
+from papers.uncertainty import Patches, PatchMeasure, uncertainties
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
