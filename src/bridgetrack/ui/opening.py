@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.background import BackgroundWork, Runner
+from bridgetrack.session.background import BackgroundWork, Factory, Runner
 from bridgetrack.session.session import Session
 
 JOB = "open"
@@ -24,12 +24,21 @@ class Opening(BackgroundWork):
 
     def __init__(self, runner: Runner, session: Session) -> None:
         super().__init__(runner)
-        self._waiting: deque[tuple[str, Callable[[], Any], Callable[[Any], object]]] = deque()
+        self._waiting: deque[tuple[Factory, Callable[[Any], object]]] = deque()
         self.message.connect(session.message.emit)
 
     def read(self, name: str, read: Callable[[], Read], done: Callable[[Read], object]) -> None:
         """Read something, after what was asked for before, and hand it on in this thread."""
-        self._waiting.append((name, read, done))
+
+        def work() -> Steps[Read]:
+            yield Progress(f"Reading {name}", 0.0)
+            return read()
+
+        self.begin(work, done)
+
+    def begin(self, work: Factory, done: Callable[[Any], object]) -> None:
+        """Do work in steps after what was asked for before, and hand its result on."""
+        self._waiting.append((work, done))
         if not self.busy(JOB):
             self._next()
 
@@ -41,11 +50,7 @@ class Opening(BackgroundWork):
     def _next(self) -> None:
         if not self._waiting:
             return
-        name, read, done = self._waiting.popleft()
-
-        def work() -> Steps[Any]:
-            yield Progress(f"Reading {name}", 0.0)
-            return read()
+        work, done = self._waiting.popleft()
 
         def ended(found: Any) -> None:
             with self.telling():

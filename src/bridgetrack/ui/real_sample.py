@@ -1,4 +1,4 @@
-"""Real movies that are downloaded, checked and unpacked the first time they are opened."""
+"""A real movie that is downloaded, checked and unpacked the first time it is opened."""
 
 from __future__ import annotations
 
@@ -6,28 +6,18 @@ import shutil
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-import napari
-from napari.layers import Layer
-from napari.utils.notifications import show_error
 from platformdirs import user_cache_path
-from qtpy.QtCore import QEventLoop
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
 
-from bridgetrack.errors import BridgetrackError, InputError, OutputError
-from bridgetrack.progress import Progress, Steps, run
-from bridgetrack.session.background import Done, Failed
-from bridgetrack.ui.background import ThreadRunner
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.progress import Progress, Steps
 from bridgetrack.ui.file_menu import sample_layers
 from bridgetrack.ui.layers import LayerData
+from bridgetrack.ui.panel import ViewerState
 
-_CHUNK = 2**18
 _POLL = 0.1
 """Seconds between two looks at how far a download is."""
 _PATIENCE = 30.0
@@ -61,21 +51,16 @@ HELA = RealMovie(
 )
 
 
-class _StoppedError(Exception):
-    """The download is not wanted any more."""
-
-
 class _Meter:
-    """How far a download is, in the form of a progress bar; ends it when told to."""
+    """How far a download is, as a progress bar of pooch; ends the download when told to."""
 
     def __init__(self) -> None:
-        self.total = 0
-        self.got = 0
+        self.total = self.got = 0
         self.stopped = threading.Event()
 
     def update(self, n: int) -> None:
         if self.stopped.is_set():
-            raise _StoppedError
+            raise OSError("stopped")
         self.got += n
 
     def reset(self) -> None:
@@ -122,7 +107,7 @@ def _download(movie: RealMovie, scratch: Path) -> Steps[Path]:
     meter, stage = _Meter(), f"Downloading {movie.megabytes} MB"
     found: list[Path] = []
     failed: list[Exception] = []
-    get = pooch.HTTPDownloader(progressbar=meter, chunk_size=_CHUNK, timeout=_PATIENCE)
+    get = pooch.HTTPDownloader(progressbar=meter, timeout=_PATIENCE)
 
     def work() -> None:
         try:
@@ -142,38 +127,12 @@ def _download(movie: RealMovie, scratch: Path) -> Steps[Path]:
         meter.stopped.set()
         thread.join(_POLL)
     if failed:
-        with _explained(movie):
-            raise failed[0]
+        raise InputError(
+            f"{movie.name} cannot be downloaded from {urlsplit(movie.url).hostname}: {failed[0]}. "
+            f"Try again later, or download {movie.url} by other means, unpack it, and open its "
+            f"folder {movie.image} in napari."
+        ) from failed[0]
     return found[0]
-
-
-@contextmanager
-def _explained(movie: RealMovie) -> Iterator[None]:
-    """Turn what went wrong into words."""
-    import requests
-
-    host = urlsplit(movie.url).hostname
-    by_hand = (
-        f"Or download {movie.url} by other means, unpack it, and open its folder "
-        f"{movie.image} in napari."
-    )
-    try:
-        yield
-    except requests.HTTPError as error:
-        code = error.response.status_code if error.response is not None else "an error"
-        raise InputError(
-            f"{movie.name} cannot be downloaded: {host} answers {code}. Try again later. {by_hand}"
-        ) from error
-    except requests.RequestException as error:
-        raise InputError(
-            f"{movie.name} cannot be downloaded: there is no connection to {host}. Connect this "
-            f"computer to the internet and try again. {by_hand}"
-        ) from error
-    except ValueError as error:
-        raise InputError(
-            f"{movie.name} was downloaded, but the file is not the one expected (its checksum "
-            f"differs), so it was thrown away. Try again later. {by_hand}"
-        ) from error
 
 
 def _unpack(movie: RealMovie, archive: Path, target: Path) -> Steps[None]:
@@ -196,115 +155,16 @@ def _unpack(movie: RealMovie, archive: Path, target: Path) -> Steps[None]:
         raise InputError(f"{movie.name}: the archive lacks {movie.image} or {movie.cells}")
 
 
-# ---------------------------------------------------------------------- into the window
-
-_JOB = "download"
-
-
-def real_movie() -> list[LayerData]:
-    """HeLa nuclei of the Cell Tracking Challenge.
-
-    napari wants the layers from this call, so the window's events are handled in here until the
-    movie is there; panels use `download_into`, which returns at once.
-    """
-    viewer = napari.current_viewer()
-    if viewer is None or movie_folder(HELA).is_dir():
-        return run(opening(HELA))
-    loop, found, failed = QEventLoop(), [], []
-    bar = DownloadBar(viewer, HELA)
-
-    def failing(error: Exception) -> None:
-        failed.append(error)
-        loop.quit()
-
-    def done(layers: list[LayerData]) -> None:
-        found.extend(layers)
-        loop.quit()
-
-    bar.stop.clicked.connect(loop.quit)
-    bar.destroyed.connect(loop.quit)
-    bar.start(done, failing)
-    loop.exec()
-    if found:
-        return found
-    raise failed[0] if failed else InputError("the download was stopped; nothing is kept")
-
-
 def opening(movie: RealMovie) -> Steps[list[LayerData]]:
-    """Fetch a movie and read it."""
+    """Fetch a movie and read it; its answers are kept in the user's data folder."""
     folder = yield from fetch(movie)
     yield Progress("Reading the movie", 0.0)
-    return movie_layers(movie, folder)
-
-
-def movie_layers(movie: RealMovie, folder: Path) -> list[LayerData]:
-    """A fetched movie as layers; its answers are kept in the user's data folder."""
     return sample_layers(
         movie.name, movie.name, folder / movie.image, folder / movie.cells,
         scale=movie.scale, unit="micrometer", frame_interval=movie.interval,
     )  # fmt: skip
 
 
-def download_into(viewer: Any, movie: RealMovie) -> DownloadBar:
-    """Fetch a movie in the background and add it to a viewer."""
-
-    def done(layers: list[LayerData]) -> None:
-        for layer in layers:
-            viewer.add_layer(Layer.create(*layer))
-
-    def failed(error: Exception) -> None:
-        if not isinstance(error, BridgetrackError):
-            raise error
-        show_error(str(error))
-
-    bar = DownloadBar(viewer, movie)
-    bar.start(done, failed)
-    return bar
-
-
-class DownloadBar(QWidget):
-    """A progress bar with a Cancel button under the canvas, there for as long as it takes."""
-
-    def __init__(self, viewer: Any, movie: RealMovie) -> None:
-        super().__init__()
-        self._viewer, self._movie = viewer, movie
-        self._runner = ThreadRunner()
-        line = QHBoxLayout(self)
-        line.addWidget(QLabel(movie.name))
-        self.bar = QProgressBar()
-        self.bar.setRange(0, 100)
-        line.addWidget(self.bar, 1)
-        self.stop = QPushButton("Cancel")
-        self.stop.setToolTip("Stop the download; nothing is kept")
-        self.stop.clicked.connect(self._on_stop)
-        line.addWidget(self.stop)
-        runner = self._runner
-        # A lambda keeps the runner alive until the widget is gone.
-        self.destroyed.connect(lambda _=None: runner.close())
-
-    def start(self, done: Done, failed: Failed) -> None:
-        """Begin; at the end one of the two is called with the layers or with an error."""
-        self._viewer.window.add_dock_widget(self, name="Download", area="bottom")
-        movie = self._movie
-
-        def on_done(layers: list[LayerData]) -> None:
-            self._end()
-            done(layers)
-
-        def on_failed(error: Exception) -> None:
-            self._end()
-            failed(error)
-
-        self._runner.start(_JOB, lambda: opening(movie), on_done, on_failed, self._show)
-
-    def _show(self, step: Progress) -> None:
-        self.bar.setValue(round(100 * step.done))
-        self.bar.setFormat(f"{step.stage} %p %")
-
-    def _on_stop(self) -> None:
-        self._runner.cancel(_JOB)
-        self._end()
-
-    def _end(self) -> None:
-        self._viewer.window.remove_dock_widget(self)
-        self.deleteLater()
+def open_real_movie(state: ViewerState, movie: RealMovie = HELA) -> None:
+    """Fetch a movie beside the window and add it to the viewer."""
+    state.files.begin(lambda: opening(movie), state.add_layers)

@@ -16,7 +16,7 @@ from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import IMPORTED, LayerData, find_role
 from bridgetrack.ui.opening import JOB
 from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.real_sample import HELA, download_into
+from bridgetrack.ui.real_sample import open_real_movie
 from bridgetrack.ui.repair_box import RepairBox
 from bridgetrack.ui.scale_box import ScaleBox
 from bridgetrack.ui.source_panel import ResumeBar, SourceChooser
@@ -138,7 +138,7 @@ class SegmentPanel(Panel):
         self.state.viewer.open_sample("bridgetrack", "sample")
 
     def _open_real(self) -> None:
-        download_into(self.state.viewer, HELA)
+        open_real_movie(self.state)
 
     def _on_image(self, _: Any) -> None:
         self._left = ""
