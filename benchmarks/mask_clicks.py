@@ -24,8 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bridgetrack.segmentation.pixels import PixelModel
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
+from strokes import draw_strokes
 
 import bridgetrack as bt
 import masks
@@ -41,9 +43,7 @@ from bridgetrack.pipeline.masks import MaskSettings, choose_masks
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.regions.regions import Regions, labels_of, regions_of_labels
-from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.masks import MaskStep, MovieMasks
-from strokes import draw_strokes
 
 Labels = NDArray[np.int32]
 Index = NDArray[np.int64]

@@ -233,7 +233,6 @@ def find_cells(camera: Camera) -> None:
     # The true cells that came with the sample would leave nothing to learn.
     camera.viewer.layers.remove("Cells")
     camera.until(lambda: camera.session.movie is None)
-    paint(camera)
     if camera.theme == "dark":
         panel.find.choice["choose"].value = "plain"
         panel.find.go.click()
@@ -249,42 +248,6 @@ def find_cells(camera: Camera) -> None:
     section.collapse(animate=False)
     camera.wait(300)
     camera.film(3)
-
-
-def paint(camera: Camera) -> None:
-    """Paint a few strokes, and look at what they teach."""
-    from qtpy.QtWidgets import QScrollArea
-
-    from bridgetrack.ui.layers import find_role
-
-    teach = camera.widget.segment.find.teach
-    section = section_of(camera, teach)
-    section.expand(animate=False)
-    camera.widget.stack.currentWidget().ensureWidgetVisible(section)
-    frame = camera.viewer.dims.current_step[0]
-    truth = true_labels()[frame]
-    camera.state.canvas.activate()
-    cells = [np.argwhere(truth == k) for k in np.unique(truth)[1:]]
-    inner = [c for c in cells if c.min() > 60 and c.max() < 330]
-    teach.brushes[2].click()
-    for pixels in inner[:5]:
-        middle = pixels.mean(axis=0)
-        across = np.array([0, 4])
-        camera.drag(middle - across, middle + across)
-    teach.brushes[1].click()
-    free = np.argwhere(truth[80:300, 80:300] == 0)[::2500] + 80
-    for place in free[:6]:
-        camera.drag(place, place + np.array([5, 3]))
-    camera.until(lambda: teach.model is not None)
-    camera.wait(500)
-    area = camera.widget.stack.currentWidget()
-    assert isinstance(area, QScrollArea)
-    area.ensureWidgetVisible(teach)
-    camera.save("brushes")
-    camera.film(5)
-    teach.forget.click()
-    section.collapse(animate=False)
-    assert find_role(camera.viewer.layers, "strokes") is None
 
 
 def repair(camera: Camera) -> None:

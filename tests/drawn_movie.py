@@ -44,13 +44,6 @@ def ringed() -> NDArray[np.float32]:
     return np.stack(images).astype(np.float32)
 
 
-def strokes_on(truth: np.ndarray) -> np.ndarray:
-    """Strokes on the first frame: some lines of it, of cells and of background."""
-    strokes = np.zeros(truth.shape, np.uint8)
-    strokes[0, ::6] = np.where(truth[0, ::6] > 0, 2, 1)
-    return strokes
-
-
 def textured() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Images, true labels, and labels without one cell, as bright as the background but rough."""
     images, truth = drawn()

@@ -12,7 +12,7 @@ import tifffile
 
 import bridgetrack as bt
 from bridgetrack.cli.main import main
-from drawn_movie import answered, strokes_on, textured
+from drawn_movie import answered, textured
 
 
 @pytest.fixture(scope="module")
@@ -64,22 +64,17 @@ def test_cells_are_found_as_by_the_command(
     assert "by the plain segmentation" in plain.words and "20 pixels" in plain.words
 
 
-def test_strokes_answers_and_weights_count(tmp_path: Path) -> None:
+def test_answers_count(tmp_path: Path) -> None:
     images, truth, labels = textured()
-    model = bt.learn_pixels(images, strokes_on(truth), diameter=14.0)
-    file = bt.save_pixel_model(model, tmp_path / "taught.json")
     steps: list[bt.Progress] = []
-    for pixels in None, file, model:
-        mended = bt.repair(labels, images, pixels=pixels, progress=steps.append)
-        added = [c.frame for c in mended.changes if c.kind.value == "added"]
-        assert sorted(added) == ([] if pixels is None else [0, 1, 2, 3])
+    mended = bt.repair(labels, images, progress=steps.append)
     assert steps and mended.labels.geometry == bt.open_labels(labels).geometry
     stays = (labels > 0) & (truth != 4)
     np.testing.assert_array_equal(pixels_of(mended.labels)[stays], labels[stays])
     outlined = bt.repair(labels, images, outlines=True)
     assert {c.kind.value for c in outlined.changes} == {"outline"}
     one = answered(tmp_path / "said.masks.json", one=True)
-    kept = pixels_of(bt.find_cells(images, answers=one, choose="frame").labels)[1]
+    kept = pixels_of(bt.find_cells(images, answers=one).labels)[1]
     assert len(np.unique(kept[(truth[1] == 1) | (truth[1] == 2)])) == 1
     assert len(np.unique(kept)) > 3
 

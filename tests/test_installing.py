@@ -72,7 +72,7 @@ def _installer(python: str) -> list[str]:
     return [uv, "pip", "install", "--python", python, "--offline"]
 
 
-UNTRIED = {"cellpose", "stardist", "bioio"}
+UNTRIED = {"cellpose", "bioio"}
 """What the tests go without."""
 
 

@@ -55,16 +55,8 @@ from .progress import Progress as Progress
 from .progress import run as run
 from .sample import sample_folder as sample_folder
 from .segmentation.backends import segment_frame as segment_frame
-from .segmentation.movie import probability_movie as probability_movie
-from .segmentation.movie import segment_lazily as segment_lazily
 from .segmentation.movie import segment_movie as segment_movie
-from .segmentation.movie import segment_to_file as segment_to_file
-from .segmentation.pixels import PixelModel as PixelModel
-from .segmentation.pixels import load_pixel_model as load_pixel_model
-from .segmentation.pixels import save_pixel_model as save_pixel_model
 from .segmentation.settings import SegmentationSettings as SegmentationSettings
-from .segmentation.strokes import learn_pixels as learn_pixels
-from .segmentation.strokes import uncertain_pixels as uncertain_pixels
 from .session.session import Session as Session
 from .tracks.cycles import cell_cycles as cell_cycles
 from .tracks.overlay import draw_overlay as draw_overlay

@@ -27,13 +27,11 @@ from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.masks import MaskSettings
 from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.progress import Kept, Progress, Steps, run
-from bridgetrack.segmentation.pixels import PixelModel, load_pixel_model
 from bridgetrack.segmentation.probability import open_probability
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
 from bridgetrack.spread import on
 
 Answers = MaskAnswers | Path | str | None
-Pixels = PixelModel | Path | str | None
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,6 @@ def find_cells(
     settings: SegmentationSettings | None = None,
     *,
     choose: Choose | None = None,
-    pixels: Pixels = None,
     answers: Answers = None,
     labels: Sequence[Any] = (),
     probability: Any = None,
@@ -98,11 +95,9 @@ def find_cells(
     settings
         What cells look like; what they leave open is decided by the movie.
     choose
-        ``"jointly"``: among candidates, together with their tracks; ``"frame"``: frame by frame;
-        ``"plain"``: one reading of each frame, about five times as fast. None is ``"jointly"``,
-        and ``"plain"`` for the cells of a network.
-    pixels
-        What strokes taught (see `learn_pixels`), or its file.
+        ``"jointly"``: among candidates, together with their tracks; ``"plain"``: one reading of
+        each frame, five to nine times as fast. None is ``"jointly"``, and ``"plain"`` for the
+        cells of a network.
     answers
         Answers about masks, which hold and teach what a cell looks like; or their file.
     labels
@@ -110,9 +105,9 @@ def find_cells(
         that stay keep the numbers of the first.
     probability
         How probably each pixel belongs to a cell, as another program says; see
-        `bridgetrack.segmentation.probability.open_probability`. In the place of `pixels`.
+        `bridgetrack.segmentation.probability.open_probability`.
     backend, network
-        ``"cellpose"`` or ``"stardist"`` where installed, and the name of its network.
+        ``"cellpose"`` where installed, and the name of its network.
     model
         Weights of events: a model, its file, or its name in the library; the shipped ones where
         None.
@@ -140,13 +135,8 @@ def find_cells(
     beside = tuple(open_beside(each, movie) for each in labels)
     foreign = None if probability is None else open_probability(probability, movie)
     if way == "plain" and (beside or foreign is not None):
-        raise InputError(
-            "labels and probability give candidates to choose among; choose 'jointly' or 'frame'"
-        )
-    how = Finding(
-        settings, way, backend, _pixels(pixels, movie) or network, beside=beside,
-        probability=foreign,
-    )  # fmt: skip
+        raise InputError("labels and probability give candidates to choose among; choose 'jointly'")
+    how = Finding(settings, way, backend, network, beside=beside, probability=foreign)
     said, weights = _answers(answers, movie), open_model(model)
 
     def steps() -> Steps[Masks]:
@@ -173,7 +163,6 @@ def repair(
     image: Any,
     *,
     answers: Answers = None,
-    pixels: Pixels = None,
     outlines: bool = False,
     model: Model | Path | str | None = None,
     channel: int | str = 0,
@@ -190,7 +179,7 @@ def repair(
     ----------
     labels, image
         The masks and what they were made from, see `track`.
-    answers, pixels, model, channel, client, progress
+    answers, model, channel, client, progress
         See `find_cells`.
     outlines
         Whether cells that stay may be outlined anew; else they are drawn as they were.
@@ -208,14 +197,14 @@ def repair(
         Where the input cannot be used; the message says why and what to do.
     """
     cells, movie = _opened(labels, image, reading)
-    taught, said = _pixels(pixels, movie), _answers(answers, movie)
+    said = _answers(answers, movie)
     frames: list[NDArray[np.int32]] = []
     work = repair_masks(
         cells, movie, frames.append, open_model(model) or shipped_model(), said, on(client),
-        channel=channel, outlines=outlines, pixels=taught,
+        channel=channel, outlines=outlines,
     )  # fmt: skip
     mended = run(work, progress)
-    finding = Finding(model=taught, given=cells, gap=mended.gap)
+    finding = Finding(given=cells, gap=mended.gap)
     return Masks(_labels(frames, cells), finding, channel, mended.changes)
 
 
@@ -226,7 +215,6 @@ def explain_mask(
     cell: int,
     *,
     answers: Answers = None,
-    pixels: Pixels = None,
     model: Model | Path | str | None = None,
     channel: int | str | None = None,
     progress: Report | None = None,
@@ -247,8 +235,6 @@ def explain_mask(
         Number of the frame, from 0, and of the cell in it.
     answers, model, progress
         See `find_cells`.
-    pixels
-        What strokes taught, for masks that were brought along.
     channel
         The one that shows the cells; that in which they were found, or the first, where None.
     **reading
@@ -271,7 +257,7 @@ def explain_mask(
     elif isinstance(labels, Path | str):
         found, seen = how_found(Path(labels)), channel_found(Path(labels))
     cells, movie = _opened(labels, image, reading)
-    how = chosen_as(cells, found, _pixels(pixels, movie))
+    how = chosen_as(cells, found)
     work = explain_steps(
         movie, cells, frame, cell, how.settings, MaskSettings(loyalty=how.loyalty),
         how.known(_answers(answers, movie)), open_model(model),
@@ -293,11 +279,6 @@ def _opened(labels: Any, image: Any, reading: dict[str, Any]) -> tuple[Movie, Mo
             "table, and the image"
         )
     return cells, movie
-
-
-def _pixels(given: Pixels, movie: Movie) -> PixelModel | None:
-    taught = load_pixel_model(given) if isinstance(given, Path | str) else given
-    return None if taught is None else taught.fitted_to(movie.geometry)
 
 
 def _answers(given: Answers, movie: Movie) -> MaskAnswers | None:

@@ -8,9 +8,7 @@ from bridgetrack.pipeline.scene import measure, prepare
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.pipeline.tracking import track_steps as track
 from bridgetrack.progress import Progress, Steps, run
-from bridgetrack.segmentation.movie import segment_movie, segment_to_file
-from bridgetrack.segmentation.strokes import learn_steps as learn_pixels
-from bridgetrack.segmentation.strokes import uncertain_pixels
+from bridgetrack.segmentation.movie import segment_movie
 from bridgetrack.training.sources import open_source
 from bridgetrack.training.train import strategy_steps as train_with_sources
 from bridgetrack.training.train import train_steps as train
@@ -18,17 +16,14 @@ from bridgetrack.training.train import train_steps as train
 __all__ = [
     "Progress",
     "Steps",
-    "learn_pixels",
     "measure",
     "open_source",
     "prepare",
     "run",
     "segment_movie",
-    "segment_to_file",
     "suggest",
     "track",
     "track_scene",
     "train",
     "train_with_sources",
-    "uncertain_pixels",
 ]

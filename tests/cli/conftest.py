@@ -20,7 +20,7 @@ from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.pipeline.project import MovieFile, Project, save_project
 from bridgetrack.session.movie import MovieAndCells
-from drawn_movie import drawn, strokes_on
+from drawn_movie import drawn
 from simulator import SimulationSettings, simulate_to_folder
 
 
@@ -72,15 +72,14 @@ def write_tiff(path: Path, frames: np.ndarray, axes: str = "TYX") -> Path:
 
 @pytest.fixture
 def found_here(run: Run, tmp_path: Path) -> tuple[Path, Path, bt.Session]:
-    """A movie of two channels and cells found by strokes in the second; that one in a window.
+    """A movie of two channels and cells found in the second; that one in a window.
 
     In frame 1 two cells are one since.
     """
-    seen, truth = drawn()
+    seen, _ = drawn()
     both = np.stack([np.full_like(seen, 5), seen], axis=1).astype(np.float32)
     image, labels = write_tiff(tmp_path / "seen.tif", both, "TCYX"), tmp_path / "labels.tif"
-    words = ("--channel", 1, "--strokes", write_tiff(tmp_path / "strokes.tif", strokes_on(truth)))
-    shown = run("segment", image, *words, "--out", labels)
+    shown = run("segment", image, "--channel", 1, "--out", labels)
     assert shown.status == 0, shown.err
     cells = tifffile.imread(labels)
     left, right = (cells[1, 21, x] for x in (20, 34))

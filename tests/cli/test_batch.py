@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from bridgetrack.pipeline.tracking import track_steps
 from bridgetrack.segmentation.readings import SettingsEstimate
 from cli.conftest import Run, write_tiff
 from cli.test_nothing_is_lost import content
-from drawn_movie import drawn, strokes_on
+from drawn_movie import drawn
 
 
 @pytest.fixture
@@ -99,47 +98,6 @@ def test_doubts_about_a_movie_are_told(
         assert f"warning: {told}" in notes
     for name in table.index:
         assert odd in json.loads((out / name / "run.json").read_text())["notes"]
-
-
-def test_what_was_taught_on_one_movie_finds_the_cells_of_the_next(run: Run, tmp_path: Path) -> None:
-    seen, truth = drawn()
-    both = np.stack([np.full_like(seen, 5), seen], axis=1).astype(np.float32)
-    first, model = write_tiff(tmp_path / "first.tif", both, "TCYX"), tmp_path / "a.pixels.json"
-    strokes = write_tiff(tmp_path / "strokes.tif", strokes_on(truth))
-    how: tuple[Any, ...] = ("--channel", 1, "--diameter", 15)
-    run("segment", first, "--strokes", strokes, *how, "--out", tmp_path / "a.tif")
-    how += ("--pixel-model", model)
-    (tmp_path / "many").mkdir()
-    movie = write_tiff(tmp_path / "many" / "next.tif", both[::-1], "TCYX")
-    assert run("segment", movie, *how, "--out", tmp_path / "alone.tif").status == 0
-    out = tmp_path / "out"
-    shown = run("batch", movie.parent, *how, "--out", out)
-    assert shown.status == 0, shown.err
-    labels = out / "next" / "labels.tif"
-    np.testing.assert_array_equal(tifffile.imread(labels), tifffile.imread(tmp_path / "alone.tif"))
-    sure = out / "next" / "labels.masks.csv"
-    assert sure.read_text() == (tmp_path / "alone.masks.csv").read_text()
-    assert sure.name in json.loads((out / "next" / "run.json").read_text())["files"]
-    found, alone = how_found(labels), how_found(tmp_path / "alone.tif")
-    assert found is not None and alone is not None and found.pixels is not None
-    assert found.settings == alone.settings and channel_found(labels) == 1
-    assert run("track", labels, "--image", movie, "--out", tmp_path / "x").status == 0
-    record = json.loads((out / "next" / "run.json").read_text())
-    assert record["input"]["pixel_model"] == str(model)
-    again = run("explain", out / "next", "--frame", 1, "--cell", 1, "--mask")
-    assert again.status == 0 and "+1.00 for it: it is drawn so" in again.out
-    shutil.copy(model, out / "batch.csv")
-    refused = run("batch", movie.parent, "--pixel-model", out / "batch.csv", "--out", out)
-    assert refused.status == 2 and "batch.csv" in refused.err
-    assert (out / "batch.csv").read_bytes() == model.read_bytes()
-    (tmp_path / "broken.json").write_text("{}")
-    for more, said in (
-        (("--pixel-model", tmp_path / "broken.json"), "this is not a pixel model"),
-        (("--diameter", 0.2), "diameter"),
-    ):
-        refused = run("batch", movie.parent, *more, "--out", tmp_path / "none")
-        assert refused.status in (1, 2) and said in refused.err
-        assert not (tmp_path / "none").exists()
 
 
 def test_masks_that_were_brought_along_are_repaired_on_demand(run: Run, tmp_path: Path) -> None:

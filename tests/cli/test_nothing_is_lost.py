@@ -72,7 +72,7 @@ def files(run: Run, movie: Path, truth: Path, tmp_path: Path) -> dict[str, Path]
     tifffile.imwrite(made / "image.tif", labels, photometric="minisblack")
     shutil.copytree(movie / "01_GT", made / "01_GT")
     shutil.rmtree(made / ".bridgetrack")
-    for name in ("strokes.tif", "pixels.json", "outlines.json"):
+    for name in ("other.tif", "probable.tif", "outlines.json"):
         (made / name).write_text("refused before it is opened")
     return {p.name.partition(".")[0]: p for p in made.iterdir()}
 
@@ -97,31 +97,29 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     f = files
     truth, answers = ("--ground-truth", f["01_GT"]), ("--annotations", f["answers"])
     image = ("--image", f["image"])
-    taught = ("--strokes", f["strokes"], "--pixel-model", f["pixels"])
     said = ("--network", f["model"], "--annotations", f["outlines"])
-    found = ("image", "strokes", "pixels", "model", "outlines")
-    yield "segment", (f["image"], *taught, *said), "--out", found
-    others = ("--labels", f["labels"], "--labels", f["strokes"], "--probability", f["pixels"])
-    yield "segment", (f["image"], *others), "--out", ("labels", "strokes", "pixels")
+    yield "segment", (f["image"], *said), "--out", ("image", "model", "outlines")
+    others = ("--labels", f["labels"], "--labels", f["other"], "--probability", f["probable"])
+    yield "segment", (f["image"], *others), "--out", ("labels", "other", "probable")
     drawn = ("labels", "image", "01_GT/TRA/man_track.txt")
     yield "annotate", (f["labels"], *truth, *image, "--count", 5), "--out", drawn
     learned = (f["labels"], *answers, *image, "--prior", f["model"], "--lambda", 1)
     yield "train", learned, "--out", ("labels", "answers", "image", "model")
-    scored = (f["labels"], *answers, "--link-scores", f["strokes"])
-    yield "train", scored, "--out", ("strokes",)
+    scored = (f["labels"], *answers, "--link-scores", f["other"])
+    yield "train", scored, "--out", ("other",)
     helped = (f["labels"], *answers, "--source", f["project"])
     yield "train", helped, "--out", ("project",)
 
 
 TRIED = {
-    "segment": {"image", "strokes", "pixel_model", "answers", "labels", "probability"},
-    "track": {"labels", "image", "model", "annotations", "link_scores", "pixel_model"},
+    "segment": {"image", "answers", "labels", "probability"},
+    "track": {"labels", "image", "model", "annotations", "link_scores"},
     "run": {"project"},
     "annotate": {"labels", "ground_truth", "image"},
     "train": {"labels", "image", "annotations", "source", "prior", "link_scores"},
     "add": {"file"},  # writes into the library alone
     "check": {"result", "judged"},
-    "batch": {"folder", "model", "labels", "pixel_model"},
+    "batch": {"folder", "model", "labels"},
 }  # fmt: skip
 """What names a file, beside --out, of commands that write; each stands in a test below."""
 WRITE_NOTHING = {"explain", "evaluate", "suggest", "open_", "list_"}
@@ -161,18 +159,12 @@ def test_no_input_is_written_over(run: Run, files: dict[str, Path], tmp_path: Pa
 def test_what_stands_beside_labels_is_not_written_over(
     run: Run, files: dict[str, Path], tmp_path: Path
 ) -> None:
-    read = {
-        "run": ("--strokes", "--pixel-model", "--annotations"),
-        "pixels": ("--pixel-model", "--annotations"),
-    }
-    for kind, options in read.items():
-        own = files["labels"].with_name(f"new.{kind}.json")
-        shutil.copy(files["answers"], own)
-        for option in options:
-            words = ("segment", files["image"], "--strokes", files["strokes"], option, own)
-            before = content(tmp_path)
-            refused(run(*words, "--out", own.with_name("new.tif")), own.name)
-            assert content(tmp_path) == before, (kind, option)
+    own = files["labels"].with_name("new.run.json")
+    shutil.copy(files["answers"], own)
+    before = content(tmp_path)
+    words = ("segment", files["image"], "--annotations", own)
+    refused(run(*words, "--out", own.with_name("new.tif")), own.name)
+    assert content(tmp_path) == before
 
 
 def test_no_file_of_others_is_written_over(
@@ -366,8 +358,6 @@ def test_a_table_and_a_model_that_are_read(
     refused(run("track", masks, "--model", out / "run.json", "--out", out), "run.json")
     for option in ("--annotations", "--image", "--link-scores"):
         refused(run("track", masks, option, out / "units.json", "--out", out), "units.json")
-    how = ("--image", files["image"], "--repair", "--pixel-model", out / "units.json")
-    refused(run("track", masks, *how, "--out", out), "units.json")
     assert content(tmp_path) == before
 
 

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 import tifffile
 
-import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -28,7 +27,7 @@ from bridgetrack.pipeline import masks
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.progress import Progress, run
 from bridgetrack.spread import Here
-from drawn_movie import GEOMETRY, answered, drawn, strokes_on, textured
+from drawn_movie import GEOMETRY, answered, drawn
 
 
 def damaged(folder: Path) -> Path:
@@ -103,28 +102,6 @@ def test_a_repair_that_may_not_be_the_best_is_told(
         assert run["repair_gap"] == pytest.approx(short, abs=1e-6)
         words = "repaired by the image, within 2.5 of the best score"
         assert (words in shown) == any(words in note for note in run["notes"]) == bool(short)
-
-
-def test_what_strokes_taught_counts_for_a_repair(tmp_path: Path) -> None:
-    images, truth, labels = textured()
-    movie, cells = tmp_path / "images.npy", tmp_path / "labels.npy"
-    np.save(movie, images)
-    np.save(cells, labels)
-    model = bt.learn_pixels(images, strokes_on(truth), diameter=14.0)
-    file = bt.save_pixel_model(model, tmp_path / "taught.pixels.json")
-    words: tuple[object, ...] = ("track", cells, "--image", movie, "--out", tmp_path / "out")
-    assert call(*words, "--pixel-model", file) == 2, "nothing is repaired"
-    taught = ("--pixel-model", file)
-    for more in (), taught:
-        assert call(*words, "--repair", *more) == 0
-        listed = pd.read_csv(tmp_path / "out" / "repairs.csv")
-        added = listed[listed["change"] == "added"]
-        assert sorted(added["frame"]) == (list(range(4)) if more else [])
-    record = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert record["input"]["pixel_model"] == str(file)
-    assert given_run(tmp_path / "out").pixel_model == file
-    assert call(*words[:-1], tmp_path, "--repair", *taught) == 0
-    assert call(*words[:-1], file, "--repair", *taught) != 0
 
 
 @pytest.fixture(scope="module")
@@ -328,7 +305,7 @@ def test_what_a_person_put_there_stays(movie: Path) -> None:
     assert (out / "repairs.csv").read_text() == "mine"
 
 
-@pytest.mark.parametrize("how", ["jointly", "frame", "plain"])
+@pytest.mark.parametrize("how", ["jointly", "plain"])
 def test_each_way_of_choosing(movie: Path, how: str) -> None:
     out = movie / f"{how}.tif"
     assert call("segment", movie / "images.tif", "--out", out, "--choose", how) == 0

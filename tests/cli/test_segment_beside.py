@@ -103,7 +103,6 @@ def test_probabilities_of_another_program_show_cells(
     for more in (
         ("--probability", files["bytes"], "--choose", "plain"),
         ("--labels", files["one"], "--choose", "plain"),
-        ("--probability", files["bytes"], "--pixel-model", "x.json"),
     ):
         assert run(*words[:-1], *more).status == 2
     assert out.read_bytes() == before

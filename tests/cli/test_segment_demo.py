@@ -25,10 +25,8 @@ from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.progress import Progress
 from bridgetrack.progress import run as run_steps
-from bridgetrack.segmentation.backends import Network
-from bridgetrack.segmentation.pixels import PixelModel, load_pixel_model
 from cli.conftest import Run, write_tiff
-from drawn_movie import colony, drawn, ringed
+from drawn_movie import drawn, ringed
 from fake_networks import cellpose_that
 from short_sample import short_sample
 
@@ -96,142 +94,20 @@ def few(movie: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _strokes(truth: Path, out: Path) -> Path:
-    """Some pixels of cells and of the background, painted on two of four frames."""
-    masks = np.stack([tifffile.imread(path) for path in sorted(truth.glob("*.tif"))[:4]])
-    drawn = np.zeros(masks.shape, np.uint8)
-    for t in (0, 3):
-        drawn[t, 5::17] = np.where(masks[t, 5::17] > 0, 2, 1)
-    tifffile.imwrite(out, drawn, photometric="minisblack")
-    return out
-
-
-def test_strokes_teach_and_the_model_is_used_again(
-    run: Run, few: Path, truth: Path, tmp_path: Path
-) -> None:
-    strokes = _strokes(truth, tmp_path / "strokes.tif")
-    out = tmp_path / "labels.tif"
-    words = ("segment", few, "--strokes", strokes, "--out", out, "--json")
-    shown = run(*words)
-    assert shown.status == 0, shown.err
-    assert min(json.loads(shown.out)["cells"]) >= 8
-    record = json.loads((tmp_path / "labels.run.json").read_text())
-    assert record["pixels"]["classes"] == ["background", "cell"]
-    assert record["judged_as"] == "cells"
-    assert record["input"]["strokes"] == str(strokes)
-    model = tmp_path / "labels.pixels.json"
-    assert load_pixel_model(model).classes == ("background", "cell")
-    first = tifffile.imread(out)
-    assert run(*words).status == 0  # what it wrote itself is replaced
-    np.testing.assert_array_equal(tifffile.imread(out), first)
-    again = tmp_path / "again.tif"
-    shown = run("segment", few, "--pixel-model", model, "--out", again)
-    assert shown.status == 0, shown.err
-    np.testing.assert_array_equal(tifffile.imread(again), first)
-    assert not (tmp_path / "again.pixels.json").exists()
-
-
-def test_what_strokes_taught_goes_on_with_the_labels(
-    run: Run, few: Path, truth: Path, tmp_path: Path
-) -> None:
-    strokes, labels = _strokes(truth, tmp_path / "strokes.tif"), tmp_path / "labels.tif"
-    assert run("segment", few, "--strokes", strokes, "--out", labels).status == 0
-    found, known = how_found(labels), load_pixel_model(tmp_path / "labels.pixels.json")
-    assert found is not None and isinstance(found.model, PixelModel)
-    np.testing.assert_array_equal(found.model.painted.features, known.painted.features)
-    assert "taught by strokes" in found.words
-    taught = f"taught by {len(known.painted.classes):,} painted pixels"
-    for more in ((), ("--repair",)):
-        out = tmp_path / f"result{len(more)}"
-        assert run("track", labels, "--image", few, "--out", out, *more).status == 0
-        methods = " ".join((out / "methods.txt").read_text().split())
-        assert taught in methods and "the masks labels.tif" in methods
-        assert ("They were repaired before tracking" in methods) == bool(more)
-    record = json.loads((tmp_path / "labels.run.json").read_text())
-    record["pixel_model"]["classes"] = "no numbers"
-    (tmp_path / "labels.run.json").write_text(json.dumps(record))
-    assert how_found(labels) is None
-
-
 def test_the_network_is_told_of_without_its_folder(
     run: Run, few: Path, truth: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     masks = itertools.cycle(tifffile.imread(p) for p in sorted(truth.glob("*.tif"))[:4])
-
-    def network(*_: object) -> Network:
-        nowhere = np.zeros((160, 160), np.float32)
-        return Network(lambda _: next(masks), lambda _: nowhere, lambda _: (next(masks), nowhere))
-
-    monkeypatch.setattr("bridgetrack.segmentation.backends._network", network)
+    cellpose_that(monkeypatch, lambda _: next(masks))
     labels, mine = tmp_path / "labels.tif", tmp_path / "weights" / "mine"
     words = ("--backend", "cellpose", "--network", mine, "--out", labels)
     assert run("segment", few, *words).status == 0
     found = how_found(labels)
-    assert found is not None and found.model == str(mine)
+    assert found is not None and found.network == str(mine)
     assert found.words == "by cellpose (mine)"
     assert run("track", labels, "--out", tmp_path / "result").status == 0
     methods = " ".join((tmp_path / "result" / "methods.txt").read_text().split())
     assert "found by cellpose (mine), run by Bridgetrack" in methods
-
-
-@pytest.mark.thorough  # the window's test of the same goes the same way
-def test_size_is_looked_for_with_strokes_as_without(run: Run, tmp_path: Path) -> None:
-    images, cells = (frames[:1] for frames in colony(bright=True))
-    movie, strokes = tmp_path / "rods.tif", tmp_path / "strokes.tif"
-    drawn = np.zeros(cells.shape, np.uint8)
-    drawn[0, ::9] = np.where(cells[0, ::9] > 0, 2, 1)
-    for path, content in (movie, images), (strokes, drawn):
-        tifffile.imwrite(path, content, photometric="minisblack")
-    sizes = []
-    for more in (), ("--strokes", strokes):
-        shown = run("segment", movie, "--out", tmp_path / "labels.tif", *more, "--choose", "frame")
-        assert shown.status == 0, shown.err
-        record = json.loads((tmp_path / "labels.run.json").read_text())
-        sizes.append(record["settings"]["diameter"])
-    assert sizes[0] == sizes[1]
-
-
-def test_a_model_that_is_read_is_not_replaced(
-    run: Run, few: Path, truth: Path, tmp_path: Path
-) -> None:
-    strokes = _strokes(truth, tmp_path / "strokes.tif")
-    first = ("segment", few, "--strokes", strokes, "--out", tmp_path / "a.tif")
-    assert run(*first).status == 0
-    model = tmp_path / "a.pixels.json"
-    before = model.read_bytes()
-    shown = run(*first, "--pixel-model", model)
-    assert shown.status == 2
-    assert "a.pixels.json" in shown.err
-    assert model.read_bytes() == before
-    model.write_text("mine")
-    shown = run(*first)
-    assert shown.status == 1
-    assert "changed since" in shown.err
-    assert model.read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    ("values", "frames", "words"),
-    [(0, 4, "nothing is painted"), (2, 4, "only cell is painted"), (2, 3, "must be the same")],
-)
-def test_strokes_that_teach_nothing(
-    run: Run, few: Path, tmp_path: Path, values: int, frames: int, words: str
-) -> None:
-    drawn = np.zeros((frames, 160, 160), np.uint8)
-    drawn[2, 50:60, 50:60] = values
-    strokes = tmp_path / "strokes.tif"
-    tifffile.imwrite(strokes, drawn, photometric="minisblack")
-    shown = run("segment", few, "--strokes", strokes, "--out", tmp_path / "labels.tif")
-    assert shown.status == 1
-    assert words in shown.err
-    assert list(tmp_path.iterdir()) == [strokes]
-
-
-def test_strokes_are_for_the_built_in_method(run: Run, movie: Path, tmp_path: Path) -> None:
-    words = ("--strokes", "s.tif", "--backend", "cellpose", "--out", tmp_path / "labels.tif")
-    shown = run("segment", movie / "01", *words)
-    assert shown.status == 2
-    assert "--strokes" in shown.err
 
 
 def test_cells_of_a_network_stay_as_they_are_unless_asked(
@@ -305,10 +181,6 @@ def test_how_sure_each_mask_is_stands_beside_the_labels(run: Run, tmp_path: Path
                 label = labels[2].ravel()[c.candidates.regions.region_pixels(row)[0]]
                 score = place.loc[(2, label), "score"]
                 assert score == pytest.approx(c.candidates.scores[row], abs=1e-3)
-    # Decided frame by frame there is no bound; of one reading nothing is known.
-    assert run(*words, "--choose", "frame").status == 0
-    sure = pd.read_csv(table)
-    assert len(sure) and sure["margin_at_least"].isna().all() and sure["score"].notna().all()
     assert run(*words, "--choose", "plain").status == 0
     assert not table.exists()
     table.write_text("mine")

@@ -12,7 +12,7 @@ import tifffile
 import bridgetrack as bt
 from bridgetrack.annotations.store import load_annotations
 from cli.conftest import Run
-from drawn_movie import answered, drawn, strokes_on, textured
+from drawn_movie import answered, drawn
 
 
 def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
@@ -81,24 +81,6 @@ def test_masks_are_asked_about_as_they_were_found(
     assert any(q["question"] == "Is this one cell, or two?" for q in asked)
     assert [q.to_json() for q in open_there] == asked[: len(open_there)]
     window.close()
-
-
-def test_what_strokes_taught_shows_which_cells_are_missing(run: Run, tmp_path: Path) -> None:
-    images, truth, labels = textured()
-    model = bt.learn_pixels(images, strokes_on(truth), diameter=14.0)
-    file = bt.save_pixel_model(model, tmp_path / "taught.pixels.json")
-    np.save(tmp_path / "labels.npy", labels[:2])
-    np.save(tmp_path / "image.npy", images[:2])
-    words = ("suggest", tmp_path / "labels.npy", "--image", tmp_path / "image.npy", "--axes", "TYX")
-    wanted, asked = "Is there a cell here that is not drawn?", []
-    for more in (), ("--pixel-model", file):
-        shown = run(*words, "--masks", *more, "--json")
-        assert shown.status == 0, shown.err
-        found = json.loads(shown.out)["masks"]
-        asked.append({q["frame"] for q in found if q["question"] == wanted})
-    assert asked == [set(), {0, 1}]
-    refused = run(*words, "--pixel-model", file)
-    assert refused.status == 2 and "give --masks as well" in refused.err
 
 
 def test_strategies_ask_about_other_events(run: Run, truth: Path) -> None:

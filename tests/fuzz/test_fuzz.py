@@ -30,8 +30,6 @@ from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.importing.geff import read_trackmate
 from bridgetrack.pipeline.project import MovieFile, Project, load_project, save_project
-from bridgetrack.segmentation.pixel_features import feature_count
-from bridgetrack.segmentation.pixels import PaintedPixels
 from simulator import SimulationSettings, simulate
 from trackmate_file import trackmate_text
 
@@ -77,13 +75,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Pat
     bt.save_annotations(answers, root / "answers.json")
     bt.save_model(bt.shipped_model(), root / "model.json")
     (root / "trackmate.xml").write_text(TRACKMATE, encoding="utf-8")
-    g, columns = labels.geometry, feature_count(2)
+    g = labels.geometry
     cells = MovieFile(root / "labels.tif", "TYX")
     known = (g.n_frames, tuple(g.shape or ()), g.scale, g.unit, g.frame_interval)
     project = Project(cells, None, *known, AnswerHistory(answers), bt.shipped_model())
     save_project(project, root / "project.json")
-    painted = PaintedPixels(np.eye(3, columns, dtype=np.float32), np.array([1, 2, 3], np.uint8))
-    bt.save_pixel_model(bt.PixelModel(painted, 12.0, (1.0, 1.0)), root / "pixels.json")
     words = ["track", root / "labels.tif", "--axes", "TYX", "--out", root / "run"]
     command(*words)
     readers: dict[Path, Callable[[Path], Any]] = {
@@ -98,7 +94,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Pat
         root / "answers.json": bt.load_annotations,
         root / "model.json": bt.load_model,
         root / "project.json": load_project,
-        root / "pixels.json": bt.load_pixel_model,
         root / "run": lambda p: command("explain", p, "--frame", "1", "--cell", "1"),
     }
     beside = root / "result" / "units.json"
@@ -106,7 +101,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Pat
     readers = {path: read for path, read in readers.items() if path.exists()}
     for path, read in readers.items():
         read(path)  # what is whole is read
-    assert len(readers) >= 12
+    assert len(readers) >= 11
     return readers
 
 

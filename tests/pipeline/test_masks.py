@@ -18,7 +18,7 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline import masks
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json, summary_of
+from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
 from bridgetrack.pipeline.joint import FrameChoice, choose_jointly
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
@@ -31,7 +31,6 @@ from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings, segment_movie
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.strokes import learn_pixels
 from drawn_movie import PLACES, SIZE, colony, drawn, share_found
 from fake_networks import cellpose_that
 from pictures import blobs, photograph
@@ -44,10 +43,9 @@ def found(image: Movie, **about: object) -> list[np.ndarray]:
     return [f.labels for f in frames]
 
 
-@pytest.mark.parametrize("how", ["jointly", "frame"])
-def test_nuclei_are_found_in_every_frame(how: str) -> None:
+def test_nuclei_are_found_in_every_frame() -> None:
     images, labels = drawn()
-    got = found(open_movie(images), settings=MaskSettings(choose=how))  # type: ignore[arg-type]
+    got = found(open_movie(images))
     for true, mask in zip(labels, got, strict=True):
         assert mask.max() == len(PLACES)
         for k in range(1, len(PLACES) + 1):
@@ -72,8 +70,9 @@ def test_cells_of_a_network_are_candidates_beside_others(monkeypatch: pytest.Mon
     got = [s.labels for s in taught.steps(movie) if isinstance(s, SegmentedFrame)]
     assert all(share_found(true, mask) == 1 for true, mask in zip(labels, got, strict=True))
     assert len(looked) >= len(images)
-    again = pickle.loads(pickle.dumps(taught.network))
-    assert again == taught.network
+    reading = taught.known(None).network
+    again = pickle.loads(pickle.dumps(reading))
+    assert again == reading
     assert not again._loaded
     as_they_are = replace(finding, choose="plain")
     plain = [s.labels for s in as_they_are.steps(movie) if isinstance(s, SegmentedFrame)]
@@ -97,7 +96,6 @@ def test_how_far_a_choice_may_be_from_the_best_is_told(monkeypatch: pytest.Monke
     assert len(list(done)) > 3
     assert done.result.gap == pytest.approx(2.5)
     assert done.result.words == "together with their tracks, within 2.5 of the best score"
-    assert summary_of(done.result)["gap"] == done.result.gap
     again = FINDING_FILE.parse(json.dumps(finding_to_json(done.result)), "it")
     assert again is not None
     assert again.gap == done.result.gap
@@ -108,13 +106,12 @@ def at_the_edge(labels: np.ndarray) -> np.ndarray:
     return np.setdiff1d(np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]]), [0])
 
 
-@pytest.mark.parametrize("how", ["jointly", "frame"])
-def test_cells_at_the_edge_are_left_out_unless_people_drew_them(how: str) -> None:
+def test_cells_at_the_edge_are_left_out_unless_people_drew_them() -> None:
     images = drawn()[0][:, 20:, 20:]  # three nuclei are cut
-    movie, way = open_movie(images), MaskSettings(choose=how)  # type: ignore[arg-type]
-    every = found(movie, segmentation=SegmentationSettings(diameter=14), settings=way)
+    movie = open_movie(images)
+    every = found(movie, segmentation=SegmentationSettings(diameter=14))
     wanted = SegmentationSettings(diameter=14, clear_border=True)
-    inner = found(movie, segmentation=wanted, settings=way)
+    inner = found(movie, segmentation=wanted)
     for before, after in zip(every, inner, strict=True):
         cut = at_the_edge(before)
         assert len(cut) >= 2
@@ -126,7 +123,7 @@ def test_cells_at_the_edge_are_left_out_unless_people_drew_them(how: str) -> Non
         (np.flatnonzero(cell),), (),
     )  # fmt: skip
     answers = MaskAnswers(movie.geometry).added(keep)
-    kept = found(movie, segmentation=wanted, settings=way, given=GivenMasks(answers=answers))
+    kept = found(movie, segmentation=wanted, given=GivenMasks(answers=answers))
     assert (kept[1][cell] > 0).all()
     assert len(at_the_edge(kept[1])) == 1 and not any(len(at_the_edge(m)) for m in kept[2:])
 
@@ -183,8 +180,7 @@ def test_cells_of_the_plain_segmentation_have_a_bonus() -> None:
     """Where the score knows nothing they, or what is much like them, are chosen, no other cell."""
     image = open_movie(drawn()[0])
     plain = [frame.labels for frame in segment_movie(image)]
-    settings = MaskSettings(choose="frame")
-    got = found(image, settings=settings, given=GivenMasks(score=_knowing_nothing()))
+    got = found(image, given=GivenMasks(score=_knowing_nothing()))
     for wanted, mask in zip(plain, got, strict=True):
         assert mask.max() == wanted.max() > 0
         assert ((mask > 0) & (wanted > 0)).sum() > 0.6 * ((mask > 0) | (wanted > 0)).sum()
@@ -195,7 +191,7 @@ def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     ways = [run(Finding().taught(open_movie(images))) for images, _ in (rods, round_ones)]
     assert [way.kind for way in ways] == ["rods", "cells"]
     assert [way.words.endswith("as rods") for way in ways] == [True, False]
-    assert [summary_of(way)["judged_as"] for way in ways] == ["rods", "cells"]
+    assert [finding_to_json(way)["judged_as"] for way in ways] == ["rods", "cells"]
     recall = {}
     for kind, score in (("chosen", None), ("cells", starting_score())):
         got = found(open_movie(rods[0]), given=GivenMasks(score=score))
@@ -230,8 +226,7 @@ def test_answers_teach_what_a_cell_is_elsewhere() -> None:
     best = []
     for given in (GivenMasks(), GivenMasks(answers=answers)):
         chosen: list[FrameChoice] = []
-        frame_by_frame = MaskSettings(choose="frame")
-        run(choose_masks(open_movie(images), chosen.append, None, frame_by_frame, given))
+        run(choose_masks(open_movie(images), chosen.append, given=given))
         others = [c.candidates.scores for c in chosen if c.frame not in (1, 2)]
         best.append([float(scores.max(initial=-12.0)) for scores in others])
     assert (np.array(best[1]) < np.array(best[0]) - 0.3).all()
@@ -327,7 +322,7 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None
     # Who found nothing to mend says that the choice is right as it is.
     assert run(learn_masks(open_movie(images), given=GivenMasks(answers=checked))).score.share == 0
     before, after = (
-        found(open_movie(images), settings=MaskSettings(choose="frame"), given=known)[1]
+        found(open_movie(images), given=known)[1]
         for known in (GivenMasks(), GivenMasks(answers=removed))
     )
     assert before.max() > n - 3
@@ -338,8 +333,7 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None
 def test_outlines_that_were_corrected_teach_how_large_cells_are_drawn() -> None:
     images, labels = drawn()
     image = open_movie(images)
-    frame_by_frame = MaskSettings(choose="frame")
-    before = found(image, settings=frame_by_frame)
+    before = found(image)
     answers = MaskAnswers(open_labels(labels).geometry)
     for label in range(1, before[1].max() + 1):
         cell = before[1] == label
@@ -350,7 +344,7 @@ def test_outlines_that_were_corrected_teach_how_large_cells_are_drawn() -> None:
                 (np.flatnonzero(wide),), (np.flatnonzero(cell),),
             )
         )  # fmt: skip
-    after = found(image, settings=frame_by_frame, given=GivenMasks(answers=answers))
+    after = found(image, given=GivenMasks(answers=answers))
     for t in (0, 2):  # of which nobody spoke
         assert after[t].max() == before[t].max()
         sizes = [np.median(np.bincount(m.ravel())[1:]) for m in (before[t], after[t])]
@@ -380,34 +374,20 @@ def test_other_outlines_give_no_say_where_what_was_checked_is_right() -> None:
     assert (few.share, many.share) == (0.5, 0.0)
 
 
-@pytest.mark.parametrize("fails", [None, "built-in"])
-def test_the_steadier_of_built_in_and_taught_cells_is_trusted(fails: str | None) -> None:
-    images, labels = drawn()
-    image, strokes = open_movie(images), np.zeros(labels.shape, dtype=np.uint8)
-    if fails is None:  # who paints calls a half of every nucleus background
-        strokes[0, :10], strokes[0][labels[0] > 0] = 1, 2
-        strokes[0, :, 20:36][labels[0][:, 20:36] > 0] = 1
-        settings = None
-    else:
-        strokes[0][labels[0] == 0], strokes[0][labels[0] > 0] = 1, 2
-        settings = SegmentationSettings(foreground="dark", diameter=14.0)
-    given = GivenMasks(pixels=learn_pixels(image, strokes, diameter=14.0))
-    learned = run(learn_masks(image, settings, given=given))
-    assert learned.score.taught_reads == (fails is not None)
-    got = found(image, segmentation=settings, given=given)
-    for true, mask in zip(labels, got, strict=True):
-        for k in range(3, len(PLACES) + 1):
-            own = mask[true == k]
-            assert (own == np.bincount(own).argmax()).mean() > 0.7
+def test_records_of_earlier_versions_open() -> None:
+    record = {"format": FINDING_FILE.name, "version": 1, "backend": "builtin", "choose": "frame"}
+    before = FINDING_FILE.parse(json.dumps(record), "it")
+    assert before is not None and before.choose == "jointly"
+    for more in ({"pixel_model": {"classes": ""}}, {"backend": "stardist", "choose": "plain"}):
+        assert FINDING_FILE.parse(json.dumps(record | more), "it") is None
 
 
-def test_what_strokes_taught_is_no_feature_of_candidates() -> None:
+def test_probabilities_are_no_feature_of_candidates() -> None:
     images, labels = drawn()
-    image, strokes = open_movie(images), np.zeros(labels.shape, dtype=np.uint8)
-    strokes[0][labels[0] == 0], strokes[0][labels[0] > 0] = 1, 2
-    settings = movie_settings(image, None, channel=0)
-    given = GivenMasks(pixels=learn_pixels(image, strokes, diameter=14.0))
+    image = open_movie(images)
+    settings = movie_settings(image)
+    given = GivenMasks(probability=open_movie((labels > 0).astype(np.float32)))
     found = MaskReader(image, 0, settings, given).frame(1)
-    assert {"reading", "taught", "probability"} <= set(found.regions.sources)
+    assert {"reading", "probability"} <= set(found.regions.sources)
     known = describe_frame(found.regions, image.channel_frame(1, 0), settings)
     np.testing.assert_array_equal(found.features, known)

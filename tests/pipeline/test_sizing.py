@@ -24,7 +24,7 @@ def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> Non
     assert fitted.readings[0].foreground == "bright"
     recall = {}
     for name, known in (("estimate", estimate), ("fitted", fitted)):
-        steps = Finding(known.settings, "frame").steps(movie)
+        steps = Finding(known.settings).steps(movie)
         frames = [s.labels for s in steps if isinstance(s, SegmentedFrame)]
         recall[name] = np.mean([share_found(t, m) for t, m in zip(labels, frames, strict=True)])
     assert recall["fitted"] > max(0.7, recall["estimate"] + 0.3), recall
@@ -35,9 +35,8 @@ def test_size_is_looked_for_where_masks_are_chosen() -> None:
     movie = open_movie(colony(bright=True)[0][:2])
     plain = run(Finding(choose="plain").decided(movie))
     assert plain == estimate_settings(movie)
-    for choose in ("jointly", "frame"):
-        found = run(Finding(choose=choose).decided(movie))
-        assert found.settings.diameter < 0.8 * plain.settings.diameter
+    found = run(Finding().decided(movie))
+    assert found.settings.diameter < 0.8 * plain.settings.diameter
 
 
 def test_the_estimate_stays_where_another_size_sees_no_more() -> None:

@@ -171,22 +171,6 @@ def test_without_a_candidate_what_stands_out_is_taken_or_nothing() -> None:
     assert abs((disc == FREE).sum() - np.pi * 81) < 30
 
 
-def test_what_strokes_taught_shows_cells_that_look_like_the_rest() -> None:
-    truth = blobs((90, 120), CENTRES, 9)
-    even = 2 * np.random.default_rng(1).integers(20, 40, truth.shape)
-    image = (even + (truth > 0)).astype(float)  # odd grey levels are cells: no brightness tells
-    site = MendSite(0, np.zeros_like(truth), BRIGHT, FREE, image)
-    taught = replace(site, probable=lambda box: (image[box] % 2).astype(np.float32))
-    found = {}
-    for name, each in {"plain": site, "taught": taught}.items():
-        try:
-            found[name] = overlap(consistent(each, grow(each, (60, 40))) == FREE, truth == 3)
-        except InputError:
-            found[name] = 0.0
-    assert found["plain"] < 0.5
-    assert found["taught"] > 0.8
-
-
 def test_what_is_no_cell_goes() -> None:
     site, truth = flat_site()
     mend = remove(site, (60, 40))

@@ -54,7 +54,7 @@ def test_masks_are_chosen_again_by_it(movie) -> None:
     for seen, channel in ((image, 1), (alone, 0)):
         array, session = labels.copy(), bt.Session()
         cells = open_labels(array, axes="TYX")
-        how = Finding(choose="frame")
+        how = Finding()
         session._open(MovieAndCells(cells, seen, pixels=array, found=how, channel=channel), None)
         session.choose_again()
         assert len(np.unique(array[T])) == 6

@@ -13,18 +13,9 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.masks import LearnedMasks
-from bridgetrack.progress import run
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.regions.propose import propose_frame
-from bridgetrack.regions.score import starting_score
-from bridgetrack.regions.taught import MovieScore
-from bridgetrack.segmentation.movie import movie_settings
-from bridgetrack.segmentation.probability import cell_and_edge
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.strokes import learn_pixels
-from bridgetrack.session.masks import MovieMasks
 from bridgetrack.session.movie import MovieAndCells
 
 
@@ -77,41 +68,6 @@ def matches(labels: np.ndarray, truth: np.ndarray, cell: int) -> float:
         for k in np.unique(labels[there])
         if k
     )
-
-
-def test_clicks_know_what_strokes_taught_and_how_cells_are_judged(
-    merged, tmp_path, monkeypatch
-) -> None:
-    image, _, truth, (first, _) = merged
-    strokes = np.zeros(truth[:2].shape, dtype=np.uint8)
-    strokes[0] = np.where(truth[0] > 0, 2, 1)
-    movie, frames = bt.open_movie(image[:2]), truth[:2].copy()
-    frames[1][frames[1] == first] = 0
-    taught = learn_pixels(movie, strokes)
-    finding = run(Finding(settings=movie_settings(movie), model=taught).taught(movie))
-    rods = replace(starting_score("rods"), shift=-2.0)
-    other = replace(finding, learned=LearnedMasks(MovieScore(rods)))
-    place, odds = middle(truth[1] == first), []
-    seen, look = [], MovieMasks.site
-    monkeypatch.setattr(MovieMasks, "site", lambda *how: seen.append(how[3:]) or look(*how))
-    for k, found in enumerate((finding, other)):
-        made, cells = bt.Session(), open_labels(frames.copy())
-        assert made.open(MovieAndCells(cells, movie, found=found), tmp_path / f"{k}.json")
-        site = made.site(1)
-        box = tuple(slice(int(p) - 30, int(p) + 30) for p in place)
-        cell, edge = cell_and_edge(image[1], taught)
-        assert edge is None
-        np.testing.assert_allclose(site.probable(box), cell[box], atol=0.05)
-        alone = cell_and_edge(image[1][box], taught)[0]
-        assert np.abs(alone - cell[box]).max() > 0.2, "a part is not what the whole frame shows"
-        odds.append(site.judge(propose_frame(image[1], site.settings), image[1]))
-        mend = made.accept(act("grow", site, place))
-        seen.clear()
-        made.propose_same(mend)
-        assert seen == [(taught, found.learned.score)], "other frames are judged in the same way"
-        assert found is other or matches(frame_of(made, 1), truth[1], first) > 0.6
-        made.close()
-    assert not np.allclose(*odds)
 
 
 def test_clicks_go_by_the_settings_that_cells_were_found_with(merged, tmp_path) -> None:

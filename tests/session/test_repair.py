@@ -82,7 +82,7 @@ def test_a_repair_needs_masks_and_image(damaged):
 def test_a_repair_that_would_leave_no_cell_is_refused():
     image, labels = squares()
     given = MovieAndCells(open_labels(labels), open_movie(image))
-    with pytest.raises(InputError, match=r"leave none of its cells.* stay.* size.* strokes"):
+    with pytest.raises(InputError, match=r"leave none of its cells"):
         run(repair(given, bt.Session().model))
 
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
-import bridgetrack as bt
-from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.ui.panel import state_of
-from drawn_movie import drawn, strokes_on
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -28,35 +22,8 @@ def unfolded(viewer, qtbot):
     title = next(s for s in sections if s.text() == "Many movies").toggleButton()
     qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
     box = widget.track.batch
-    qtbot.waitUntil(box.taught.isVisible, timeout=20_000)
+    qtbot.waitUntil(box.go.isVisible, timeout=20_000)
     return widget, box
-
-
-def test_cells_are_found_with_what_was_taught_here(viewer, qtbot, tmp_path: Path):
-    images, labels = drawn(3)
-    many = tmp_path / "many"
-    many.mkdir()
-    np.save(many / "next.npy", images)
-    widget, box = unfolded(viewer, qtbot)
-    assert not box.taught.isEnabled(), "nothing was taught yet"
-    session = state_of(viewer).session
-    session.pixels = bt.learn_pixels(images, strokes_on(labels), diameter=14.0)
-    widget.open_step(0)
-    widget.open_step(3)
-    assert box.taught.isEnabled() and "taught on" in box.taught.text()
-    box.folder.value = many
-    for k, ticked in enumerate((False, True)):
-        box.out.value = out = tmp_path / f"out{k}"
-        box.taught.setChecked(ticked)
-        widget.track.kinds["gaps"].value = not ticked
-        box.begin()
-        assert ("without gaps" in box.words.text()) == ticked
-        qtbot.waitUntil((out / "next" / "run.json").exists, timeout=60_000)
-        qtbot.waitUntil(lambda: "Tracking" not in box.words.text(), timeout=20_000)
-        found = how_found(out / "next" / "labels.tif")
-        assert found is not None and (found.pixels is not None) == ticked
-        record = json.loads((out / "next" / "run.json").read_text())
-        assert record["settings"]["without"] == (["gaps"] if ticked else [])
 
 
 def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace):

@@ -7,10 +7,8 @@ import pytest
 from qtpy.QtCore import Qt
 from superqt import QCollapsible
 
-import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.pipeline import masks
-from drawn_movie import strokes_on, textured
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -116,26 +114,6 @@ def test_cells_are_repaired_listed_and_given_back(opened, viewer, qtbot):
     qtbot.waitUntil(lambda: session.movie.layers[1] is viewer.layers["cells"], timeout=20_000)
     assert not box.list.isVisibleTo(box)
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
-
-
-@pytest.mark.thorough  # the command line goes the same way
-def test_strokes_count_for_a_repair(viewer, qtbot):
-    from bridgetrack.ui.panel import state_of
-
-    images, truth, labels = textured()
-    image = viewer.add_image(images, name="rough")
-    viewer.add_labels(labels, name="cells")
-    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    session = state_of(viewer).session
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
-    model = bt.learn_pixels(images, strokes_on(truth), diameter=14.0)
-    session.teach(model, image)
-    widget.segment.repair.on.click()
-    qtbot.waitUntil(lambda: "cells repaired" in viewer.layers, timeout=60_000)
-    assert (viewer.layers["cells repaired"].data[truth == 4] > 0).mean() > 0.9
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
-    qtbot.waitUntil(lambda: session.movie.found is not None, timeout=60_000)
-    assert session.movie.found.pixels is model
 
 
 def test_outlines_are_drawn_anew_at_once_and_given_back(opened, viewer, qtbot, monkeypatch):

@@ -31,8 +31,6 @@ from bridgetrack.cli.options import (
     parse_channel,
     parse_choices,
     parse_kinds,
-    pixel_model_option,
-    reads_movie,
 )
 from bridgetrack.cli.record import check_run, finish, write_json
 from bridgetrack.cli.repair import remarks_on_repair, repaired_labels
@@ -57,7 +55,6 @@ if TYPE_CHECKING:
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.batch import BatchRow
     from bridgetrack.pipeline.finding import Finding
-    from bridgetrack.segmentation.pixels import PixelModel
 
 TABLE = "batch.csv"
 """Name of the table of all movies."""
@@ -92,9 +89,8 @@ class BatchRun:
         Folder with masks of the movies, under the same names.
     formats
         What is written, see `write_results`.
-    choose, settings, pixels
-        How masks of movies that have none are chosen, how cells look, and what strokes taught of
-        them, or its file.
+    choose, settings
+        How masks of movies that have none are chosen, and how cells look.
     channel
         The one that shows the cells.
     repair
@@ -112,25 +108,12 @@ class BatchRun:
     formats: tuple[str, ...] = ("csv",)
     choose: MaskChoice = field(default_factory=MaskChoice)
     settings: SegmentationSettings = field(default_factory=SegmentationSettings)
-    pixels: PixelModel | Path | None = None
     channel: int | str = 0
     repair: bool = False
     kinds: EventKinds = EVERYTHING
     reading: MovieOptions = field(default_factory=MovieOptions)
 
-    @property
-    def pixel_model(self) -> Path | None:
-        """The file of what strokes taught."""
-        return self.pixels if isinstance(self.pixels, Path) else None
 
-    def taught(self) -> PixelModel | None:
-        """What strokes taught; raises `ModelError` where its file cannot be read."""
-        from bridgetrack.segmentation.pixels import load_pixel_model
-
-        return load_pixel_model(self.pixels) if isinstance(self.pixels, Path) else self.pixels
-
-
-@reads_movie
 @one_option_each(MaskChoice)
 @one_option_each(SegmentationSettings, "diameter")
 def batch(
@@ -153,12 +136,6 @@ def batch(
         ),
     ] = None,
     formats: Formats = "csv",
-    pixel_model: Annotated[
-        Path | None,
-        pixel_model_option(
-            "What strokes on another movie taught: cells are found, or with --repair mended, by it."
-        ),
-    ] = None,
     channel: Annotated[str | None, channel_option()] = None,
     repair: Repair = False,
     without: Without = "",
@@ -178,7 +155,7 @@ def batch(
     choose = make(MaskChoice, choose=settings.pop("choose"))
     given = BatchRun(
         folder, out, model, labels, wanted, choose, make(SegmentationSettings, **settings),
-        pixel_model, parse_channel(channel), repair, kinds, reading,
+        parse_channel(channel), repair, kinds, reading,
     )  # fmt: skip
     rows = show(batch_steps(given))
     failed = [r for r in rows if r.problem]
@@ -221,9 +198,8 @@ def batch_steps(given: BatchRun) -> Steps[tuple[BatchRow, ...]]:
     file = None if named is None else find_model_file(named)
     own = None if isinstance(given.model, Path) else given.model
     model = own or open_weights(file) or shipped_model()
-    given.taught()  # refused before the first movie
     place, read = given.out / TABLE, [path for m in movies for path in (m.image, m.labels)]
-    check_file(place, *read, file, given.pixel_model)
+    check_file(place, *read, file)
     rows: list[BatchRow] = []
     done: tuple[BatchRow, ...] = ()
     for k, movie in enumerate(movies):
@@ -274,7 +250,6 @@ def _track(
             labels, movie.image, file, None, given.reading, given.formats, command="batch",
             found_here=movie.labels is None, repair=repairs, without=given.kinds.words,
             channel=given.channel,
-            pixel_model=given.pixel_model if movie.labels is None or repairs else None,
         )  # fmt: skip
         check_run(out, inputs)
         with collecting_warnings(notes):  # ends before the record is written, which tells of them
@@ -289,9 +264,7 @@ def _track(
                 cells, found = yield from _watched(work, watch)
             if repairs:
                 assert beside is not None
-                mending = repaired_labels(
-                    cells, pixels, model, beside, out, channel=given.channel, taught=given.taught()
-                )
+                mending = repaired_labels(cells, pixels, model, beside, out, channel=given.channel)
                 cells, gap = yield from _watched(mending, watch)
                 notes += remarks_on_repair(cells, gap)
             elif given.repair and movie.labels is not None:
@@ -311,14 +284,13 @@ def _found_here(
     from bridgetrack.movie.opening import open_labels
 
     found = yield from segmenting(
-        pixels, beside / FOUND_HERE[0], how.settings, channel=how.channel, start=how.taught(),
+        pixels, beside / FOUND_HERE[0], how.settings, channel=how.channel,
         choose=how.choose.choose,
     )  # fmt: skip
     doubts = () if found.estimate is None else found.estimate.doubts
     told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in doubts]
     notes += told
-    given = {"image": inputs.image, "pixel_model": how.pixel_model}
-    about = described(given, pixels, found, how.channel)
+    about = described({"image": inputs.image}, pixels, found, how.channel)
     about |= {"labels": str(inputs.labels), "cells": found.counts, "notes": note_texts(told)}
     write_json(about, beside / FOUND_HERE[1])
     if found.margins is not None:

@@ -129,7 +129,6 @@ def _explain_mask(
     from bridgetrack.pipeline.finding import chosen_as
     from bridgetrack.pipeline.finding_record import channel_found, how_found
     from bridgetrack.pipeline.masks import MaskSettings
-    from bridgetrack.segmentation.pixels import load_pixel_model
 
     with collecting_warnings([]):
         cells, pixels = open_sources(given.labels, given.image, given.reading, [])
@@ -139,9 +138,7 @@ def _explain_mask(
                 "--image, also where the tracks were made without it"
             )
         weights = open_weights(given.model)
-        file = given.pixel_model
-        taught = None if file is None else load_pixel_model(file).fitted_to(pixels.geometry)
-        how = chosen_as(cells, how_found(given.labels), taught)
+        how = chosen_as(cells, how_found(given.labels))
         if channel is None:
             channel = given.channel or channel_found(given.labels)
         named, needed = answers or given.annotations, answers is not None

@@ -165,11 +165,6 @@ def channel_option(what: str = "") -> Any:
     return typer.Option("--channel", metavar="C", help=text)
 
 
-def pixel_model_option(text: str) -> Any:
-    """``--pixel-model``: a file of what strokes taught, and what it is for."""
-    return typer.Option("--pixel-model", metavar="FILE", help=text, parser=a_name)
-
-
 def seed_option(text: str) -> Any:
     """``--seed``: of what."""
     return typer.Option("--seed", metavar="S", help=text)

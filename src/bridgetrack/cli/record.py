@@ -167,7 +167,7 @@ def describe(
     from bridgetrack.pipeline.summary import count_events, use_of_annotations
 
     solution, (doubtful, overlooked) = tracking.solution, doubts
-    more = {"link_scores": given.link_scores, "pixel_model": given.pixel_model}
+    more = {"link_scores": given.link_scores}
     return {
         "format": "bridgetrack-run",
         "version": 1,

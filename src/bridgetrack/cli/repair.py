@@ -14,7 +14,6 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Steps
-from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.spread import Workers
 
 LABELS, LIST = "repaired", "repairs.csv"
@@ -33,13 +32,11 @@ def repaired_labels(
     workers: Workers | None = None,
     channel: int | str = 0,
     outlines: bool = False,
-    taught: PixelModel | None = None,
 ) -> Steps[tuple[Movie, float]]:
     """Mend labels and write them, with a list of what was changed, into a folder.
 
     The labels name `out` as their source, where the folder's content will stand in the end. What
-    the file `answers` says of masks holds, and what its answers about events say of them; by what
-    strokes `taught`, more cells are looked for.
+    the file `answers` says of masks holds, and what its answers about events say of them.
 
     Returns
     -------
@@ -68,11 +65,9 @@ def repaired_labels(
         detections = yield from measure(cells, workers=workers)
         known = said or MaskAnswers(cells.geometry)
         said = yield from with_events(known, events, detections, cells)
-    pixels = None if taught is None else taught.fitted_to(image.geometry)
     with label_writer(folder / LABELS, cells.geometry) as writer:
         mended = yield from repair_masks(
             cells, image, writer.write, model, said, workers, channel=channel, outlines=outlines,
-            pixels=pixels,
         )  # fmt: skip
     rows = [
         {

@@ -30,7 +30,6 @@ from bridgetrack.cli.options import (
     parse_channel,
     parse_choice,
     parse_scale,
-    pixel_model_option,
 )
 from bridgetrack.cli.record import geometry_record, write_json
 from bridgetrack.cli.sources import cluster_at, collecting_warnings, open_mask_answers
@@ -38,7 +37,7 @@ from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import staged_files
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Kept, Progress, Steps
-from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
+from bridgetrack.segmentation.settings import Backend, Choose, MaskChoice, SegmentationSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,11 +45,9 @@ if TYPE_CHECKING:
     from bridgetrack.annotations.mask_answers import MaskAnswers
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.finding import Finding
-    from bridgetrack.segmentation.pixels import PixelModel
     from bridgetrack.segmentation.readings import SettingsEstimate
     from bridgetrack.spread import Workers
 
-BACKENDS = ("builtin", "cellpose", "stardist")
 Given = Path | str | list[Path] | None
 """What a command was given: a file, files, a name or nothing."""
 
@@ -78,28 +75,11 @@ def segment(
     ],
     backend: Annotated[
         str,
-        typer.Option(
-            "--backend", metavar="NAME", help="builtin, or cellpose or stardist where installed."
-        ),
+        typer.Option("--backend", metavar="NAME", help="builtin, or cellpose where installed."),
     ] = "builtin",
     network: Annotated[
         str | None,
-        typer.Option("--network", metavar="NAME", help="Network of cellpose or stardist."),
-    ] = None,
-    strokes: Annotated[
-        Path | None,
-        typer.Option(
-            "--strokes",
-            metavar="STROKES",
-            help="Label movie in which some pixels are painted: 1 background, 2 cell, 3 edge "
-            "between cells. Pixels are told apart by what it teaches.",
-        ),
-    ] = None,
-    pixel_model: Annotated[
-        Path | None,
-        pixel_model_option(
-            "What strokes on another movie taught; strokes on this one are added to it."
-        ),
+        typer.Option("--network", metavar="NAME", help="Network of cellpose, by name or file."),
     ] = None,
     labels: Annotated[
         list[Path] | None,
@@ -135,23 +115,21 @@ def segment(
 ) -> None:
     """Segment the cells of a movie, frame by frame; works without any option.
 
-    Beside the labels it leaves LABELS.run.json, which says what was done, LABELS.masks.csv, how
-    sure each cell is, and with strokes LABELS.pixels.json, which finds cells in other movies.
+    Beside the labels it leaves LABELS.run.json, which says what was done, and LABELS.masks.csv,
+    how sure each cell is.
     """
     from bridgetrack.movie.opening import open_movie
     from bridgetrack.pipeline.finding import open_beside
     from bridgetrack.pipeline.finding_record import beside_labels
-    from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
     from bridgetrack.segmentation.probability import open_probability
 
-    parse_choice(backend, BACKENDS, "--backend")
+    parse_choice(backend, get_args(Backend), "--backend")
     choose = _way(settings.pop("choose"), backend, context)
     wanted = make(SegmentationSettings, **settings)
-    brought, taught = labels or [], strokes is not None or pixel_model is not None
-    _refuse_odd(choose, backend, answers, probability, taught=taught, labels=bool(brought))
+    brought = labels or []
+    _refuse_odd(choose, answers, foreign=bool(brought) or probability is not None)
     beside = [beside_labels(out, "run"), beside_labels(out, "masks", "csv")]
-    beside += [] if strokes is None else [beside_labels(out, "pixels")]
-    inputs = [image, None if network is None else Path(network), strokes, pixel_model, answers]
+    inputs = [image, None if network is None else Path(network), answers]
     inputs += [*brought, probability]
     keep_inputs([out, *beside], inputs)
 
@@ -172,19 +150,16 @@ def segment(
             pixels *= backend == "builtin"  # a network has a device of its own, or all cores
             workers = cluster.enter_context(cluster_at(scheduler, pixels))
             number = parse_channel(channel)
-            start = None if pixel_model is None else load_pixel_model(pixel_model)
             foreign = None if probability is None else open_probability(probability, movie)
             steps = segmenting(
                 movie, out, wanted, channel=number, backend=backend, network=network,
-                strokes=strokes, start=start, choose=choose, staging=staging,
+                choose=choose, staging=staging,
                 answers=open_mask_answers(answers, movie, needed=True),
                 labels=[open_beside(path, movie) for path in brought], probability=foreign,
                 workers=workers,
             )  # fmt: skip
             found = show(steps, watch)
         path, counts = found.path, found.counts
-        if strokes is not None and found.pixels is not None:
-            sign(save_pixel_model(found.pixels, staging / beside[2].name))
         if found.margins is not None:
             sign(write_margins(found.margins, staging / beside[1].name))
         sign(staging / path.name)
@@ -198,8 +173,8 @@ def segment(
             "notes": note_texts(notes),
         }
         given = {
-            "image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network,
-            "annotations": answers, "probability": probability, "labels": brought,
+            "image": image, "network": network, "annotations": answers,
+            "probability": probability, "labels": brought,
         }  # fmt: skip
         done = described(given, movie, found, number) | record
         write_json(done, staging / beside[0].name)
@@ -208,36 +183,23 @@ def segment(
     lines = [
         f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)",
         *note_lines(notes),
-        f"{seconds:.1f} s; labels: {path}"
-        + (f"; what the strokes taught: {beside[2]}" if strokes is not None else ""),
+        f"{seconds:.1f} s; labels: {path}",
     ]
     answer(json, record, lambda: lines)
 
 
-def _refuse_odd(
-    choose: Choose,
-    backend: str,
-    answers: Path | None,
-    probability: Path | None,
-    *,
-    taught: bool,
-    labels: bool,
-) -> None:
+def _refuse_odd(choose: Choose, answers: Path | None, *, foreign: bool) -> None:
     """Refuse options that mean nothing together."""
-    plain, foreign = choose == "plain", probability is not None
-    odd = {
-        "--annotations about masks needs masks to choose among: --choose jointly or frame": plain
-        and answers is not None,
-        "--labels and --probability give candidates to choose among: --choose jointly or frame": (
-            plain and (labels or foreign)
-        ),
-        "--probability says what --strokes and --pixel-model would; give one of them": taught
-        and foreign,
-        f"--strokes and --pixel-model teach builtin, not {backend}": taught
-        and backend != "builtin",
-    }
-    for words in (words for words, holds in odd.items() if holds):
-        raise typer.BadParameter(words)
+    if choose != "plain":
+        return
+    if answers is not None:
+        raise typer.BadParameter(
+            "--annotations about masks needs masks to choose among: --choose jointly"
+        )
+    if foreign:
+        raise typer.BadParameter(
+            "--labels and --probability give candidates to choose among: --choose jointly"
+        )
 
 
 def _way(choose: str, backend: str, context: typer.Context) -> Choose:
@@ -255,7 +217,7 @@ def _remarks(movie: Movie, done: Segmented, channel: int | str) -> list[Note]:
     if done.finding.short:
         found.append(
             f"the cells were found {done.finding.words}: some windows of frames took too long; "
-            "fewer candidates, as with another --diameter, or --choose frame are faster"
+            "fewer candidates, as with another --diameter, or --choose plain are faster"
         )
     n = len(movie.channels)
     if n > 1:
@@ -293,7 +255,6 @@ class Segmented:
     path: Path
     counts: list[int]
     finding: Finding
-    pixels: PixelModel | None = None
     estimate: SettingsEstimate | None = None
     margins: pd.DataFrame | None = None
 
@@ -306,8 +267,6 @@ def segmenting(
     channel: int | str = 0,
     backend: str = "builtin",
     network: str | None = None,
-    strokes: Path | None = None,
-    start: PixelModel | None = None,
     choose: Choose = "jointly",
     answers: MaskAnswers | None = None,
     labels: Sequence[Movie] = (),
@@ -315,7 +274,7 @@ def segmenting(
     staging: Path | None = None,
     workers: Workers | None = None,
 ) -> Steps[Segmented]:
-    """Segment a movie into a file, taught by strokes and answers where there are some.
+    """Segment a movie into a file, taught by answers where there are some.
 
     Cells of `labels`, and those that `probability` shows, are candidates, too.
 
@@ -324,21 +283,14 @@ def segmenting(
     import numpy as np
     import pandas as pd
 
-    from bridgetrack.movie.opening import open_labels
     from bridgetrack.movie.writers import label_writer
     from bridgetrack.pipeline.finding import Finding
-    from bridgetrack.segmentation.strokes import learn_steps
 
     counts: list[int] = []
     tables: list[pd.DataFrame] = []
-    pixels = None if start is None else start.fitted_to(movie.geometry)
-    settings = settings or SegmentationSettings()
-    if strokes is not None:
-        painted, size = open_labels(strokes), settings.diameter
-        pixels = yield from learn_steps(movie, painted, channel=channel, diameter=size, start=start)
     finding = Finding(
-        settings, choose, backend, pixels if pixels is not None else network,
-        beside=tuple(labels), probability=probability,
+        settings or SegmentationSettings(), choose, backend, network, beside=tuple(labels),
+        probability=probability,
     )  # fmt: skip
     finding, estimate = yield from finding.prepared(
         movie, answers, channel=channel, workers=workers
@@ -353,7 +305,7 @@ def segmenting(
             tables += [] if step.margins is None else [step.margins]
             counts.append(len(np.unique(step.labels[step.labels > 0])))
     margins = pd.concat(tables) if tables else None
-    return Segmented(writer.path, counts, work.result or finding, pixels, estimate, margins)
+    return Segmented(writer.path, counts, work.result or finding, estimate, margins)
 
 
 def write_margins(margins: pd.DataFrame, path: Path) -> Path:

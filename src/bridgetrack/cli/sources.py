@@ -50,7 +50,6 @@ class RunInputs:
     outlines: bool = False  # cells that stayed were outlined anew as well
     channel: int | str = 0  # of the image, by which they were
     link_scores: Path | None = None  # scores of links that another program gave
-    pixel_model: Path | None = None  # what strokes taught, by which masks were found or mended
     found_here: bool = False  # the labels were found on the way and stand among the results
     without: tuple[str, ...] = ()  # kinds of events that do not occur, see `EventKinds`
 
@@ -58,7 +57,7 @@ class RunInputs:
     def inputs(self) -> tuple[Path | None, ...]:
         """All files that are read."""
         labels = None if self.found_here else self.labels
-        more = (self.project, self.link_scores, self.pixel_model)
+        more = (self.project, self.link_scores)
         return (labels, self.image, self.model, self.annotations, *more)
 
 

@@ -25,7 +25,6 @@ from bridgetrack.cli.options import (
     one_option_each,
     parse_channel,
     parse_kinds,
-    pixel_model_option,
     reads_movie,
 )
 from bridgetrack.cli.sources import (
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from bridgetrack.active.mask_questions import MaskQuestion
     from bridgetrack.active.suggestion import Suggestion
     from bridgetrack.models.model import Model
-    from bridgetrack.segmentation.pixels import PixelModel
 
 HOW = ("strategy", "random_share", "seed")
 """What may be chosen about suggestions."""
@@ -75,10 +73,6 @@ def suggest(
             "--masks", help="List, too, where the image says that masks may be wrong, and how."
         ),
     ] = False,
-    pixel_model: Annotated[
-        Path | None,
-        pixel_model_option("With --masks, what strokes taught: cells are looked for by it, too."),
-    ] = None,
     channel: Annotated[str | None, channel_option(" that --masks goes by")] = None,
     without: Without = "",
     reading: MovieOptions,
@@ -91,19 +85,15 @@ def suggest(
     """
     from bridgetrack.active.suggester import suggest_steps
     from bridgetrack.models.shipped import shipped_model
-    from bridgetrack.segmentation.pixels import load_pixel_model
 
     at_least(1, count, "-n")
     check_channel(channel, "--masks", masks)
     refuse_masks_alone(annotations, "--masks", masks)
-    if pixel_model is not None and not masks:
-        raise typer.BadParameter("--pixel-model says how to look at masks; give --masks as well")
     options = make(SuggestOptions, **how)
     notes: list[Note] = []
     kinds = parse_kinds(without)
     with collecting_warnings(notes):
         weights = open_weights(model) or shipped_model()
-        taught = None if pixel_model is None else load_pixel_model(pixel_model)
         events = about_events(annotations)
         answers = open_answers(events)
         scene = open_scene(labels, image, answers, reading, notes, named=events, kinds=kinds)
@@ -113,7 +103,7 @@ def suggest(
         if masks:
             given = RunInputs(labels, image, model, annotations, reading)
             number = None if channel is None else parse_channel(channel)
-            doubted = _about_masks(given, weights, number, taught)[:count]
+            doubted = _about_masks(given, weights, number)[:count]
     record: dict[str, Any] = {"suggestions": [_to_json(s) for s in found]}
     if masks:
         record["masks"] = [q.to_json() for q in doubted]
@@ -128,13 +118,8 @@ def _to_json(suggestion: Suggestion) -> dict[str, Any]:
     return {("margin_at_least" if key == "margin" else key): v for key, v in found.items()}
 
 
-def _about_masks(
-    given: RunInputs, weights: Model, channel: int | str | None, taught: PixelModel | None
-) -> list[MaskQuestion]:
-    """Questions about masks that nobody answered yet; they are chosen again as they were found.
-
-    What strokes `taught` counts for masks that were brought along.
-    """
+def _about_masks(given: RunInputs, weights: Model, channel: int | str | None) -> list[MaskQuestion]:
+    """Questions about masks that nobody answered yet; they are chosen again as they were found."""
     from bridgetrack.active.mask_questions import mask_questions
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.finding import chosen_as
@@ -152,8 +137,7 @@ def _about_masks(
     answers, frames = open_mask_answers(given.annotations, cells), range(cells.n_frames)
     if channel is None:
         channel = channel_found(given.labels)
-    pixel_model = None if taught is None else taught.fitted_to(pixels.geometry)
-    how = chosen_as(cells, how_found(given.labels), pixel_model)
+    how = chosen_as(cells, how_found(given.labels))
     settings = movie_settings(pixels, how.settings, channel=channel)
     how = show(replace(how, settings=settings).taught(pixels, answers, weights, channel=channel))
     steps = mask_doubts(

@@ -29,7 +29,6 @@ from bridgetrack.cli.options import (
     parse_choice,
     parse_choices,
     parse_kinds,
-    pixel_model_option,
     reads_movie,
 )
 from bridgetrack.cli.sources import (
@@ -72,10 +71,6 @@ def track(
             "as they were.",
         ),
     ] = False,
-    pixel_model: Annotated[
-        Path | None,
-        pixel_model_option("With --repair, what strokes taught: cells are looked for by it, too."),
-    ] = None,
     channel: Annotated[str | None, channel_option(" that --repair goes by")] = None,
     memory: Annotated[
         str | None,
@@ -132,7 +127,6 @@ def track(
     from bridgetrack.pipeline.summary import misfit
     from bridgetrack.pipeline.tracking import Margins
     from bridgetrack.pipeline.windows import InPieces, track_movie
-    from bridgetrack.segmentation.pixels import load_pixel_model
 
     wanted = parse_choices(formats, FORMATS, "--format")
     exact: Margins = (
@@ -141,9 +135,8 @@ def track(
     limit = None if memory is None else parse_memory(memory)
     kinds = parse_kinds(without)
     check_channel(channel, "--repair", repair)
-    hows = {"--repair-outlines": repair_outlines, "--pixel-model": pixel_model is not None}
-    for flag in (flag for flag, given_ in hows.items() if given_ and not repair):
-        raise typer.BadParameter(f"{flag} says how to repair; give --repair as well")
+    if repair_outlines and not repair:
+        raise typer.BadParameter("--repair-outlines says how to repair; give --repair as well")
     refuse_masks_alone(annotations, "--repair", repair)
     model = None if model is None else find_model_file(model)
     given = RunInputs(
@@ -158,7 +151,6 @@ def track(
         without=kinds.words,
         link_scores=link_scores,
         channel=parse_channel(channel),
-        pixel_model=pixel_model,
     )
     check_run(out, given)
     notes: list[Note] = []
@@ -166,7 +158,6 @@ def track(
         weights = open_weights(model) or shipped_model()
         answers = open_answers(about_events(annotations))
         cells, pixels = open_sources(labels, image, reading, notes)
-        taught = None if pixel_model is None else load_pixel_model(pixel_model)
         watch = Stopwatch()
         beside, repair_gap = None, None
         with collecting_warnings(notes):
@@ -176,7 +167,7 @@ def track(
             mending = repaired_labels(
                 cells, pixels, weights, beside, out,
                 answers=annotations, workers=workers, channel=given.channel,
-                outlines=given.outlines, taught=taught,
+                outlines=given.outlines,
             )  # fmt: skip
             cells, repair_gap = show(mending, watch)
             notes += remarks_on_repair(cells, repair_gap)

@@ -196,7 +196,7 @@ def explain_mask(
     pixels = np.flatnonzero(label_frame(labels, frame).reshape(-1) == label)
     if not label or not len(pixels):
         raise InputError(f"there is no cell {label} in frame {frame} of {labels.source}")
-    settings = replace(settings or MaskSettings(), choose="jointly")
+    settings = settings or MaskSettings()
     given = replace(given or GivenMasks(), labels=(labels,))
     around = range(max(0, frame - _AROUND), min(labels.n_frames, frame + _AROUND + 1))
     # One window, so that all frames around it count.

@@ -15,9 +15,8 @@ from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
 from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks, segment_by_choice
 from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.segmentation.backends import NetworkReading
+from bridgetrack.segmentation.backends import CellposeReading
 from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
-from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.spread import Workers
@@ -25,7 +24,6 @@ from bridgetrack.spread import Workers
 _ROUNDING = 1e-6
 _WAYS = {
     "jointly": "together with their tracks",
-    "frame": "frame by frame",
     "plain": "by the plain segmentation",
 }
 
@@ -41,14 +39,14 @@ class Finding:
     choose
         See `MaskChoice`; the cells of a network are taken as they are (plain), or are candidates
         beside others.
-    backend, model
+    backend, network
         See `make_segmenter`.
     given
         Labels brought along, which are repaired.
     beside
         Label movies brought along, whose cells are candidates beside others.
     probability
-        What another program says of pixels, see `open_probability`; in the place of strokes.
+        What another program says of pixels, see `open_probability`.
     learned
         What the movie and the answers about it taught, where that is known already.
     gap
@@ -59,7 +57,7 @@ class Finding:
     settings: SegmentationSettings | None = None
     choose: Choose = "jointly"
     backend: str = "builtin"
-    model: PixelModel | str | None = None
+    network: str | None = None
     given: Movie | None = None
     beside: tuple[Movie, ...] = ()
     probability: Movie | None = None
@@ -97,15 +95,15 @@ class Finding:
             words += ", as rods"
         if self.beside or self.probability is not None:
             return f"{words}, by what other programs say, too"
-        return f"{words}, taught by strokes" if self.pixels is not None else words
+        return words
 
     @property
     def network_words(self) -> str:
         """The program that was asked, with the name of its network, without its folders."""
         # a Windows path takes both kinds of slashes
-        if not isinstance(self.model, str):
+        if self.network is None:
             return self.backend
-        return f"{self.backend} ({PureWindowsPath(self.model).name})"
+        return f"{self.backend} ({PureWindowsPath(self.network).name})"
 
     @property
     def kind(self) -> str | None:
@@ -132,7 +130,7 @@ class Finding:
             return self
         given = replace(self, learned=None).known(answers)
         learned = yield from learn_masks(
-            image, self.settings, self._how, given, weights, channel=channel, workers=workers
+            image, self.settings, given=given, model=weights, channel=channel, workers=workers
         )
         return replace(self, learned=learned)
 
@@ -161,28 +159,11 @@ class Finding:
         The estimate says how sure the settings are; None where they are not needed.
         """
         found, estimate = self, None
-        if self.backend == "builtin" and (self.pixels is None or self.chooses):
+        if self.backend == "builtin":
             estimate = yield from self.decided(image, channel=channel)
             found = replace(self, settings=estimate.settings)
         found = yield from found.taught(image, answers, weights, channel=channel, workers=workers)
         return found, estimate
-
-    @property
-    def _how(self) -> MaskSettings:
-        assert self.choose != "plain"
-        return MaskSettings(choose=self.choose)
-
-    @property
-    def pixels(self) -> PixelModel | None:
-        """What strokes taught."""
-        return self.model if isinstance(self.model, PixelModel) else None
-
-    @property
-    def network(self) -> NetworkReading | None:
-        """The network whose cells are candidates."""
-        if self.backend == "builtin" or isinstance(self.model, PixelModel):
-            return None
-        return NetworkReading(self.backend, self.model, self.settings)
 
     @property
     def brought(self) -> bool:
@@ -207,7 +188,10 @@ class Finding:
         labels = self.beside if self.given is None else (self.given, *self.beside)
         learned, said = self.learned, self.probability
         score = learned.score if learned is not None and learned.holds_for(answers) else None
-        return GivenMasks(labels, said, self.pixels, self.network, answers, score)
+        cellpose = None
+        if self.backend == "cellpose":
+            cellpose = CellposeReading(self.network, self.settings)
+        return GivenMasks(labels, said, cellpose, answers, score)
 
     def steps(
         self,
@@ -243,13 +227,13 @@ class Finding:
         """
         if self.chooses:
             gap = yield from segment_by_choice(
-                image, self.settings, self._how, self.known(answers), weights, channel=channel,
+                image, self.settings, given=self.known(answers), model=weights, channel=channel,
                 workers=workers,
             )  # fmt: skip
             return replace(self, gap=gap)
         yield Progress("Finding cells", 0.0)
         found = segment_movie(
-            image, self.settings, channel=channel, backend=self.backend, model=self.model,
+            image, self.settings, channel=channel, backend=self.backend, network=self.network,
             workers=workers, frames=frames,
         )  # fmt: skip
         for done in found:
@@ -271,12 +255,9 @@ def open_beside(source: Any, image: Movie) -> Movie:
     return labels
 
 
-def chosen_as(labels: Movie, found: Finding | None, taught: PixelModel | None = None) -> Finding:
+def chosen_as(labels: Movie, found: Finding | None) -> Finding:
     """How masks are chosen, or judged, once more: as they were found.
 
-    Where they were not chosen here, they are taken for labels brought along, and what strokes
-    taught counts.
+    Where they were not chosen here, they are taken for labels brought along.
     """
-    if found is None or not found.chooses:
-        return Finding(given=labels, model=taught)
-    return found if found.chosen_here or taught is None else replace(found, model=taught)
+    return Finding(given=labels) if found is None or not found.chooses else found

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import Field
 
 from bridgetrack.errors import InputError
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
-from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, PixelModel, pixel_model_to_json
-from bridgetrack.segmentation.settings import Choose, SegmentationSettings
+from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 
 T = TypeVar("T")
 _Settings = Annotated[SegmentationSettings, of_dataclass(SegmentationSettings)]
@@ -21,24 +20,26 @@ _Settings = Annotated[SegmentationSettings, of_dataclass(SegmentationSettings)]
 
 class _Content(OpenEntry):
     backend: str
-    choose: Choose = "plain"
+    choose: Literal["jointly", "frame", "plain"] = "plain"
     settings: _Settings | None = None
     network: str | None = None
     candidates: bool = False
     gap: Annotated[float, Field(ge=0)] = 0.0
     repaired: bool = False
-    pixel_model: Annotated[PixelModel, PIXEL_MODEL_FILE.nested] | None = None
+    pixel_model: Any = None
     channel: int | str = 0
 
     def finding(self) -> Finding | None:
         # What was repaired, or found by what others say, is so again from the masks as they are.
-        if self.repaired:
+        # Earlier versions knew StarDist, and strokes that taught pixels.
+        known = self.backend in get_args(Backend) and self.pixel_model is None
+        if self.repaired or not known:
             return None
         # Cells of a network were taken as they are before they could be candidates, whatever way
         # of choosing was written down.
-        choose = self.choose if self.backend == "builtin" or self.candidates else "plain"
-        model = self.pixel_model or self.network
-        return Finding(self.settings, choose, self.backend, model, gap=self.gap)
+        chosen = self.backend == "builtin" or self.candidates
+        choose: Choose = "jointly" if chosen and self.choose != "plain" else "plain"
+        return Finding(self.settings, choose, self.backend, self.network, gap=self.gap)
 
 
 FINDING_FILE = FileFormat(
@@ -63,7 +64,7 @@ _CHANNEL_FILE: FileFormat[_Content, int | str] = FileFormat(
 
 
 def beside_labels(cells: Path, what: str, suffix: str = "json") -> Path:
-    """The file beside labels that holds their record (``"run"``) or pixel model (``"pixels"``)."""
+    """The file beside labels: their record (``"run"``), or how sure they are (``"masks"``)."""
     name = cells.stem if cells.suffix.lower() in (".tif", ".tiff", ".zarr") else cells.name
     return cells.with_name(f"{name.removesuffix('.ome')}.{what}.{suffix}")
 
@@ -90,29 +91,14 @@ def _read(kind: FileFormat[Any, T], cells: Path) -> T | None:
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:
     """How cells were found, as the JSON values of its file."""
-    pixels = finding.model if isinstance(finding.model, PixelModel) else None
     return {
         **FINDING_FILE.head,
-        **summary_of(finding),
-        "network": finding.model if isinstance(finding.model, str) else None,
-        "repaired": finding.brought,
-        "pixel_model": None if pixels is None else pixel_model_to_json(pixels),
-    }
-
-
-def summary_of(finding: Finding) -> dict[str, Any]:
-    """The same without what strokes taught, of which it says how much there is."""
-    pixels = finding.model if isinstance(finding.model, PixelModel) else None
-    return {
         "backend": finding.backend,
+        "network": finding.network,
         "choose": finding.choose,
         "candidates": finding.chooses,
         "gap": finding.gap,
         "judged_as": finding.kind,
         "settings": None if finding.settings is None else asdict(finding.settings),
-        "pixels": None if pixels is None else {
-            "classes": list(pixels.classes),
-            "painted": len(pixels.painted.classes),
-            "diameter": pixels.diameter,
-        },
-    }  # fmt: skip
+        "repaired": finding.brought,
+    }

@@ -28,15 +28,13 @@ from bridgetrack.regions.propose import label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import KINDS, RegionScore, Targets, prune, starting_score
 from bridgetrack.regions.size import usual_size
-from bridgetrack.regions.steady import found_again
 from bridgetrack.regions.taught import FEW, HALF, MovieScore, choice_targets, share_of, teach
-from bridgetrack.segmentation.backends import NetworkReading, segment_frame
-from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.segmentation.backends import CellposeReading
+from bridgetrack.segmentation.builtin import segment_builtin
 from bridgetrack.segmentation.probability import (
     cell_alone,
-    cell_and_edge,
     cell_and_edge_of,
-    cells_taught,
+    segment_probability,
 )
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import Here, Workers
@@ -50,13 +48,13 @@ _BLOCKS = 4
 _FRAMES_PER_BLOCK = 6
 """Frames of a movie for each of them, if there are few."""
 _READING = "reading"
-_TAUGHT = "taught"
+_PROBABILITY = "probability"
 _NETWORK = "network"
 READING_LOYALTY = 1.0
 """Added to the log-odds of cells that the plain segmentation draws, where no labels are brought.
 
 It is good where the score, which was learned from other kinds of movies, may not be. The plain
-segmentation is the built-in one, or that of taught pixels where these are steadier."""
+segmentation is that of the probabilities of another program where these are given."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,6 @@ class GivenMasks:
         Label movies brought along; each of their cells is a candidate.
     probability
         How probably each pixel belongs to a cell, see `open_probability`.
-    pixels
-        What strokes taught; gives the probability where no movie of it is there.
     network
         Its cells are candidates like those of labels brought along, and where it sees cells
         others are looked for.
@@ -85,8 +81,7 @@ class GivenMasks:
 
     labels: Sequence[Movie] = ()
     probability: Movie | None = None
-    pixels: PixelModel | None = None
-    network: NetworkReading | None = None
+    network: CellposeReading | None = None
     answers: MaskAnswers | None = None
     score: RegionScore | MovieScore | None = None
 
@@ -140,25 +135,23 @@ class MaskReader:
         said = probability = None
         if given.probability is not None:
             said = cell_and_edge_of(given.probability, t)
-        elif given.pixels is not None:
-            said = cell_and_edge(image, given.pixels)
         if given.network is not None:
             seen, probability = given.network.of(image, scale)
             brought[_NETWORK] = seen.astype(np.int64)
         if not brought:
-            read = segment_frame(image, self.segmentation, scale=scale)
+            read = segment_builtin(image, self.segmentation, scale)
             brought[_READING] = read.astype(np.int64)
             if said is not None:
-                read = cells_taught(said, given.pixels, self.segmentation, scale)
-                brought[_TAUGHT] = read.astype(np.int64)
+                read = segment_probability(*said, self.segmentation, scale)
+                brought[_PROBABILITY] = read.astype(np.int64)
         probability = probability if said is None else cell_alone(said)
         regions = propose_frame(
             image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
         )
         if given.answers is not None:
             regions = concatenate([regions, as_candidates(given.answers, {t})])
-        # What strokes taught, or another program says, is no feature: the starting score never
-        # saw the like, and goes wrong.
+        # What another program says is no feature: the starting score never saw the like, and
+        # goes wrong.
         features = describe_frame(regions, image, self.segmentation, scale=scale)
         return Described(regions, features)
 
@@ -190,7 +183,7 @@ class MaskReader:
             own |= regions.votes[:, regions.sources.index(name)] > 0
         brought = own
         scores = score.log_odds(regions, found.features) + loyalty * own
-        reading = _TAUGHT if score.taught_reads else _READING
+        reading = _READING if self.given.probability is None else _PROBABILITY
         if reading in regions.sources:
             read = regions.votes[:, regions.sources.index(reading)] > 0
             liked = much_alike(regions, redrawn_rows(regions, read, self.outline_ratio))
@@ -249,10 +242,7 @@ def learned_score(
     given = reader.given.score
     starts = [given] if given else [starting_score(kind) for kind in KINDS]
     _, start, areas, odds = best_start(taken, starts, per_cell, joint.bias)
-    seen = [[one.regions for one in block] for block in taken]
-    taught_reads = found_again(seen, _TAUGHT) > found_again(seen, _READING)
-    size = usual_size(areas, odds)
-    score = MovieScore(start.of_its_kind, size, taught_reads=taught_reads)
+    score = MovieScore(start.of_its_kind, usual_size(areas, odds))
     if answers is None or not answers.told:
         return score  # without anyone's word, what is wrong with the choice would be learned, too
     frames_said, said = {answer.frame for answer in answers.told}, []

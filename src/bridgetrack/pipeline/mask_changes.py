@@ -155,8 +155,8 @@ def check_some_left(labels: Movie, had: bool, left: bool) -> None:
         raise InputError(
             f"{labels.source}: to choose masks by this image would leave none of its cells, so "
             "that they stay as they are; look whether it is the image that they were made from, "
-            "mend masks by clicks, or find the cells anew with settings that fit: their size, and "
-            "strokes that show some of them"
+            "mend masks by clicks, or find the cells anew with settings that fit, such as their "
+            "size"
         )
 
 

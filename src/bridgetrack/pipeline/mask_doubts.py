@@ -106,7 +106,7 @@ def mask_doubts(
     -------
     tuple of MaskDoubt
     """
-    settings = replace(settings or MaskSettings(), choose="jointly", doubts=_MANY)
+    settings = replace(settings or MaskSettings(), doubts=_MANY)
     given = replace(given or GivenMasks(), labels=(labels,))
     wide = range(max(0, frames.start - _AROUND), min(image.n_frames, frames.stop + _AROUND))
     found: list[MaskDoubt] = []

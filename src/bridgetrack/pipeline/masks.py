@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -25,7 +24,6 @@ from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader, learned
 from bridgetrack.pipeline.mask_changes import keep_numbers
 from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import Kept, Progress, Steps
-from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.propose import label_sources
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.taught import MovieScore
@@ -42,8 +40,6 @@ class MaskSettings:
 
     Parameters
     ----------
-    choose
-        ``jointly``: together with what happens to them in time; ``frame``: frame by frame.
     per_cell
         Candidates among which to choose, for every cell.
     loyalty
@@ -52,7 +48,6 @@ class MaskSettings:
         See `JointSettings`; window counts frames.
     """
 
-    choose: Literal["jointly", "frame"] = "jointly"
     per_cell: float = option(4.0, least=1)
     loyalty: float = option(2.0, least=0)
     trust: float = option(1.5, above=0)
@@ -126,17 +121,9 @@ def choose_masks(
     reader = replace(reader, workers=workers or Here())
     score = yield from learned_score(reader, model, settings.joint, settings.per_cell, frames)
     offered = reader.offered(score, settings.per_cell, settings.loyalty, frames)
-    source = (one.candidates for one in offered)
-    if settings.choose == "frame":
-        for t, one in zip(frames, source, strict=True):
-            yield Progress("Choosing masks", (t - frames.start) / len(frames))
-            scores = np.where(one.pinned == 0, settings.trust * one.scores - settings.bias, 0)
-            scores = scores + 1e6 * one.pinned
-            decided(FrameChoice(t, one, choose_by_frame(one.regions, scores), np.abs(scores), ()))
-        return 0.0
     return (
         yield from choose_jointly(
-            lambda _: next(source),
+            lambda _: next(offered).candidates,
             movie.geometry,
             movie.channels,
             model,
@@ -175,8 +162,7 @@ def _reader(
     number = movie.channel_number(channel)
     if segmentation is not None:  # cells at the edge are left out after the choice
         segmentation = replace(segmentation, clear_border=False)
-    said = (given.pixels, given.network, given.probability)
-    if given.labels or any(one is not None for one in said):
+    if given.labels or given.network is not None or given.probability is not None:
         yield Progress("Looking at the movie", 0.0)
         settings = movie_settings(movie, segmentation, channel=number)
     else:
@@ -244,7 +230,6 @@ def segment_by_choice(
     """
     done: deque[FrameChoice] = deque()
     brought = given.labels[0] if given and given.labels else None
-    jointly = (settings or MaskSettings()).choose == "jointly"
     work = Kept(
         choose_masks(
             movie,
@@ -260,15 +245,13 @@ def segment_by_choice(
     for step in work:
         yield step
         while done:
-            yield _segmented(done.popleft(), brought, movie.n_frames, jointly)
+            yield _segmented(done.popleft(), brought, movie.n_frames)
     while done:
-        yield _segmented(done.popleft(), brought, movie.n_frames, jointly)
+        yield _segmented(done.popleft(), brought, movie.n_frames)
     return max(0.0, work.result or 0.0)
 
 
-def _segmented(
-    choice: FrameChoice, brought: Movie | None, n_frames: int, jointly: bool
-) -> SegmentedFrame:
+def _segmented(choice: FrameChoice, brought: Movie | None, n_frames: int) -> SegmentedFrame:
     regions, rows, t = choice.candidates.regions, np.flatnonzero(choice.chosen), choice.frame
     labels = labels_of(regions, choice.chosen, t)
     if brought is not None:
@@ -278,8 +261,7 @@ def _segmented(
             "frame": t,
             "label": labels.reshape(-1)[regions.pixels[regions.starts[rows]]],
             "score": choice.candidates.scores[rows],
-            # without it, others may take its place: its score is no bound
-            "margin_at_least": choice.margin[rows] if jointly else np.nan,
+            "margin_at_least": choice.margin[rows],
         }
     )
     return SegmentedFrame(t, n_frames, labels, margins)

@@ -20,7 +20,6 @@ from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.pipeline.summary import count_events, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.segmentation.pixels import PixelModel
 
 PACKAGES = (
     "bridgetrack",
@@ -176,24 +175,19 @@ def _masks(tracking: Tracking, found: Finding | None, repaired: bool) -> str:
 def _finding(found: Finding) -> str:
     if found.backend != "builtin":
         if found.chooses:
-            time = "together with their tracks" if found.choose == "jointly" else "frame by frame"
             return (
-                f"The masks were chosen {time} among candidate regions, those of "
-                f"{found.network_words} among them."
+                "The masks were chosen together with their tracks among candidate regions, those "
+                f"of {found.network_words} among them."
             )
         return f"The masks were found by {found.network_words}, run by Bridgetrack."
     how = {
         "jointly": "chosen among candidate regions together with their tracks",
-        "frame": "chosen among candidate regions frame by frame",
         "plain": "found frame by frame",
     }[found.choose]
-    taught = ""
-    if isinstance(found.model, PixelModel):
-        taught = f", taught by {len(found.model.painted.classes):,} painted pixels"
     settings = {} if found.settings is None else asdict(found.settings)
     known = ", ".join(f"{name} {_value(v)}" for name, v in settings.items() if v is not None)
     said = f"; settings: {known}" if known else ""
-    return f"The masks were found by Bridgetrack's own segmentation{taught}: {how}{said}."
+    return f"The masks were found by Bridgetrack's own segmentation: {how}{said}."
 
 
 def _model(model: Model) -> str:

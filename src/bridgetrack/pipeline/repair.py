@@ -21,7 +21,6 @@ from bridgetrack.pipeline.mask_changes import (
 )
 from bridgetrack.pipeline.masks import segment_by_choice
 from bridgetrack.progress import Kept, Progress, Steps
-from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.spread import Workers
 
 
@@ -51,7 +50,6 @@ def repair_masks(
     *,
     channel: int | str = 0,
     outlines: bool = False,
-    pixels: PixelModel | None = None,
 ) -> Steps[MendedMasks]:
     """Repair the masks of a movie; they stay where the image does not object.
 
@@ -73,8 +71,6 @@ def repair_masks(
     outlines
         Whether cells that stay may be outlined anew; else they are drawn as they were given, but
         for those that somebody drew or called right.
-    pixels
-        What strokes taught: where it sees cells, others are looked for.
 
     Yields
     ------
@@ -92,7 +88,7 @@ def repair_masks(
     """
     found: list[MaskChange] = []
     had = left = False
-    given = GivenMasks(labels=(labels,), pixels=pixels, answers=answers)
+    given = GivenMasks(labels=(labels,), answers=answers)
     chosen = Kept(
         segment_by_choice(image, given=given, model=model, channel=channel, workers=workers)
     )

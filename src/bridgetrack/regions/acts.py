@@ -257,12 +257,9 @@ class _Part:
         if site.image is None:
             return [], np.zeros(0)
         image = self.of(site.image)
-        probability = None if site.probable is None else site.probable(self.box)
         regions = no_regions(self.labels.shape)
         if min(image.shape[-2:]) > 2 and np.ptp(finite_image(image)[0]) > 0:
-            regions = propose_frame(
-                image, site.settings, scale=site.scale, probability=probability, t=0
-            )
+            regions = propose_frame(image, site.settings, scale=site.scale, t=0)
         worth = agreement(regions) if site.judge is None else site.judge(regions, image)
         low, high = float(worth.min(initial=0)), float(worth.max(initial=0))
         worth = (worth - low) / (high - low) if high > low else np.ones(len(worth))
@@ -583,8 +580,7 @@ def _stands_out(part: _Part, place: Place) -> Mask:
     near = (away <= 0.75 * site.diameter) & free
     if site.image is None:
         return _piece_at((away <= site.diameter / 2) & free, at)
-    seen = part.of(site.image) if site.probable is None else site.probable(part.box)
-    values = finite_image(seen)[0]
+    values = finite_image(part.of(site.image))[0]
     smooth = gaussian(values, 0.08 * site.diameter, site.sampling)
     around = free & (away > 0.75 * site.diameter) & (away <= 2 * site.diameter)
     level = float(np.median(smooth[around])) if around.any() else float(np.median(smooth))

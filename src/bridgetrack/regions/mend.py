@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError
 from bridgetrack.regions.regions import Array, Index, Regions
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.signal import Image, Sampling, sampling_of
+from bridgetrack.segmentation.signal import Sampling, sampling_of
 
 Place = tuple[float, ...]
 Judge = Callable[[Regions, NDArray[Any] | None], Array]
 """How probably each candidate is a cell, higher is better, from candidates and their image."""
-Probable = Callable[[tuple[slice, ...]], Image]
-"""Probability of a cell at every pixel of a part of the frame, see `MendSite`."""
 
 
 class MendKind(StrEnum):
@@ -106,9 +104,6 @@ class MendSite:
         One channel of it; without one, masks are told apart by their shape alone.
     scale
         Pixel size per axis; only ratios matter.
-    probable
-        Gives the probability of a cell at every pixel of a part of the frame, less that of an edge
-        between cells, as it is in the whole frame; None where nothing taught it.
     judge
         Says which candidates are good; where None, those that many readings agree on.
     ratio
@@ -121,7 +116,6 @@ class MendSite:
     free: int
     image: NDArray[Any] | None = None
     scale: tuple[float, ...] | None = None
-    probable: Probable | None = None
     judge: Judge | None = None
     ratio: float = 1.0
 

@@ -81,15 +81,12 @@ class MovieScore:
         What was learned from this movie; None where nothing was.
     share
         How much of a say the trees have, 0 to 1.
-    taught_reads
-        Whether pixels taught by strokes show cells that are steadier than the built-in ones.
     """
 
     start: RegionScore
     size: CellSize | None = None
     trees: MovieTrees | None = None
     share: float = 0.0
-    taught_reads: bool = False
 
     @property
     def own(self) -> float:

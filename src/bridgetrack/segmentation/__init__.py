@@ -1,4 +1,4 @@
-"""Segmentation: built in, taught by strokes, by Cellpose or by StarDist.
+"""Segmentation: built in, or by Cellpose.
 
 ``__init__.pyi`` lists the public names; what they need is imported when they are first used, as
 tracking knows settings of the segmentation and does none.

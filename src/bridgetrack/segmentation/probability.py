@@ -1,4 +1,4 @@
-"""From how probable it is that a pixel belongs to a cell to cells, whoever says it."""
+"""Maps by other programs of how probably pixels belong to cells, and the cells in them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie, check_same_extent
@@ -19,15 +18,14 @@ from bridgetrack.segmentation.cells import (
     merge_shallow,
     split_cells,
 )
-from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.signal import Image, Sampling, Signal, gaussian, sampling_of
+from bridgetrack.segmentation.signal import Image, Signal, gaussian, sampling_of
 
 _NOISE = 0.25
 """With the usual sensitivity of 4, a cell is where its odds exceed 1."""
 _SMOOTH = 0.03
 _ROUNDING = 0.01
-TAUGHT_DEPTH = 0.2
+_DEPTH = 0.2
 """How deep a valley parts two cells, see `SegmentationSettings.depth`."""
 
 
@@ -35,8 +33,7 @@ def segment_probability(
     cell: Image,
     edge: Image | None,
     settings: SegmentationSettings,
-    diameter: float,
-    sampling: Sampling,
+    scale: tuple[float, ...] | None = None,
 ) -> Labels:
     """Cells of one frame by threshold and seeded watershed of the odds of being a cell.
 
@@ -50,16 +47,16 @@ def segment_probability(
         Probability that it is an edge between cells; None where nobody says.
     settings
         What concerns brightness is not used; a larger sensitivity asks for higher odds.
-    diameter
-        Of a typical cell in pixels along x.
-    sampling
-        Pixel size per axis in units of that along x.
+    scale
+        Pixel size per axis; only ratios matter.
 
     Returns
     -------
     NDArray[np.int32]
         Labels 1 to n, 0 for background.
     """
+    diameter = settings.diameter or 20.0
+    sampling = sampling_of(scale, cell.shape, diameter)
     settings = replace(settings, foreground="bright", threshold="background")
     invalid = ~np.isfinite(cell)
     smooth = gaussian(np.where(invalid, 0, cell), _SMOOTH * diameter, sampling)
@@ -71,37 +68,13 @@ def segment_probability(
     mask = foreground_mask(whole, settings, diameter, sampling)
     height = cell_landscape(inside, mask & seeds, settings.seeds, diameter, sampling)
     labels = split_cells(mask, height, settings.separation * diameter, sampling)
-    depth = TAUGHT_DEPTH if settings.depth is None else settings.depth
+    depth = _DEPTH if settings.depth is None else settings.depth
     labels = merge_shallow(labels, height, depth)
     return clean_cells(labels, settings, diameter, sampling)
 
 
 def _odds(probable: Image, otherwise: Image) -> Image:
     return np.asarray(probable / np.maximum(otherwise, 0.01), dtype=np.float32)
-
-
-def segment_taught(
-    image: NDArray[Any],
-    model: PixelModel,
-    settings: SegmentationSettings,
-    scale: tuple[float, ...] | None = None,
-) -> Labels:
-    """Cells of one frame where a pixel model sees them; see `segment_probability`."""
-    return cells_taught(cell_and_edge(image, model), model, settings, scale)
-
-
-def cells_taught(
-    seen: tuple[Image, Image | None],
-    model: PixelModel | None,
-    settings: SegmentationSettings,
-    scale: tuple[float, ...] | None = None,
-) -> Labels:
-    """As `segment_taught`, of what the model says of the frame, or another program (None)."""
-    diameter = settings.diameter or (20.0 if model is None else model.diameter)
-    sampling = sampling_of(scale, seen[0].shape, diameter)
-    if scale is None and model is not None:
-        sampling = model.sampling
-    return segment_probability(*seen, settings, diameter, sampling)
 
 
 def open_probability(source: Any, image: Movie) -> Movie:
@@ -148,20 +121,6 @@ def cell_and_edge_of(probability: Movie, t: int) -> tuple[Image, Image | None]:
     cell = probability.channel_frame(t, names.index("cell") if "cell" in names else 0)
     edge = probability.channel_frame(t, names.index("edge")) if "edge" in names else None
     return cell, edge
-
-
-def cell_and_edge(
-    image: NDArray[Any], model: PixelModel, probability: Image | None = None
-) -> tuple[Image, Image | None]:
-    """Probabilities of cells and, where they were painted, of edges; NaN where the image is.
-
-    `probability` is what the model says of the image, where that is known.
-    """
-    model.check_finds_cells()
-    said = model.probability(image) if probability is None else probability
-    probable = dict(zip(model.classes, said, strict=True))
-    cell = np.where(np.isfinite(image), probable["cell"], np.float32(np.nan))
-    return cell, probable.get("edge")
 
 
 def cell_alone(seen: tuple[Image, Image | None]) -> Image:

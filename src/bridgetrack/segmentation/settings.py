@@ -11,7 +11,8 @@ from bridgetrack.option import check_options, option
 Foreground = Literal["auto", "bright", "dark", "texture"]
 Threshold = Literal["auto", "background", "global", "local"]
 Seeds = Literal["both", "distance", "log"]
-Choose = Literal["jointly", "frame", "plain"]
+Choose = Literal["jointly", "plain"]
+Backend = Literal["builtin", "cellpose"]
 
 
 @dataclass(frozen=True)
@@ -121,11 +122,10 @@ class MaskChoice:
     Parameters
     ----------
     choose
-        Between masks that exclude each other, how it is decided: together with what happens to the
-        cells in time (jointly), in each frame by itself (frame), or by one reading of every frame,
-        which is fastest (plain). Cells of cellpose or stardist are taken as they are (plain),
-        unless one of the others is asked for; then they are candidates beside those of the
-        built-in method.
+        Whether cells are chosen among candidates, together with what happens to them in time
+        (jointly), or each frame is read in one way, which is fastest (plain). Cells of cellpose
+        are taken as they are (plain), unless the other is asked for; then they are candidates
+        beside those of the built-in method.
 
     Raises
     ------

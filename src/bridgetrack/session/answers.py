@@ -24,7 +24,6 @@ _MASKS = ".masks.json"
 _CHOSEN = ".chosen.json"
 _CHECK = ".check.csv"
 _SETTINGS = ".settings.json"
-_STROKES = ".strokes.json"
 _CELLS = ".cells.zarr"  # no .tif, which would be taken for a frame in a folder of frames
 
 
@@ -181,11 +180,6 @@ def check_path(answers: Path) -> Path:
 def settings_path(answers: Path) -> Path:
     """Where what was set and learned about the movie is kept: beside the answers."""
     return answers.with_name(answers.name.removesuffix(SUFFIX) + _SETTINGS)
-
-
-def strokes_path(answers: Path) -> Path:
-    """Where strokes that teach the pixels are kept: beside the answers."""
-    return answers.with_name(answers.name.removesuffix(SUFFIX) + _STROKES)
 
 
 def cells_path(answers: Path) -> Path:

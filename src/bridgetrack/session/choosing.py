@@ -19,7 +19,6 @@ from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers, wit
 from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind
-from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.movie import MovieAndCells
 
 
@@ -29,7 +28,6 @@ def chosen_again(
     weights: Model,
     named: Mapping[int, int] | None = None,
     learned: LearnedMasks | None = None,
-    taught: PixelModel | None = None,
 ) -> Steps[tuple[list[Mend], LearnedMasks | None]]:
     """What changes where the masks of a movie are chosen anew with the answers about them.
 
@@ -48,8 +46,6 @@ def chosen_again(
         Highest number by frame that something was said of, so that no new cell takes it.
     learned
         What was learned of these masks last.
-    taught
-        What strokes taught, which counts for masks of another origin.
 
     Returns
     -------
@@ -66,7 +62,7 @@ def chosen_again(
             "to choose masks again, both the masks and the movie that they were made from are "
             "needed; choose both layers"
         )
-    finding, channel = chosen_as(movie.labels, movie.found, taught), movie.channel
+    finding, channel = chosen_as(movie.labels, movie.found), movie.channel
     changes: list[Mend] = []
     had = left = False
     finding = replace(finding, learned=learned or finding.learned)

@@ -104,7 +104,7 @@ class MaskQuestions:
         image, labels, model = movie.image, masks.labels, self._movie.model
         channel = movie.channel
         known, learned = self._settings, self._movie.learned
-        how = chosen_as(labels, movie.found, self._movie.taught)
+        how = chosen_as(labels, movie.found)
         how, said = replace(how, learned=learned or how.learned), self._movie.said_of_masks()
 
         def work() -> Steps[tuple[SegmentationSettings, Finding, tuple[MaskDoubt, ...]]]:

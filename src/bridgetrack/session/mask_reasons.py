@@ -68,7 +68,7 @@ class MaskReasons:
                 "why a cell is drawn so is told by the image that the masks were made from, which "
                 "is not there; choose it as well"
             )
-        how, model = chosen_as(labels, movie.found, self._movie.taught), self._movie.model
+        how, model = chosen_as(labels, movie.found), self._movie.model
         how, channel = replace(how, learned=self._movie.learned), movie.channel
         settings = MaskSettings(loyalty=how.loyalty)
 

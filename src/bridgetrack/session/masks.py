@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,7 @@ from bridgetrack.regions.same_mend import same_mend
 from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import complete_settings
-from bridgetrack.segmentation.pixel_features import Box
-from bridgetrack.segmentation.pixels import PixelModel
-from bridgetrack.segmentation.probability import cell_alone, cell_and_edge
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.signal import Image
 
 Index = NDArray[np.int64]
 
@@ -139,7 +135,6 @@ class MovieMasks:
         self._undone: list[MaskStep] = []
         self._found = settings or SegmentationSettings()
         self._settings: SegmentationSettings | None = None
-        self._seen: tuple[tuple[Any, ...], NDArray[np.float32]] | None = None  # of one frame
 
     @property
     def answers(self) -> MaskAnswers:
@@ -230,14 +225,8 @@ class MovieMasks:
 
     # ------------------------------------------------------------------ changes
 
-    def site(
-        self,
-        t: int,
-        detections: Detections,
-        pixels: PixelModel | None = None,
-        learned: MovieScore | None = None,
-    ) -> MendSite:
-        """A frame, ready to be mended; by what strokes taught, and what the movie did, if known.
+    def site(self, t: int, detections: Detections, learned: MovieScore | None = None) -> MendSite:
+        """A frame, ready to be mended, by what the movie taught where that is known.
 
         Raises
         ------
@@ -254,19 +243,8 @@ class MovieMasks:
             self._settings = self._complete(image, detections)
         free, scale = self._free(labels, detections), self.labels.geometry.scale
         judge = _judge(learned or MovieScore(self._score), self._settings, scale)
-        probable = None
-        if pixels is not None and image is not None:
-            probable = partial(self._probable, t, image, pixels)
         ratio = usual_ratio(self.answers.outline_ratios, few=_FEW_OUTLINES)
-        return MendSite(t, labels, self._settings, free, image, scale, probable, judge, ratio)
-
-    def _probable(self, t: int, image: NDArray[Any], pixels: PixelModel, place: Box) -> Image:
-        """What strokes taught of a part of a frame; what takes the whole frame is done once."""
-        key, seen = (t, pixels.diameter, pixels.sampling), self._seen
-        if seen is None or seen[0] != key:
-            seen = self._seen = (key, pixels.views(image))
-        said = pixels.probability_in(seen[1], place)
-        return cell_alone(cell_and_edge(image[place], pixels, said))
+        return MendSite(t, labels, self._settings, free, image, scale, judge, ratio)
 
     def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
         """What cells were found with; what that leaves open is decided by them and by a frame."""
@@ -448,7 +426,6 @@ class MovieMasks:
         self,
         mend: Mend,
         detections: Detections,
-        pixels: PixelModel | None = None,
         learned: MovieScore | None = None,
         far: int = _FAR,
     ) -> Steps[list[Mend]]:
@@ -458,7 +435,7 @@ class MovieMasks:
         ----------
         mend
             A change that was made.
-        detections, pixels, learned
+        detections, learned
             As in `site`.
         far
             Frames on either side to look at.
@@ -475,7 +452,7 @@ class MovieMasks:
                 yield Progress("Looking for the same in other frames", 0.0)
                 if not 0 <= t < self.labels.n_frames:
                     break
-                free = self.site(t, detections, pixels, learned)
+                free = self.site(t, detections, learned)
                 following = same_mend(replace(free, free=free.free + len(found)), seen)
                 if following is None:
                     break

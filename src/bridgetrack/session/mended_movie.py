@@ -20,7 +20,6 @@ from bridgetrack.progress import Steps
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
 from bridgetrack.regions.taught import MovieScore
-from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.background import Runner
 from bridgetrack.session.choosing import chosen_again, highest_named
 from bridgetrack.session.masks import MaskStep, MovieMasks
@@ -99,14 +98,12 @@ class MendedMovie(TrackedMovie):
             Where there is no such frame, or there are no masks.
         """
         masks, detections = self._mendable()
-        return masks.site(frame, detections, *self._judged_by)
+        return masks.site(frame, detections, self._score)
 
     @property
-    def _judged_by(self) -> tuple[PixelModel | None, MovieScore | None]:
-        """What strokes taught, and what the movie did, which masks are mended by."""
-        found = None if self.movie is None else self.movie.found
-        pixels = (None if found is None else found.pixels) or self.taught
-        return pixels, None if self.learned is None else self.learned.score
+    def _score(self) -> MovieScore | None:
+        """What the movie taught, by which masks are mended."""
+        return None if self.learned is None else self.learned.score
 
     def accept(self, mend: Mend) -> Mend:
         """Make a change of masks that was proposed; returns and raises as `mend`."""
@@ -301,11 +298,11 @@ class MendedMovie(TrackedMovie):
                 "choose it as well"
             )
         named, learned = highest_named(answers, self.annotations or ()), self.learned
-        taught, said = self.taught, self.said_of_masks()
+        said = self.said_of_masks()
 
         def work() -> Steps[tuple[list[Mend], LearnedMasks | None]]:
             everything = yield from said
-            return (yield from chosen_again(movie, everything, weights, named, learned, taught))
+            return (yield from chosen_again(movie, everything, weights, named, learned))
 
         self.run(
             "choose",
@@ -348,8 +345,8 @@ class MendedMovie(TrackedMovie):
         Nothing is changed; `accept` makes one of them.
         """
         masks, detections = self._mendable()
-        taught = self._judged_by
-        self.run("propose", lambda: masks.same(mend, detections, *taught), self._on_proposed)
+        score = self._score
+        self.run("propose", lambda: masks.same(mend, detections, score), self._on_proposed)
         return self.proposed
 
     def forget_proposed(self) -> None:

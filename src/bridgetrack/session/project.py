@@ -20,7 +20,6 @@ from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, project_text
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, pixel_model_to_json
 from bridgetrack.session.answers import (
     chosen_path,
     masks_path,
@@ -31,8 +30,6 @@ from bridgetrack.session.answers import (
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.tracked_movie import TrackedMovie
 
-_PIXELS = "pixel_model"
-"""Under which note a project keeps what strokes taught."""
 _FOUND = "cells_found"
 """Under which note a project keeps how its cells were found."""
 _CHANNEL = "channel"
@@ -63,7 +60,7 @@ def saving(
     if movie is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
     without = session.kinds.words
-    history, known, pixels = answers.history, movie.geometry, session.pixels
+    history, known = answers.history, movie.geometry
     start = None if session.start is model else session.start
     if path.exists() and not is_project(path):
         raise OutputError(f"{path} is no project, so it is not replaced; give another name")
@@ -94,18 +91,18 @@ def saving(
         yield Progress("Saving the project", 0.9)
         extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
         what = (history, model, formats or ("csv",))
-        taught: dict[str, Any] = {} if pixels is None else {_PIXELS: pixel_model_to_json(pixels)}
+        notes_kept: dict[str, Any] = {}
         if movie.found is not None:
-            taught[_FOUND] = finding_to_json(movie.found)
+            notes_kept[_FOUND] = finding_to_json(movie.found)
         if movie.channel:
-            taught[_CHANNEL] = movie.channel
+            notes_kept[_CHANNEL] = movie.channel
         project = Project(
             labels,
             image,
             *extent,
             known.frame_interval,
             *what,
-            notes=taught,
+            notes=notes_kept,
             start=start,
             without=without,
         )
@@ -141,9 +138,6 @@ def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
     session.projects[place] = read
     session.set_kinds(EventKinds.without(project.without))
     session.set_model(project.model, project.start)
-    if _PIXELS in project.notes:
-        with session.telling():
-            session.pixels = PIXEL_MODEL_FILE.check(project.notes[_PIXELS], str(file))
     return True
 
 

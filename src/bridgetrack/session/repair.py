@@ -18,7 +18,6 @@ from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.mend import Mend, MendKind
-from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.movie import MovieAndCells
 
 
@@ -36,20 +35,17 @@ class Repaired:
         What was cut, joined, added, dropped and outlined anew, in order of time.
     gap
         By how much the score of what was chosen may fall short of the best choice.
-    pixels
-        What strokes had taught.
     """
 
     given: MovieAndCells
     labels: NDArray[np.uint32]
     changes: tuple[MaskChange, ...]
     gap: float = 0.0
-    pixels: PixelModel | None = None
 
     @property
     def finding(self) -> Finding:
         """How these masks were found."""
-        return Finding(given=self.given.labels, model=self.pixels, gap=self.gap)
+        return Finding(given=self.given.labels, gap=self.gap)
 
     def all_back(self, changes: Iterable[MaskChange], present: Movie) -> dict[MaskChange, Mend]:
         """What takes several changes back, one after the other, those that can be.
@@ -123,12 +119,10 @@ def repair(
     answers: MaskAnswers | None = None,
     *,
     outlines: bool = False,
-    pixels: PixelModel | None = None,
 ) -> Steps[Repaired]:
     """Repair the masks of a movie by its image; they stay where the image does not object.
 
-    With `outlines` cells that stay may be outlined anew as well; with `pixels`, what strokes
-    taught, more cells are looked for.
+    With `outlines` cells that stay may be outlined anew as well.
 
     Raises
     ------
@@ -155,6 +149,5 @@ def repair(
         answers,
         channel=movie.channel,
         outlines=outlines,
-        pixels=pixels,
     )
-    return Repaired(movie, masks, mended.changes, mended.gap, pixels)
+    return Repaired(movie, masks, mended.changes, mended.gap)

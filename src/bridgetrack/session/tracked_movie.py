@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from psygnal import Signal
 
@@ -23,7 +22,6 @@ from bridgetrack.pipeline.scene import Scene, annotate, check_kinds
 from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend
-from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.answers import (
     Answers,
     UndoOrder,
@@ -95,8 +93,6 @@ class TrackedMovie(BackgroundWork):
         Cells of a movie from which on this is done, never where None.
     model
         The model in use.
-    pixels
-        What strokes taught last, on this movie or an earlier one; see `teach`.
     masks
         The segmentation, as it is mended; None where there is none.
     proposed
@@ -127,8 +123,6 @@ class TrackedMovie(BackgroundWork):
         self.projects: dict[Path, str | None] = {}  # digests of those read and written here
         self._near: Tracking | None = None  # of the frames in view, until all are tracked
         self.model: Model = shipped_model()
-        self.pixels: PixelModel | None = None
-        self._taught: tuple[Any, PixelModel] | None = None  # the layer of its movie, and what
         self.masks: MovieMasks | None = None
         self.proposed: list[Mend] = []
         self._steps = UndoOrder()
@@ -143,19 +137,6 @@ class TrackedMovie(BackgroundWork):
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
 
     # ------------------------------------------------------------------ movie
-
-    def teach(self, model: PixelModel | None, layer: Any = None) -> None:
-        """Take what strokes on the movie of an image layer taught; None where none are left."""
-        self._taught = None if model is None else (layer, model)
-        self.pixels = model or self.pixels
-
-    @property
-    def taught(self) -> PixelModel | None:
-        """What strokes on the open movie taught; None where it finds no cells."""
-        if self._taught is None or self.movie is None:
-            return None
-        layer, model = self._taught
-        return model if layer is self.movie.layers[0] and "cell" in model.classes else None
 
     def open(self, movie: MovieAndCells, answers_path: Path | None = None) -> bool:
         """Take a movie, resume its answers, and make it ready in the background.

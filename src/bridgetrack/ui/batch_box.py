@@ -6,9 +6,7 @@ from pathlib import Path
 
 from magicgui.types import FileDialogMode
 from magicgui.widgets import FileEdit
-from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import (
-    QCheckBox,
     QFormLayout,
     QTableWidget,
     QTableWidgetItem,
@@ -22,7 +20,7 @@ from bridgetrack.pipeline.batch import BatchRow
 from bridgetrack.segmentation.settings import MaskChoice
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.widgets import brief, button, text
+from bridgetrack.ui.widgets import button, text
 
 _ABOUT = (
     "Tracks every movie of a folder with the model in use. Movies without masks are segmented "
@@ -32,7 +30,6 @@ _ABOUT = (
 _HEADER = ("Movie", "Cells", "Tracks", "Divide", "Certain")
 _WORDS = {
     "jointly": "together with their tracks",
-    "frame": "frame by frame",
     "plain": "quickly: one reading",
 }
 
@@ -65,8 +62,6 @@ class BatchBox(QWidget):
         box.addLayout(where)
         self.choose = SettingsForm(MaskChoice, {"choose": "Find cells"}, words=_WORDS)
         box.addWidget(self.choose.native)
-        self.taught = QCheckBox()
-        box.addWidget(self.taught)
         self.formats = SettingsForm(
             ExportOptions,
             {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"},
@@ -88,17 +83,6 @@ class BatchBox(QWidget):
         self.words.setMinimumHeight(6 * line)
         box.addWidget(self.words)
 
-    def showEvent(self, event: QShowEvent | None) -> None:  # noqa: N802
-        """Offer what was taught by now."""
-        kept = self._panel.session.pixels
-        usable = kept is not None and "cell" in kept.classes
-        self.taught.setEnabled(usable)
-        self.taught.setChecked(usable and self.taught.isChecked())
-        name = kept.name if kept is not None and usable else "this movie"
-        self.taught.setText(f"Find them as taught on {brief(name)}")
-        self.taught.setToolTip(f"Find cells by the strokes painted on {name} in step 1")
-        super().showEvent(event)
-
     def begin(self) -> None:
         """Track the folder in the background; what is done stays where it is cancelled."""
         folder, out = _path(self.folder), _path(self.out)
@@ -113,11 +97,8 @@ class BatchBox(QWidget):
         if doer.busy("batch"):
             return  # pressed twice
         choose = self.choose.applied_to(MaskChoice())
-        pixels = self._panel.session.pixels if self.taught.isChecked() else None
         kinds = self._panel.session.kinds
-        given = BatchRun(
-            folder, out, model, _path(self.labels), formats, choose, pixels=pixels, kinds=kinds
-        )
+        given = BatchRun(folder, out, model, _path(self.labels), formats, choose, kinds=kinds)
         left_out = ", ".join(kinds.words)
         self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
         doer.run(

@@ -18,13 +18,11 @@ from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.sizing import size_at
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation import (
-    PixelModel,
     SegmentationSettings,
     available_backends,
     segment_frame,
 )
 from bridgetrack.segmentation.builtin import complete_settings
-from bridgetrack.segmentation.probability import TAUGHT_DEPTH
 from bridgetrack.segmentation.readings import Reading, SettingsEstimate
 from bridgetrack.segmentation.settings import Appearance, MaskChoice
 from bridgetrack.session.search import CellSearch
@@ -33,7 +31,6 @@ from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, role_of, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.teach_pixels import STROKES, TeachPixels
 from bridgetrack.ui.widgets import SPACE, button, folded, text
 
 
@@ -42,16 +39,11 @@ def preview(
     frame: int,
     settings: SegmentationSettings,
     backend: str,
-    model: PixelModel | None = None,
 ) -> Steps[NDArray[Any]]:
     """Cells of one frame."""
     yield Progress("Preview", 0.0)
     return segment_frame(
-        movie.channel_frame(frame),
-        settings,
-        scale=movie.geometry.scale,
-        backend=backend,
-        model=model,
+        movie.channel_frame(frame), settings, scale=movie.geometry.scale, backend=backend
     )
 
 
@@ -83,7 +75,6 @@ _EXPERT = {
 
 _WAYS = {
     "jointly": "together with their tracks",
-    "frame": "frame by frame",
     "plain": "plain segmentation",
 }
 """How cells are chosen, in words."""
@@ -132,7 +123,7 @@ class FindCells(QWidget):
         self._of: Any = source.image.layer  # the movie chosen last
         self._own_size = False  # whether a person set the size of its cells
         self._clicked: str | None = None  # what its cells look like, as three clicks said
-        self._waiting: dict[Any, bool] = {}  # what goes on once it is known what suits the movie
+        self._waiting: list[Any] = []  # what goes on once it is known what suits the movie
         queue = self._queue = EventLoopQueue(panel.state.turns)
         panel.destroyed.connect(lambda _=None: queue.stop())
         box = QVBoxLayout(self)
@@ -154,21 +145,13 @@ class FindCells(QWidget):
         self.backend = ComboBox(
             name="method",
             choices=available_backends(),
-            tooltip="Built in, or Cellpose or StarDist where they are installed",
+            tooltip="Built in, or Cellpose where it is installed",
         )
         self.expert.begin_with("Method", self.backend)
         self.choice = SettingsForm(MaskChoice, {"choose": "Cells are chosen"}, words=_WAYS)
         self.backend.changed.connect(self._on_backend)
         box.addWidget(folded("Advanced settings", self.choice.native, self.expert.native))
-        self.teach = TeachPixels(
-            panel,
-            lambda: source.image.layer,
-            self._movie,
-            lambda then: self._with_settings(then, plain=False),
-        )
-        self.teach.changed.append(self._on_taught)
-        source.companions += [self.teach.bring_back, self._leave]
-        box.addWidget(folded("Teach by painting", self.teach))
+        source.companions.append(self._leave)
         self.go = button(
             "Find cells in all frames",
             "Look for the cells of every frame; they make a layer of their own",
@@ -190,7 +173,6 @@ class FindCells(QWidget):
         self.looks["diameter"].changed.connect(lambda _: self._on_size_set())
         for form in (self.looks, self.expert):
             form.listen(self._preview_soon)
-            form.listen(self.teach.look_again)
         for widget in (self.choice["choose"], self.backend):
             widget.changed.connect(lambda _: self._on_way())
         self.live.toggled.connect(self._on_live)
@@ -257,7 +239,6 @@ class FindCells(QWidget):
         self.live.setEnabled(layer is not None)
         self.words.setText("" if layer is not None else "Choose a movie above first.")
         self._decided = None
-        self.teach.on_image()
         if self.live.isChecked():
             self._show_preview()
 
@@ -287,12 +268,8 @@ class FindCells(QWidget):
         # a network's cells are taken as they are, unless somebody asks for more
         self.choice.show(MaskChoice("jointly" if builtin else "plain"))
 
-    def settings(
-        self, decided: SegmentationSettings, *, plain: bool = True
-    ) -> SegmentationSettings:
-        """What the forms say for one way or the other, beginning with what suits the movie."""
-        if plain and self._model() is not None:
-            decided = replace(decided, depth=TAUGHT_DEPTH)
+    def settings(self, decided: SegmentationSettings) -> SegmentationSettings:
+        """What the forms say, beginning with what suits the movie."""
         chosen = self.expert.applied_to(decided)
         if chosen.foreground == "auto":
             chosen = replace(chosen, foreground=decided.foreground)
@@ -302,38 +279,29 @@ class FindCells(QWidget):
         # How much a frame is smoothed goes by the size; what was decided belongs to another one.
         return complete_settings([], replace(shown, smoothing=None))
 
-    def _model(self) -> PixelModel | None:
-        """What strokes taught, where it can find cells and the built-in method is chosen."""
-        model = self.teach.model
-        usable = model is not None and "cell" in model.classes
-        return model if usable and str(self.backend.value) == "builtin" else None
-
-    def _on_taught(self) -> None:
-        if self.live.isChecked():
-            self._preview_soon()
-
     def _finding(self) -> Finding:
         """How the forms say that cells are found, but for the settings."""
         choose = self.choice.applied_to(MaskChoice()).choose
-        return Finding(None, choose, str(self.backend.value), self._model())
+        return Finding(None, choose, str(self.backend.value))
 
-    def _with_settings(self, then: Any, *, plain: bool = True) -> None:
+    def _with_settings(self, then: Any) -> None:
         """Call `then(movie, settings)` once what suits the movie is known."""
         movie, layer = self._movie(), self._source.image.layer
         if movie is None:
             return
         decided, chooses = self._decided, self._finding().chooses
         if decided is not None and decided.holds_for(layer, chooses, self._said(), self._own_size):
-            self._then(then, movie, decided.found.settings, plain)
+            self._then(then, movie, decided.found.settings)
             return
         under_way = self._panel.session.busy("settings")
-        self._waiting = {**(self._waiting if under_way else {}), then: plain}
+        waiting = self._waiting if under_way else []
+        self._waiting = waiting if then in waiting else [*waiting, then]
         if not under_way:
             self._decide(movie, layer)
 
     def _said(self) -> SegmentationSettings:
         """What a person said of the cells of this movie; the rest is left open."""
-        size = self.looks["diameter"].value if self._own_size else self.teach.size
+        size = self.looks["diameter"].value if self._own_size else None
         return SegmentationSettings(diameter=size, foreground=self.expert["foreground"].value)
 
     def _decide(self, movie: Movie, layer: Any) -> None:
@@ -349,9 +317,9 @@ class FindCells(QWidget):
                 return
             self._decided = _Decided(layer, chooses, said, found)
             self._show_decided(found)
-            waiting, self._waiting = self._waiting, {}
-            for then, plain in waiting.items():
-                self._then(then, movie, found.settings, plain)
+            waiting, self._waiting = self._waiting, []
+            for then in waiting:
+                self._then(then, movie, found.settings)
 
         self._panel.session.run("settings", lambda: finding.decided(movie), known, self._failed)
 
@@ -360,11 +328,10 @@ class FindCells(QWidget):
             size = self._shown_size(found.settings.diameter or 20)
             self.looks.show(replace(self.looks.applied_to(Appearance()), diameter=size))
         self.estimate.setText(_told(found))
-        self.teach.look_again()
 
-    def _then(self, then: Any, movie: Movie, decided: SegmentationSettings, plain: bool) -> None:
+    def _then(self, then: Any, movie: Movie, decided: SegmentationSettings) -> None:
         try:
-            settings = self.settings(decided, plain=plain)
+            settings = self.settings(decided)
         except BridgetrackError as error:
             self._failed(error)
             return
@@ -420,7 +387,7 @@ class FindCells(QWidget):
         if found is None:
             self.words.setText(
                 "No way to see this movie makes three cells of these places. Set the size by the "
-                "slider, or teach by painting."
+                "slider."
             )
             return
         self._clicked = found.foreground
@@ -458,10 +425,10 @@ class FindCells(QWidget):
             return
         frame = round(float(layer.world_to_data(viewer.dims.point)[0]))
         frame = min(max(frame, 0), movie.n_frames - 1)
-        backend, model = str(self.backend.value), self._model()
+        backend = str(self.backend.value)
         self._panel.session.run(
             "preview",
-            lambda: preview(movie, frame, settings, backend, model),
+            lambda: preview(movie, frame, settings, backend),
             lambda labels: self._show(labels, layer),
             self._failed,
         )
@@ -478,7 +445,7 @@ class FindCells(QWidget):
         active = viewer.layers.selection.active
         made = viewer.add_labels(labels, name="Preview", metadata=tag("preview"), **where)
         made.contour = 1
-        if active is not None and role_of(active) in (STROKES, SIZES):
+        if active is not None and role_of(active) == SIZES:
             viewer.layers.selection.active = active
 
     # ------------------------------------------------------------------ all frames
@@ -486,7 +453,7 @@ class FindCells(QWidget):
     def run(self) -> None:
         """Find the cells of all frames in the background."""
         self._wanted = None if self._movie() is None else self._source.image.layer
-        self._with_settings(self._run, plain=not self._finding().chooses)
+        self._with_settings(self._run)
 
     def _run(self, movie: Movie, settings: SegmentationSettings) -> None:
         session, layer = self._panel.session, self._source.image.layer

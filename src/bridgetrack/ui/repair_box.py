@@ -228,11 +228,10 @@ class RepairBox(QWidget):
             return
         layer, model = movie.layers[1], session.model
         said, outlines = session.said_of_masks(), self.outlines.isChecked()
-        taught = session.taught
 
         def work() -> Steps[Repaired]:
             answers = yield from said
-            return (yield from repair(movie, model, answers, outlines=outlines, pixels=taught))
+            return (yield from repair(movie, model, answers, outlines=outlines))
 
         session.run(
             "repair",

@@ -66,11 +66,11 @@ class SourceChooser(QWidget):
         self.pairs = Pairs()
         self._last: Any = None  # the image that was looked at last
         form = form_in(self)
-        self.image = LayerChoice(panel, ("image",), "no image", ("probability",))
+        self.image = LayerChoice(panel, ("image",), "no image")
         self.image.setToolTip("The movie; its brightness helps to tell cells apart")
         self.labels = LayerChoice(
             panel, ("labels", "points", "image"), "choose, or make one below",
-            ("preview", "marks", "strokes", "strokes aside", "sizes", "coloured", "probability"),
+            ("preview", "marks", "sizes", "coloured"),
             by_hand=("points", "image"),
             elsewhere=lambda cells: bool(self.pairs.movie_of(self.image.layer, cells)),
         )  # fmt: skip
