@@ -14,7 +14,6 @@ import tifffile
 
 from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.pipeline.batch import BatchRow, ordered
-from bridgetrack.pipeline.finding_record import channel_found, how_found
 from bridgetrack.pipeline.tracking import track_steps
 from bridgetrack.segmentation.readings import SettingsEstimate
 from cli.conftest import Run, write_tiff

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-import tifffile
 
-import bridgetrack as bt
 from bridgetrack.annotations.store import load_annotations
 from cli.conftest import Run
-from drawn_movie import answered, drawn
 
 
 def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
@@ -25,62 +21,6 @@ def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
     assert {"event", "alternatives", "beliefs", "reason", "position", "frame"} <= set(found[0])
     assert all(f"margin at least {s['margin_at_least']:.2f}\n" in shown.out for s in found)
     assert not any("margin" in s for s in found)
-
-
-def test_masks_are_asked_about_where_there_is_an_image(run: Run, tmp_path: Path) -> None:
-    images, labels = drawn()
-    labels[1][labels[1] == 2] = 1
-    tifffile.imwrite(tmp_path / "labels.tif", labels.astype(np.uint16), photometric="minisblack")
-    tifffile.imwrite(tmp_path / "image.tif", images.astype(np.float32), photometric="minisblack")
-    words = ("suggest", tmp_path / "labels.tif", "--masks", "--axes", "TYX")
-    shown = run(*words, "--image", tmp_path / "image.tif", "-n", 2)
-    assert shown.status == 0, shown.err
-    assert "Is this one cell, or two?" in shown.out and "frame 1, at 21, 27" in shown.out
-    found = json.loads(run(*words, "--image", tmp_path / "image.tif", "--json").out)["masks"]
-    first = found[0]
-    assert (first["frame"], first["as_drawn"], first["instead"]) == (
-        1, "one cell, as drawn", "two cells",
-    )  # fmt: skip
-    assert first["beliefs"][1] > 0.5 and [f["value"] for f in found] == sorted(
-        (f["value"] for f in found), reverse=True
-    )
-    refused = run(*words)
-    assert refused.status == 1 and "--image" in refused.err
-
-
-@pytest.mark.parametrize("one", [True, False])
-def test_masks_are_not_asked_about_again(run: Run, tmp_path: Path, one: bool) -> None:
-    images, labels = drawn()
-    labels[1][labels[1] == 2] = 1
-    labels[2][labels[2] == 3] = 0
-    np.save(tmp_path / "labels.npy", labels)
-    np.save(tmp_path / "image.npy", images)
-    words = ("suggest", tmp_path / "labels.npy", "--image", tmp_path / "image.npy", "--masks")
-    known = answered(tmp_path / "clicks.masks.json", one)
-    left = []
-    for more in ((), ("--annotations", known)):
-        shown = run(*words, *more, "--json")
-        assert shown.status == 0, shown.err
-        found = json.loads(shown.out)["masks"]
-        left.append({(q["frame"], q["question"]) for q in found})
-    assert left[0] - left[1] >= {(1, "Is this one cell, or two?")}
-    assert (2, "Is there a cell here that is not drawn?") in left[1]
-    refused = run(*words[:-1], "--annotations", known)
-    assert refused.status == 2 and "count with --masks" in refused.err
-
-
-def test_masks_are_asked_about_as_they_were_found(
-    run: Run, found_here: tuple[Path, Path, bt.Session]
-) -> None:
-    image, labels, window = found_here
-    window.questions.masks.turn(True)
-    shown = run("suggest", labels, "--masks", "--image", image, "--json")
-    assert shown.status == 0, shown.err
-    asked = json.loads(shown.out)["masks"]
-    open_there = window.questions.masks.open
-    assert any(q["question"] == "Is this one cell, or two?" for q in asked)
-    assert [q.to_json() for q in open_there] == asked[: len(open_there)]
-    window.close()
 
 
 def test_strategies_ask_about_other_events(run: Run, truth: Path) -> None:

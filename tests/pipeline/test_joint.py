@@ -145,14 +145,14 @@ def test_answers_hold_in_a_single_frame() -> None:
 def test_alternatives_in_a_single_frame() -> None:
     scores, how = {(0, "both"): 3.0}, JointSettings()
     [found], [chosen] = solve(scores, {(0, "top"): -1, (0, "bottom"): -1}, how, n_frames=1)
-    assert chosen == set(TRUE) and found.otherwise is not None
+    assert chosen == set(TRUE)
     worth = dict(zip(NAMES, how.trust * found.candidates.scores - how.bias, strict=True))
 
     def instead(name: str, most: float = 60.0) -> tuple[set[str], set[str], float] | None:
         doubt = found.otherwise(NAMES.index(name), most)
         if doubt is None:
             return None
-        assert (doubt.frames, doubt.events, doubt.of_masks) == (1, 0, doubt.cost)
+        assert (doubt.frames, doubt.of_masks) == (1, doubt.cost)
         gone, come = ({NAMES[r] for r in rows} for rows in (doubt.chosen, doubt.instead))
         return gone, come, doubt.cost
 
@@ -179,36 +179,23 @@ def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) 
     assert all(chosen for chosen in names)
 
 
-def test_doubts_name_the_alternative() -> None:
+def test_what_would_be_otherwise() -> None:
     scores = {(2, "both"): 5.0}
-    found, names = solve(scores, settings=JointSettings(doubts=6, doubtful=20.0))
+    found, names = solve(scores)
     assert names[2] == set(TRUE)
-    doubts = {frozenset(NAMES[r] for r in d.instead): d for d in found[2].doubts}
-    both = doubts[frozenset({"both"})]
+    both = found[2].otherwise(NAMES.index("both"), 20.0)
+    assert both is not None and both.frames == 1
     assert {NAMES[r] for r in both.chosen} == {"left", "right"}
-    assert (both.frames, both.events) == (1, 4), "two cells come and two go; one would merge"
+    assert {NAMES[r] for r in both.instead} == {"both"}
     trust, bias = JointSettings().trust, JointSettings().bias
     assert both.of_masks == pytest.approx(trust * (2 + 2 - 5) - bias * (2 - 1))
     first = int(both.chosen[0])
     assert found[2].margin[first] <= both.cost + 1e-6
-    forced = found[2].otherwise(NAMES.index("both"), 20.0)
-    assert forced is not None and forced.cost == pytest.approx(both.cost, abs=1e-5)
     assert found[2].otherwise(NAMES.index("both"), both.cost / 2) is None
-    # Scoring the alternative by more than the doubt's cost turns the choice round.
+    # Scoring the alternative by more than its cost turns the choice round.
     lacking = both.cost / JointSettings().trust
     assert "both" in solve({(2, "both"): 5.0 + lacking + 0.1})[1][2]
     assert "both" not in solve({(2, "both"): 5.0 + lacking - 0.1})[1][2]
-
-
-def test_a_doubt_may_be_a_cell_that_is_missing() -> None:
-    scores = {(3, "alone"): -4.0}
-    pins = {(t, n): -1 for t in range(N_FRAMES) for n in ("alone", "top", "bottom")}
-    del pins[3, "alone"]
-    found, names = solve(scores, pins, JointSettings(doubts=6, doubtful=20.0))
-    assert names[3] == {"left", "right"}
-    come = [d for d in found[3].doubts if not len(d.chosen)]
-    assert {NAMES[r] for d in come for r in d.instead} >= {"alone"}
-    assert not [d for d in found[2].doubts if "alone" in {NAMES[r] for r in d.instead}], "pinned"
 
 
 def test_some_frames_of_a_movie() -> None:
@@ -227,10 +214,6 @@ def test_some_frames_of_a_movie() -> None:
     assert [{NAMES[r] for r in np.flatnonzero(c.chosen)} for c in found] == [set(TRUE)] * 4
 
 
-def test_one_frame() -> None:
-    assert solve(n_frames=1)[1] == [set(TRUE)]
-
-
 @pytest.mark.parametrize("empty", [0, 2, N_FRAMES - 1])
 def test_a_frame_without_candidates(empty: int) -> None:
     of = candidates({(3, "both"): 5.0}, {})
@@ -244,10 +227,8 @@ def test_a_frame_without_candidates(empty: int) -> None:
 
     found: list[FrameChoice] = []
     geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
-    asked = JointSettings(doubts=40, doubtful=20.0)
-    run(choose_jointly(gap, geometry, (), shipped_model(), found.append, asked))
+    run(choose_jointly(gap, geometry, (), shipped_model(), found.append))
     assert [int(c.chosen.sum()) for c in found] == [3 * (t != empty) for t in range(N_FRAMES)]
-    assert found[3].doubts and not found[empty].doubts
 
 
 def test_a_movie_without_candidates() -> None:

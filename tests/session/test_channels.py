@@ -16,7 +16,6 @@ from bridgetrack.pipeline.explain_masks import explain_mask
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_changes import ChangeKind
 from bridgetrack.progress import run
-from bridgetrack.regions.mend import MendKind
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.repair import repair
 from bridgetrack.ui.file_layers import layers_of
@@ -62,12 +61,10 @@ def test_masks_are_chosen_again_by_it(movie) -> None:
     np.testing.assert_array_equal(*found)
 
 
-def test_they_are_repaired_asked_about_and_explained_by_it(session) -> None:
+def test_they_are_repaired_and_explained_by_it(session) -> None:
     done = run(repair(session.movie, session.model))
     assert (T, ChangeKind.CUT) in [(c.frame, c.kind) for c in done.changes]
     assert not [c for c in done.changes if c.kind == ChangeKind.DROPPED]
-    session.questions.masks.turn(True)
-    assert (T, MendKind.CUT) in [(q.frame, q.kind) for q in session.questions.masks.open]
     session.learned = None
     session.mask_reasons.ask(CellRef(T, 1, (20.0, 26.0)))
     here = session.movie

@@ -7,8 +7,6 @@ import pytest
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import SampleOptions, Verdict
-from bridgetrack.progress import Progress
-from bridgetrack.session import mask_questions
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode
@@ -46,9 +44,6 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     shown = [str(t) for t in state.canvas.marks_layer.features["text"]]
     assert any("frame" in t for t in shown)
     assert not any("%" in t for t in shown)
-    # A search for masks to ask about that goes on meanwhile is no business of this.
-    state.session.progress.emit(mask_questions.JOB, Progress("Looking", 0.5))
-    assert asking.looking.isHidden()
     hand.key("Return")
     assert questions.current.number == 1
     hand.key("Backspace")
@@ -63,11 +58,8 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     assert (widget.step, questions.current) == (3, None)
     assert box.words.text() == "3 of 5 looked at."
     assert box.go.text() == "Go on"
-    state.session.progress.emit(mask_questions.JOB, Progress("Looking", 0.6))
-    assert not asking.looking.isHidden()
     qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
     assert questions.current.number == 2
-    qtbot.waitUntil(asking.looking.isHidden, timeout=20_000)
     hand.key("Return")
     hand.key("Return")
     assert widget.step == 3

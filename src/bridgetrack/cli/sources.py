@@ -97,11 +97,12 @@ def about_events(answers: Path | None) -> Path | None:
     return None if answers is None or is_mask_file(answers) else answers
 
 
-def refuse_masks_alone(answers: Path | None, flag: str, given: bool) -> None:
-    """Refuse a file of answers about masks where the option that takes them is not given."""
+def refuse_masks_alone(answers: Path | None, flag: str = "", given: bool = False) -> None:
+    """Refuse a file of answers about masks where no option that takes them is given."""
     if about_events(answers) != answers and not given:
+        where = f"with {flag}" if flag else "for segment and track --repair"
         raise typer.BadParameter(
-            f"--annotations {answers}: these are answers about masks, which count with {flag}"
+            f"--annotations {answers}: these are answers about masks, which count {where}"
         )
 
 

@@ -11,7 +11,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.notes import plural
-from bridgetrack.pipeline.joint import SAME, Doubt, FrameChoice
+from bridgetrack.pipeline.joint import SAME, FrameChoice, OtherChoice
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks, learn_masks
 from bridgetrack.progress import Steps
@@ -182,7 +182,7 @@ def explain_mask(
     frame, label
         The cell.
     segmentation, settings, given, model
-        See `mask_doubts`.
+        See `choose_masks`.
     channel
         Number or name of the channel that shows the cells.
 
@@ -257,8 +257,6 @@ def _reasons(score: MovieScore, features: Array, area: int) -> tuple[MaskReason,
 
 def _alternatives(choice: FrameChoice, row: int, near: Mask) -> list[Alternative]:
     """What would be without the region, and with each of the likeliest that overlap it."""
-    if choice.otherwise is None:
-        return []
     rivals = np.flatnonzero(near & ~choice.chosen)
     rivals = rivals[rivals != row]
     rivals = rivals[np.argsort(-choice.candidates.scores[rivals], kind="stable")][:_RIVALS]
@@ -275,7 +273,7 @@ def _alternatives(choice: FrameChoice, row: int, near: Mask) -> list[Alternative
     return sorted(found.values(), key=lambda a: a.cost)
 
 
-def _turned(doubt: Doubt) -> Doubt:
+def _turned(doubt: OtherChoice) -> OtherChoice:
     return replace(
         doubt,
         chosen=doubt.instead,
@@ -285,7 +283,7 @@ def _turned(doubt: Doubt) -> Doubt:
     )
 
 
-def _alternative(choice: FrameChoice, doubt: Doubt) -> Alternative:
+def _alternative(choice: FrameChoice, doubt: OtherChoice) -> Alternative:
     known, rows = choice.candidates, doubt.instead
     areas, odds = known.regions.area[rows], known.scores[rows]
     return Alternative(

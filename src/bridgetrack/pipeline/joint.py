@@ -40,7 +40,6 @@ from bridgetrack.regions.regions import (
     concatenate,
     exclusions,
     layers,
-    likeness,
     overlaps,
 )
 
@@ -82,18 +81,12 @@ class JointSettings:
     bias
         Taken off the score of every region, so that two small regions do not win over a large
         one by having two events.
-    doubts
-        Alternatives worked out per frame, for questions and explanations.
-    doubtful
-        Cost up to which alternatives are worked out.
     """
 
     frames: int = 8
     overlap: int = 3
     trust: float = 1.5
     bias: float = -0.5
-    doubts: int = 0
-    doubtful: float = 3.0
 
 
 @dataclass(frozen=True)
@@ -122,8 +115,8 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """An alternative to chosen regions that is nearly as good.
+class OtherChoice:
+    """The best choice in which some regions of a frame are decided otherwise.
 
     Parameters
     ----------
@@ -135,9 +128,6 @@ class Doubt:
         By how much the total score would fall at most: events far away stay as they are.
     frames
         How many frames would change with it.
-    events
-        How many events would change: the greater number of those that go and those that come.
-        A region with another outline (`SAME`) is the same cell.
     of_masks
         Share of the cost that the scores of regions make up; the rest is that of events.
     """
@@ -147,7 +137,6 @@ class Doubt:
     instead: Index
     cost: float
     frames: int
-    events: int
     of_masks: float
 
 
@@ -165,19 +154,16 @@ class FrameChoice:
         Which regions exist, shape (R,).
     margin
         What it costs at least to decide otherwise about each region, shape (R,).
-    doubts
-        The nearest alternatives.
     otherwise
-        Works out what would be if a region were decided otherwise, where that costs no more than
-        a limit; None where masks are chosen frame by frame.
+        Works out what would be if a region were decided otherwise; None where that costs more than
+        a limit, or is impossible.
     """
 
     frame: int
     candidates: Candidates
     chosen: Mask
     margin: Array
-    doubts: tuple[Doubt, ...]
-    otherwise: Callable[[int, float], Doubt | None] | None = None
+    otherwise: Callable[[int, float], OtherChoice | None]
 
 
 def measure_regions(
@@ -387,7 +373,7 @@ def _alone(t: int, candidates: Candidates, settings: JointSettings) -> FrameChoi
     if chosen is None:
         raise InputError(_EXCLUDE.format(f"frame {t}"))
     otherwise = partial(_otherwise_alone, t, candidates, worth, chosen)
-    return FrameChoice(t, candidates, chosen, np.abs(worth), (), otherwise)
+    return FrameChoice(t, candidates, chosen, np.abs(worth), otherwise)
 
 
 def _by_worth(regions: Regions, worth: Array, pinned: NDArray[np.int8]) -> Mask | None:
@@ -402,7 +388,7 @@ def _by_worth(regions: Regions, worth: Array, pinned: NDArray[np.int8]) -> Mask 
 
 def _otherwise_alone(
     t: int, candidates: Candidates, worth: Array, chosen: Mask, region: int, most: float
-) -> Doubt | None:
+) -> OtherChoice | None:
     """The best choice in a frame without events in which a region is gone, or there."""
     pinned = candidates.pinned.copy()
     if pinned[region]:
@@ -413,7 +399,7 @@ def _otherwise_alone(
         return None
     gone, come = np.flatnonzero(chosen & ~after), np.flatnonzero(after & ~chosen)
     cost = float(worth[gone].sum() - worth[come].sum())
-    return None if cost > most else Doubt(t, gone, come, cost, 1, 0, cost)
+    return None if cost > most else OtherChoice(t, gone, come, cost, 1, cost)
 
 
 @dataclass(frozen=True)
@@ -500,30 +486,11 @@ class _Solved:
             k = t - window.begin
             part = slice(int(start[k]), int(start[k + 1]))
             otherwise = partial(self._otherwise, t, part, exist[k])
-            doubts: list[Doubt] = []
-            if self.settings.doubts:
-                found = self._doubts(part, margin[part], exist[k], otherwise)
-                doubts = sorted(found, key=lambda d: d.cost)[: self.settings.doubts]
-            yield FrameChoice(t, window.known[k], exist[k], margin[part], tuple(doubts), otherwise)
-
-    def _doubts(
-        self, part: slice, margin: Array, exist: Mask,
-        otherwise: Callable[[int, float], Doubt | None],
-    ) -> Iterator[Doubt]:  # fmt: skip
-        """What would change at little cost: regions that go, and those that come."""
-        most = self.settings.doubtful
-        doubtful = (self.window.pinned[part] == 0) & (margin <= most)
-        open_ = np.flatnonzero((exist | self._apart(part, exist)) & doubtful)
-        told: set[int] = set()
-        for r in open_[np.argsort(margin[open_], kind="stable")].tolist():
-            doubt = None if r in told else otherwise(r, most)
-            if doubt is not None:
-                told.update(doubt.chosen.tolist(), doubt.instead.tolist())
-                yield doubt
+            yield FrameChoice(t, window.known[k], exist[k], margin[part], otherwise)
 
     def _otherwise(
         self, t: int, part: slice, exist: Mask, region: int, most: float
-    ) -> Doubt | None:
+    ) -> OtherChoice | None:
         """The best choice in which a region of a frame is gone, or there, where it is not now."""
         scene, row = self.window.scene, part.start + region
         column = int(scene.deciding(self.solution.chosen)[row])
@@ -543,43 +510,14 @@ class _Solved:
         here = np.flatnonzero(changed[part])
         gone, come = np.flatnonzero(changed & before), np.flatnonzero(changed & then)
         worth = self.settings.trust * self.window.region_scores - self.settings.bias
-        return Doubt(
+        return OtherChoice(
             t,
             here[exist[here]],
             here[~exist[here]],
             float(cost),
             len(np.unique(scene.regions.frame[changed])),
-            self._changed_events(gone, come, dropped, added),
             float(worth[gone].sum() - worth[come].sum()),
         )
-
-    def _apart(self, part: slice, exist: Mask) -> Mask:
-        """Regions of a frame that share no pixel with those that exist."""
-        if not len(exist):
-            return exist
-        regions = self.window.scene.regions
-        member = regions.membership(int(regions.frame[part.start]))
-        taken = np.asarray(member[exist].sum(axis=0)).ravel()
-        return np.asarray(member @ taken == 0).ravel()
-
-    def _changed_events(self, gone: Index, come: Index, dropped: Index, added: Index) -> int:
-        """How many events differ once regions with another outline are taken for the same."""
-        regions, events = self.window.scene.regions, self.window.scene.hypotheses
-        same = {}
-        for new in come.tolist():
-            for old in gone[regions.frame[gone] == regions.frame[new]].tolist():
-                if likeness(regions.region_pixels(new), regions.region_pixels(old)) > SAME:
-                    same[new] = old
-        keys = []
-        for columns in (dropped, added):
-            listed = columns[events.event[columns] != Event.FALSE]
-            names = zip(listed.tolist(), events.sources[listed].tolist(),
-                        events.targets[listed].tolist(), strict=True)  # fmt: skip
-            keys.append({
-                (int(events.event[k]), *(frozenset(same.get(r, r) for r in side) for side in sides))
-                for k, *sides in names
-            })  # fmt: skip
-        return max(len(keys[0] - keys[1]), len(keys[1] - keys[0]))
 
     def _naming(self, region: int) -> Index:
         """Hypotheses in which a region exists and that cover its deciding slot."""

@@ -44,7 +44,7 @@ class MaskSettings:
         Candidates among which to choose, for every cell.
     loyalty
         Added to the log-odds of labels brought along.
-    trust, bias, window, overlap, doubts
+    trust, bias, window, overlap
         See `JointSettings`; window counts frames.
     """
 
@@ -54,13 +54,12 @@ class MaskSettings:
     bias: float = -0.5
     window: int = option(8, least=2)
     overlap: int = option(3, least=1)
-    doubts: int = option(0, least=0)
 
     @property
     def joint(self) -> JointSettings:
         """Those of the integer program."""
         overlap = min(self.overlap, self.window - 1)
-        return JointSettings(self.window, overlap, self.trust, self.bias, self.doubts)
+        return JointSettings(self.window, overlap, self.trust, self.bias)
 
 
 def choose_masks(

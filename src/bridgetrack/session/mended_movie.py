@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from psygnal import Signal
 
 from bridgetrack.annotations.annotation import Annotation, CellRef
 from bridgetrack.annotations.event_masks import with_events
@@ -33,11 +32,7 @@ class MendedMovie(TrackedMovie):
     ----------
     learned
         What the movie and the answers about its masks taught last; None where nothing is known.
-
-    Signals: `masks_chosen` with the frames whose masks were chosen anew, after `masks_changed`.
     """
-
-    masks_chosen = Signal(object)
 
     def __init__(self, runner: Runner | None = None) -> None:
         super().__init__(runner)
@@ -326,7 +321,6 @@ class MendedMovie(TrackedMovie):
         if mends:
             with self.telling():
                 self._take(MaskStep(mends))
-                self.masks_chosen.emit({mend.frame for mend in mends})
                 self.message.emit(
                     "info", f"The masks changed in {len(mends)} frame(s). Undo (Z) takes that back."
                 )

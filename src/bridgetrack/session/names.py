@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.words import FATE, HISTORY
@@ -144,10 +143,8 @@ def said_back(noted: Annotation, name: Name = by_label) -> str:
     return f"not: {said}" if noted.kind == Kind.REJECT else said
 
 
-def question_words(asked: Suggestion | MaskQuestion, name: Name = by_label) -> str:
+def question_words(asked: Suggestion, name: Name = by_label) -> str:
     """The question."""
-    if isinstance(asked, MaskQuestion):
-        return asked.question
     return f"Is this right: {event_words(asked.event, name)}?"
 
 

@@ -24,16 +24,6 @@ def next_of(active: ActiveSession) -> Suggestion | None:
     return left[0] if left else None
 
 
-def in_turn(active: ActiveSession, asked: Suggestion) -> bool:
-    """Whether a question is asked whatever others are worth: a second look, or a random one.
-
-    Where only random ones are left they have no turn, and are asked for what they are worth.
-    """
-    have = active.annotations
-    others = any(not s.random for s in active.queue if _open(have, s))
-    return bool(asked.again) or (asked.random and others)
-
-
 def ask_later(active: ActiveSession, asked: Suggestion) -> bool:
     """Put a question behind the others; whether there are others."""
     others = _without(active, asked)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.active.mask_questions import MaskQuestion, worth
 from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
@@ -22,14 +21,12 @@ from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.session.answers import Answers, questions_path
 from bridgetrack.session.check import SampleCheck, SampleQuestion
-from bridgetrack.session.mask_questions import MaskQuestions
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.names import said_back
 from bridgetrack.session.question_queue import (
     ask_again,
     ask_later,
     drop,
-    in_turn,
     next_of,
     settled_by,
 )
@@ -37,9 +34,6 @@ from bridgetrack.session.report import Report, report_of
 from bridgetrack.session.results import differences
 from bridgetrack.session.training import Trainer
 from bridgetrack.tracks.tracks import Tracks
-
-Question = Suggestion | MaskQuestion
-"""What can be asked: about an event (also one of a sample), or about masks."""
 
 JOB = "suggest"
 """Name of the background work: learning and looking for questions."""
@@ -65,8 +59,6 @@ class Questions:
         The library's session; None until it could begin.
     current
         The question in view, None while there is none.
-    masks
-        Questions about masks, which come where they put more right than those about events.
     check
         A sample of the tracks to be judged; while it runs, its questions come and no others.
     engaged
@@ -94,8 +86,7 @@ class Questions:
         self._movie, self._trainer, self._options = movie, trainer, options
         self.later: Callable[[Callable[[], None]], None] = lambda act: act()
         self.active: ActiveSession | None = None
-        self.current: Question | None = None
-        self.masks = MaskQuestions(movie)
+        self.current: Suggestion | None = None
         self.check = SampleCheck(movie)
         self.engaged = self.asking = self.away = False
         self.problem = ""
@@ -110,7 +101,6 @@ class Questions:
         self._since = 0.0
         self._report: Report | None = None
         movie.movie_changed.connect(self._on_movie)
-        self.masks.changed.connect(self._on_masks)
         movie.scene_changed.connect(self._on_scene)
         movie.answers_changed.connect(self._follow_answers)
         movie.model_changed.connect(self._follow_model)
@@ -132,7 +122,7 @@ class Questions:
     def report(self) -> Report:
         """How far it is, in words."""
         if self._report is None:
-            self._report = report_of(self.active, self.masks.n_answered)
+            self._report = report_of(self.active)
         return self._report
 
     @property
@@ -145,7 +135,6 @@ class Questions:
     def prepare(self) -> None:
         """Compute the first questions ahead, as soon as the movie is tracked."""
         self._prepared = True
-        self.masks.look()
         if self.active is None and self._begin():
             self._answered = []
             self._announce()
@@ -164,19 +153,11 @@ class Questions:
             self._update()
         self._announce()
 
-    def _next(self) -> Question | None:
-        """The question that puts most right; random ones and second looks come in their turn."""
+    def _next(self) -> Suggestion | None:
+        """The next question of the sample, or of the queue."""
         if self.check.running:
             return self.check.next()
-        active = self.active
-        about_event = None if active is None else next_of(active)
-        if active is not None and about_event is not None and in_turn(active, about_event):
-            return about_event
-        about_masks = self.masks.next()
-        if about_event is None or about_masks is None:
-            return about_event or about_masks
-        better = about_masks.value > worth(about_event) and not self.masks.passed_over(about_masks)
-        return about_masks if better else about_event
+        return None if self.active is None else next_of(self.active)
 
     def take_keys(self, asking: bool) -> None:
         """Keys answer the question from now on, or they do not."""
@@ -210,19 +191,15 @@ class Questions:
             self.wanted.emit()
         return back is not None
 
-    def pass_on(self, asked: Question) -> None:
+    def pass_on(self, asked: Suggestion) -> None:
         """Ask a question later."""
         if isinstance(asked, SampleQuestion):
             self.check.later(asked)
             self.current = self.check.next()
             return
-        if isinstance(asked, MaskQuestion):
-            self.masks.later(asked)
-            other = self._next()
-        elif self.active is None:
+        if self.active is None:
             return
-        else:
-            other = self._next() if ask_later(self.active, asked) else self.masks.next()
+        other = self._next() if ask_later(self.active, asked) else None
         if other is None or other is asked:
             self._movie.message.emit("info", "This is the only question at the moment.")
         else:
@@ -241,31 +218,24 @@ class Questions:
 
     # ------------------------------------------------------------------ answers
 
-    def confirm(self, asked: Question, event: EventRef | None = None) -> None:
-        """An event holds; None: the one that was proposed. Masks are right as they are drawn."""
+    def confirm(self, asked: Suggestion, event: EventRef | None = None) -> None:
+        """An event holds; None: the one that was proposed."""
         if isinstance(asked, SampleQuestion):
             self._judge(asked, Verdict.RIGHT)
-        elif isinstance(asked, MaskQuestion):
-            self._reply_on_masks(asked, True)
         else:
             self._reply(asked, lambda active, s: active.answer(asked, event, seconds=s))
 
-    def reject(self, asked: Question) -> None:
-        """The proposed event does not hold; of masks, the alternative is right."""
+    def reject(self, asked: Suggestion) -> None:
+        """The proposed event does not hold."""
         if isinstance(asked, SampleQuestion):
             self._judge(asked, Verdict.WRONG)
-        elif isinstance(asked, MaskQuestion):
-            self._reply_on_masks(asked, False)
         else:
             self._reply(asked, lambda active, s: active.reject(asked, seconds=s))
 
-    def cannot_tell(self, asked: Question) -> None:
+    def cannot_tell(self, asked: Suggestion) -> None:
         """Somebody looked and could not say."""
         if isinstance(asked, SampleQuestion):
             self._judge(asked, Verdict.UNSURE)
-        elif isinstance(asked, MaskQuestion):
-            self.masks.drop(asked)
-            self._advance()
         else:
             self._reply(asked, lambda active, s: active.cannot_tell(asked, seconds=s))
 
@@ -284,23 +254,6 @@ class Questions:
                     self.current = None
                     self.show()
         finally:
-            self.settling.emit(False)
-
-    def _reply_on_masks(self, asked: MaskQuestion, right: bool) -> None:
-        self.settling.emit(True)
-        self._writing = True
-        try:
-            self.masks.answer(asked, right)
-        except BridgetrackError as error:
-            self._movie.tell(error)
-        else:
-            what = "the masks stay" if right else "the masks and the tracks have changed with it"
-            words = f"Noted: {asked.answers[not right]}; {what}. Z takes it back."
-            self._movie.message.emit("info", words)
-        finally:
-            self._writing = False
-            if not self.masks.asks(asked):
-                self._advance()
             self.settling.emit(False)
 
     def _reply(
@@ -344,23 +297,16 @@ class Questions:
             if not self.asking:
                 self.wanted.emit()
             return
-        masks_back = self.masks.taken_back()
-        if masks_back is not None:
-            self.current = masks_back if self.engaged else None
-            if self.engaged:
-                self.show()
-        elif isinstance(asked, MaskQuestion) and not self.masks.asks(asked):
-            self._advance()  # mended by another way
         if active is None:
             self._announce()
             return
         back = self._taken_back(active)
         found = None
-        if isinstance(asked, Suggestion) and not asked.again:
+        if asked is not None and not asked.again:
             found = settled_by(active.annotations, asked)
         if back is not None:
             self._ask_again(active, back)
-        elif found is not None and isinstance(asked, Suggestion):
+        elif found is not None and asked is not None:
             self._take_over(active, asked, found)
         else:
             self._keep()
@@ -376,7 +322,7 @@ class Questions:
     def _ask_again(self, active: ActiveSession, asked: Suggestion) -> None:
         """An answer was taken back."""
         before = self.current
-        ask_again(active, asked, before if isinstance(before, Suggestion) else None)
+        ask_again(active, asked, before)
         self.current = asked if self.engaged else None
         if self.engaged:
             self.show()
@@ -495,14 +441,6 @@ class Questions:
         self.problem, self._exhausted = str(error), True
         self._updated()
 
-    def _on_masks(self) -> None:
-        """Other questions about masks are there."""
-        if self.asking and self.current is None and not self.away:
-            self.current = self._next()
-            if self.current is not None:
-                self.show()
-        self._announce()
-
     def _updated(self) -> None:
         if self.asking and self.current is None and not self.problem:
             self.show()
@@ -568,8 +506,7 @@ class Questions:
         self.save()
         self._movie.cancel(JOB)
         self.active = self._path = None
-        if not isinstance(self.current, MaskQuestion):
-            self.current = None
+        self.current = None
         self.problem, self._exhausted = "", False
         self._announce()
 

@@ -27,14 +27,13 @@ class Report:
     learned: bool = False  # whether a model has learned from answers
 
 
-def report_of(active: ActiveSession | None, about_masks: int = 0) -> Report:
-    """How far a session is, with so many answers about masks besides."""
-    more = f" {about_masks} about masks." if about_masks else ""
+def report_of(active: ActiveSession | None) -> Report:
+    """How far a session is."""
     if active is None or not active.effort.clicks:
-        return Report(effort=f"No answers about events yet.{more}") if more else Report()
+        return Report()
     effort = active.effort
     words = plural(effort.clicks, "answer")
-    words = f"{words} in {_duration(effort.seconds)}.{more}"
+    words = f"{words} in {_duration(effort.seconds)}."
     estimate = active.estimate()
     accuracy = _accuracy(estimate)
     verdict = active.verdict()

@@ -18,8 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.options import SessionOptions
+from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
@@ -34,7 +34,7 @@ from bridgetrack.session.mask_reasons import MaskReasons
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import channel_of, found_of, resume, saving
-from bridgetrack.session.questions import Question, Questions
+from bridgetrack.session.questions import Questions
 from bridgetrack.session.results import TracksData, layer_data
 from bridgetrack.session.start_choice import StartChoice
 from bridgetrack.session.track_edits import TrackEdits
@@ -55,7 +55,7 @@ class Session(MendedMovie):
         Intensities, as an array, a path or a `Movie`; optional.
     channel
         Number or name of the channel of the image that shows the cells, by which masks are mended,
-        chosen, asked about and explained; the first where none is named. Tracks go by all.
+        chosen and explained; the first where none is named. Tracks go by all.
     answers
         File in which answers are kept, each from the moment it is given; answers in it are
         resumed. None to keep them in memory until the session is saved.
@@ -148,18 +148,16 @@ class Session(MendedMovie):
 
     # ------------------------------------------------------------------ for scripts
 
-    def ask(self) -> Question | None:
+    def ask(self) -> Suggestion | None:
         """What it helps most to have answered.
 
         The same question comes back until it is answered or skipped.
 
         Returns
         -------
-        Suggestion, MaskQuestion or None
-            ``question`` and ``reason`` say what is asked and why. About an event: ``event`` is
-            what the model believes, ``alternatives`` what else could be. About masks, which are
-            asked about after ``session.questions.masks.turn(True)``: ``answers`` are what holds
-            as drawn and what may hold instead. None where nothing is left to ask.
+        Suggestion or None
+            ``question`` and ``reason`` say what is asked and why; ``event`` is what the model
+            believes, ``alternatives`` what else could be. None where nothing is left to ask.
 
         Raises
         ------
@@ -174,17 +172,15 @@ class Session(MendedMovie):
             self.questions.show()
         return self.questions.current
 
-    def answer(self, question: Question | None, answer: str | int | EventRef) -> None:
-        """Answer a question; the masks and the tracks honour it at once.
+    def answer(self, question: Suggestion | None, answer: str | int | EventRef) -> None:
+        """Answer a question; the tracks honour it at once.
 
         Parameters
         ----------
         question
             From `ask`.
         answer
-            ``"yes"``: the proposed event holds, or the masks are right as drawn; ``"no"``: it
-            does not, or the alternative is right, and where other frames show the same, it is
-            proposed for `accept` (`proposed`); ``"cannot tell"``;
+            ``"yes"``: the proposed event holds; ``"no"``: it does not; ``"cannot tell"``;
             ``"skip"``: ask something else first; a number: that of the event of
             ``question.alternatives`` which holds, from 0; or the event that holds.
 
@@ -204,15 +200,8 @@ class Session(MendedMovie):
             questions.reject(question)
         elif answer == "cannot tell":
             questions.cannot_tell(question)
-        elif answer == "yes" or (
-            isinstance(answer, EventRef) and not isinstance(question, MaskQuestion)
-        ):
+        elif answer == "yes" or isinstance(answer, EventRef):
             questions.confirm(question, answer if isinstance(answer, EventRef) else None)
-        elif isinstance(question, MaskQuestion):
-            raise InputError(
-                f"{answer!r} is no answer to a question about masks: say 'yes' (as drawn), 'no', "
-                "'cannot tell' or 'skip'"
-            )
         elif isinstance(answer, int) and 0 <= answer < len(question.alternatives):
             questions.confirm(question, question.alternatives[answer])
         else:

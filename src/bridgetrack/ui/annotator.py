@@ -7,14 +7,12 @@ from collections.abc import Callable
 
 from psygnal import Signal
 
-from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import N_TARGETS
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.session.names import CellNames
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
-from bridgetrack.session.questions import Question
 from bridgetrack.session.session import Session
 from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui import picking
@@ -116,7 +114,7 @@ class Annotator:
             return f"{self.hint} G goes back to the question."
         if questions.current is not None:
             return self.hint
-        if questions.busy or questions.masks.busy:
+        if questions.busy:
             return "Looking for the next question; this takes a moment."
         if session.partial is not None:
             return f"{unlooked(session.partial)} More questions come then."
@@ -481,7 +479,7 @@ class Annotator:
         if self.asking and self._question() is not None:
             self.turned.emit()
 
-    def _to_answer(self) -> Question | None:
+    def _to_answer(self) -> Suggestion | None:
         """The question that is answered; none where nobody can have seen it yet.
 
         A key that is pressed twice, or a double click, would else answer the next question, too.
@@ -492,7 +490,7 @@ class Annotator:
         self._say("This question came into view just now: look at it, then answer.")
         return None
 
-    def _question(self) -> Question | None:
+    def _question(self) -> Suggestion | None:
         """The question in view; says so where there is none."""
         if self._questions.current is None:
             self._say(self.question_hint)
@@ -523,10 +521,7 @@ class Annotator:
     def choose_answer(self, number: int) -> None:
         """What the question lists under this number holds, from 1, what was proposed or drawn."""
         asked = self._to_answer()
-        if isinstance(asked, MaskQuestion):
-            if number in (1, 2):
-                (self._questions.confirm if number == 1 else self._questions.reject)(asked)
-        elif asked is not None and 1 <= number <= 1 + len(asked.alternatives):
+        if asked is not None and 1 <= number <= 1 + len(asked.alternatives):
             event = None if number == 1 else asked.alternatives[number - 2]
             self._questions.confirm(asked, event)
 

@@ -1,4 +1,4 @@
-"""What is drawn over the image of masks: how they are mended, and questions about them."""
+"""What is drawn over the image of masks while they are mended."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.regions.mend import Mend
-from bridgetrack.ui.event_looks import GHOST, LOOKS, MEND_WORDS, PROPOSAL, rgba
-from bridgetrack.ui.overlay import CLEAR, Array, Drawing, SliceShown, draw_outline, percent
-
-MASK_COLOURS = (rgba(PROPOSAL), rgba(LOOKS[Event.DIVIDE].colour))
-"""Of masks as they are drawn, and of what may be right instead."""
+from bridgetrack.ui.event_looks import LOOKS, MEND_WORDS, PROPOSAL, rgba
+from bridgetrack.ui.overlay import CLEAR, Array, Drawing, SliceShown, draw_outline
 
 
 def draw_mending(
@@ -57,23 +53,3 @@ def _border_points(pixels: NDArray[np.int64], shape: tuple[int, ...], view: Slic
         (y, x) for y, x in inside if not {(y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)} <= inside
     ]
     return np.array(sorted(edge), dtype=np.float64).reshape(-1, 2)
-
-
-def draw_mask_question(
-    drawing: Drawing, asked: MaskQuestion, view: SliceShown, instead: bool
-) -> None:
-    """Outlines of the masks as drawn or of the alternative, and what they say."""
-    if asked.frame != view.frame:
-        return
-    sets = asked.doubt.instead if instead else asked.doubt.drawn
-    for pixels in sets:
-        outline = _border_points(pixels, asked.doubt.shape, view)
-        draw_outline(drawing, outline, MASK_COLOURS[instead], view)
-    everything = _border_points(asked.doubt.concerned, asked.doubt.shape, view)
-    if not sets:  # where nothing is drawn it is seen what place the question means
-        draw_outline(drawing, everything, rgba(GHOST, 0.9), view)
-    rows = everything[:, 0] if len(everything) else np.array([asked.position[-2]])
-    top, bottom = float(rows.min()), float(rows.max())
-    above = top - 0.5 * view.size if top > view.size else bottom + 0.6 * view.size
-    words = f"{1 + instead}: {asked.answers[instead]}, {percent(asked.beliefs[instead])}"
-    drawing.mark((above, asked.position[-1]), "disc", 0.1, CLEAR, CLEAR, words)

@@ -1,4 +1,4 @@
-"""Both frames of a question, or both masks that it asks about, cut out side by side."""
+"""Both frames of a question, cut out side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPainterPath, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Cell, CellRef
 from bridgetrack.detections.table import Detections
@@ -22,7 +21,6 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.names import Name, by_label
 from bridgetrack.ui.event_looks import LOOKS, rgba
-from bridgetrack.ui.mask_drawing import MASK_COLOURS
 from bridgetrack.ui.overlay import Numbered, numbered
 
 Pixels = NDArray[np.uint8]
@@ -50,12 +48,11 @@ class PictureTag:
 
 @dataclass(frozen=True)
 class Picture:
-    """The surroundings of an event in one frame, or of masks with one way to draw them."""
+    """The surroundings of an event in one frame."""
 
     frame: int
     pixels: Pixels  # shape (h, w, 3), with the cells outlined
-    late: bool = False  # whether it shows the later frame, or the alternative
-    words: str = ""  # instead of the frame's number
+    late: bool = False  # whether it shows the later frame
     tags: tuple[PictureTag, ...] = ()  # names of cells, and numbers of alternatives
 
 
@@ -114,51 +111,9 @@ def _hex(colour: tuple[float, ...]) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in colour[:3])
 
 
-def mask_picture_steps(
-    source: MovieAndCells, asked: MaskQuestion, size: float
-) -> Steps[tuple[Picture, ...]]:
-    """Cut the place of a question about masks out, as they are drawn and with the alternative."""
-    yield Progress("Cutting out both masks", 0.0)
-    doubt, t = asked.doubt, asked.frame
-    index = np.stack(np.unravel_index(doubt.concerned, doubt.shape), axis=1)
-    window = _around(index[:, -2:].astype(np.float64), doubt.shape, size)
-    z = None if len(doubt.shape) == 2 else round(asked.position[0])
-    if source.image is None:
-        grey = np.zeros([s.stop - s.start for s in window])
-    else:
-        cut = _plane(source.image, t, z)[window]
-        grey = _brightness([np.nan_to_num(np.asarray(cut, dtype=np.float64))])[0]
-    zoom = max(1, round(_WIDE / (window[1].stop - window[1].start)))
-    return tuple(
-        Picture(t, _with_masks(grey, sets, doubt.shape, z, window, zoom, late), bool(late), words)
-        for late, (sets, words) in enumerate(
-            zip((doubt.drawn, doubt.instead), asked.answers, strict=True)
-        )
-    )
-
-
-def _with_masks(
-    grey: Array, sets: tuple[NDArray[np.int64], ...], shape: tuple[int, ...], z: int | None,
-    window: Window, zoom: int, late: int,
-) -> Pixels:  # fmt: skip
-    """Enlarged, with a line around every set of pixels."""
-    rgb = _large(grey, zoom)
-    colour = (255 * np.array(MASK_COLOURS[late][:3])).astype(np.uint8)
-    for pixels in sets:
-        mask = np.zeros(shape, dtype=bool)
-        mask.reshape(-1)[pixels] = True
-        flat = mask if z is None else mask[z]
-        rgb[_rim(np.repeat(np.repeat(flat[window], zoom, axis=0), zoom, axis=1), 3)] = colour
-    return rgb
-
-
 def window_of(asked: Suggestion, shape: tuple[int, ...] | None, size: float) -> Window:
     """Rows and columns to show: a square around the event's cells, within the image."""
     places = np.array([c.position[-2:] for c in asked.cells], dtype=np.float64)
-    return _around(places, shape, size)
-
-
-def _around(places: Array, shape: tuple[int, ...] | None, size: float) -> Window:
     extent = float(np.ptp(places, axis=0).max())
     side = max(int(extent + 2 * _ROOM * size + size), 8)
     middle = (places.min(axis=0) + places.max(axis=0)) / 2
@@ -286,7 +241,6 @@ class TwoFrames(QWidget):
         self._pictures: tuple[Picture, ...] = ()
         self._images: list[QImage] = []
         self._frame = -1
-        self._late: bool | None = None
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
@@ -300,10 +254,10 @@ class TwoFrames(QWidget):
         self.updateGeometry()
         self.update()
 
-    def mark(self, frame: int, late: bool | None = None) -> None:
-        """Tell which frame is in view elsewhere, and which of two pictures of one frame."""
-        if (frame, late) != (self._frame, self._late):
-            self._frame, self._late = frame, late
+    def mark(self, frame: int) -> None:
+        """Tell which frame is in view elsewhere."""
+        if frame != self._frame:
+            self._frame = frame
             self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802
@@ -331,14 +285,13 @@ class TwoFrames(QWidget):
             place = self._place(k)
             painter.drawImage(place, image)
             _write(painter, picture.tags, place)
-            here = picture.frame == self._frame and self._late in (None, picture.late)
+            here = picture.frame == self._frame
             if here:
                 painter.setPen(QPen(QColor(_HERE), 2))
                 painter.drawRect(place.adjusted(1, 1, -1, -1))
             painter.setPen(ink)
             below = QRectF(place.left(), place.bottom() + 1, place.width(), _CAPTION)
-            words = picture.words or f"frame {picture.frame}"
-            caption = f"{words}{' (in view)' if here else ''}"
+            caption = f"frame {picture.frame}{' (in view)' if here else ''}"
             painter.drawText(below, Qt.AlignmentFlag.AlignCenter, caption)
         painter.end()
 

@@ -1,21 +1,17 @@
-"""Brings questions into view: centred and zoomed, in either of their two frames or masks."""
+"""Brings questions into view: centred and zoomed, in either of their two frames."""
 
 from __future__ import annotations
 
 import numpy as np
-from psygnal import Signal
 
-from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
-from bridgetrack.session.questions import Question
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of, look_at
-from bridgetrack.ui.mask_drawing import draw_mask_question
 from bridgetrack.ui.overlay import (
     Array,
     Drawing,
@@ -32,17 +28,12 @@ _CELL = 60.0
 
 
 class QuestionView:
-    """Shows the model's question on the canvas.
-
-    Signals: `flipped` when the other masks are shown in the same frame.
-    """
-
-    flipped = Signal()
+    """Shows the model's question on the canvas."""
 
     def __init__(self, session: Session, annotator: Annotator, canvas: Canvas) -> None:
         self._session, self._annotator = session, annotator
         self._canvas, self._questions = canvas, session.questions
-        self._shown: Question | None = None
+        self._shown: Suggestion | None = None
         self._late = self._moving = self._zoomed = False
         self._outlines: dict[tuple[int, int], Array] = {}
         self._queue = EventLoopQueue(canvas.turns)
@@ -66,12 +57,7 @@ class QuestionView:
 
     # ------------------------------------------------------------------ view
 
-    @property
-    def late(self) -> bool:
-        """Whether the later of the two frames, or the alternative of two masks, is in view."""
-        return self._late
-
-    def show(self, asked: Question) -> None:
+    def show(self, asked: Suggestion) -> None:
         """Go to a question."""
         self._shown, self._outlines = asked, {}
         held, self._canvas.held = self._canvas.held, True
@@ -88,12 +74,12 @@ class QuestionView:
             self._queue.begin(self._canvas.redraw)
 
     def go_to(self, late: bool) -> None:
-        """Show the earlier or the later frame, or either masks."""
+        """Show the earlier or the later frame."""
         if self._shown is not None:
             self._go(late)
 
     def flip(self) -> None:
-        """Show the other frame or the other masks."""
+        """Show the other frame."""
         if self._shown is not None and self._canvas.viewer is not None:
             self._go(late=not self._late)
 
@@ -112,19 +98,14 @@ class QuestionView:
                 self._centre(position)
         finally:
             self._moving = False
-        if isinstance(asked, MaskQuestion):
-            self._canvas.redraw()  # the frame stays
-            self.flipped.emit()
 
-    def _to_plane(self, asked: Question, late: bool) -> None:
+    def _to_plane(self, asked: Suggestion, late: bool) -> None:
         """In 3D, the plane of the cells of this frame."""
         layer, viewer = self._canvas.labels, self._canvas.viewer
         if layer is None or self._canvas.plane is None:
             return
-        z = asked.position[0]
-        if isinstance(asked, Suggestion):
-            cells = (asked.event.targets if late else asked.event.sources) or asked.cells
-            z = float(np.mean([c.position[0] for c in cells]))
+        cells = (asked.event.targets if late else asked.event.sources) or asked.cells
+        z = float(np.mean([c.position[0] for c in cells]))
         world = layer.data_to_world((0.0, z, 0.0, 0.0))
         viewer.dims.set_point(int(viewer.dims.ndim - layer.ndim) + 1, float(world[1]))
 
@@ -163,18 +144,16 @@ class QuestionView:
 
     def _on_frame(self) -> None:
         """Somebody steps through the frames: leave the view to them."""
-        self._questions.masks.frame = self._session.view = self._canvas.frame
+        self._session.view = self._canvas.frame
         if self._moving or self._shown is None:
             return
         self._questions.away = True
 
     def _paint(self, drawing: Drawing, view: SliceShown) -> None:
         asked = self._questions.current
-        if isinstance(self._shown, MaskQuestion):
-            draw_mask_question(drawing, self._shown, view, self._late)
-        elif self._shown is not None:
+        if self._shown is not None:
             draw_question(drawing, self._shown, view, self._outline)
-        elif self._questions.engaged and isinstance(asked, Suggestion):
+        elif self._questions.engaged and asked is not None:
             draw_subject(drawing, asked, view, self._outline)
 
     def _outline(self, cell: CellRef) -> Array:

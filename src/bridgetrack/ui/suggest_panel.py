@@ -5,23 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QCheckBox, QListWidget
+from qtpy.QtWidgets import QListWidget
 from superqt.utils import qdebounced
 
-from bridgetrack.active.mask_questions import MaskQuestion
-from bridgetrack.progress import Steps
-from bridgetrack.session import mask_questions
+from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import Name, choice_words, question_words
 from bridgetrack.session.proposals import shown_beliefs
-from bridgetrack.session.questions import JOB, Question
+from bridgetrack.session.questions import JOB
 from bridgetrack.ui.background import PICTURES
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.plots import AccuracyPlot
-from bridgetrack.ui.question_pictures import Picture, TwoFrames, mask_picture_steps, picture_steps
+from bridgetrack.ui.question_pictures import TwoFrames, picture_steps
 from bridgetrack.ui.same_box import SameBox
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import button, heading, row, text
@@ -53,13 +51,6 @@ class SuggestPanel(Panel):
         self.add(row(self.other, self.undo, self.leave))
         # What changes with an answer is below the buttons that answer, which stay where they are.
         self.same = self.add(SameBox(self))
-        self.masks = QCheckBox("Ask about masks, too")
-        self.masks.setToolTip(
-            "Whether cells are drawn right: one cell or two? It looks at the frames around the one "
-            "in view first"
-        )
-        self.masks.toggled.connect(self.questions.masks.turn)
-        self.column.addWidget(self.masks)
         self.use = self.add(
             button(
                 "Track with what it learned",
@@ -78,9 +69,8 @@ class SuggestPanel(Panel):
         check = self.questions.check
         self.work = self.add(Work(self, JOB, beside=lambda: check.running))
         self.tracking = self.add(Work(self, "track", cancel=False))
-        self.looking = self.add(Work(self, mask_questions.JOB, beside=lambda: check.running))
         self.column.addStretch(1)
-        self._pictured: tuple[Question | None, tuple[str, ...]] = None, ()
+        self._pictured: tuple[Suggestion | None, tuple[str, ...]] = None, ()
         session = self.session
         # Once, when the next question is in view.
         self.follow(
@@ -96,7 +86,6 @@ class SuggestPanel(Panel):
         made = TwoFrames()
         made.picked.connect(self.state.question_view.go_to)
         self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
-        self.listen(self.state.question_view.flipped, self._on_frame)
         return made
 
     def _choices(self) -> QListWidget:
@@ -122,12 +111,10 @@ class SuggestPanel(Panel):
         self.questions.prepare()
 
     def _on_frame(self, _: Any = None) -> None:
-        about_masks = isinstance(self.questions.current, MaskQuestion)
-        late = self.state.question_view.late if about_masks else None
-        self.frames.mark(self.state.canvas.frame, late)
+        self.frames.mark(self.state.canvas.frame)
 
-    def _picture(self, asked: Question | None) -> None:
-        """Cut both frames, or both masks, out in the background; anew where cells are renamed."""
+    def _picture(self, asked: Suggestion | None) -> None:
+        """Cut both frames out in the background; anew where cells are renamed."""
         source, scene, names = self.session.movie, self.session.scene, self.session.names
         called = _called(asked, names)
         before, names_before = self._pictured
@@ -138,13 +125,11 @@ class SuggestPanel(Panel):
             self.frames.show_pictures(())
         if asked is not None:
             size = shown_diameter(scene.detections)
-
-            def work() -> Steps[tuple[Picture, ...]]:
-                if isinstance(asked, MaskQuestion):
-                    return mask_picture_steps(source, asked, size)
-                return picture_steps(source, asked, size, names)
-
-            self.session.run(PICTURES, work, self.frames.show_pictures)
+            self.session.run(
+                PICTURES,
+                lambda: picture_steps(source, asked, size, names),
+                self.frames.show_pictures,
+            )
 
     def _refresh(self) -> None:
         asked = self.questions.current if self.questions.engaged else None
@@ -154,10 +139,7 @@ class SuggestPanel(Panel):
         self.reason.setText("" if asked is None else _reason(asked))
         self.about.setText("" if asked is None else _about(asked, names))
         words = []
-        if isinstance(asked, MaskQuestion):
-            for k, (said, belief) in enumerate(zip(asked.answers, asked.beliefs, strict=True), 1):
-                words.append(f"{k}  {said[0].upper()}{said[1:]}: {percent(belief)}")
-        elif asked is not None:
+        if asked is not None:
             events = (asked.event, *asked.alternatives)
             beliefs = shown_beliefs(asked)
             for k, (event, belief) in enumerate(zip(events, beliefs, strict=True), 1):
@@ -180,20 +162,14 @@ class SuggestPanel(Panel):
         self.leave.setEnabled(self.questions.engaged)
         check = self.questions.check
         self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
-        masks = self.questions.masks
-        self.masks.setEnabled(masks.possible)
-        if self.masks.isChecked() != masks.on:
-            self.masks.blockSignals(True)
-            self.masks.setChecked(masks.on)
-            self.masks.blockSignals(False)
         self._show_report()
 
     def _show_report(self) -> None:
         checking = self.questions.check.running
-        for part in (self.progress, self.effort, self.plot, self.use, self.masks):
+        for part in (self.progress, self.effort, self.plot, self.use):
             part.setVisible(not checking)
         if checking:
-            for part in (self.verdict, self.work, self.looking):
+            for part in (self.verdict, self.work):
                 part.hide()
             return
         report = self.questions.report
@@ -207,24 +183,22 @@ class SuggestPanel(Panel):
         self.use.setEnabled(report.learned and not self.session.busy("track"))
 
 
-def _reason(asked: Question) -> str:
+def _reason(asked: Suggestion) -> str:
     """Why it is asked."""
     if isinstance(asked, SampleQuestion):
         return f"{asked.reason[0].upper()}{asked.reason[1:]}."
     return f"Why this one: {asked.reason}."
 
 
-def _called(asked: Question | None, names: Name) -> tuple[str, ...]:
+def _called(asked: Suggestion | None, names: Name) -> tuple[str, ...]:
     """What the cells in the pictures of a question are called."""
-    if asked is None or isinstance(asked, MaskQuestion):
+    if asked is None:
         return ()
     return tuple(names(cell) for e in (asked.event, *asked.alternatives) for cell in e.cells)
 
 
-def _about(asked: Question, name: Name) -> str:
+def _about(asked: Suggestion, name: Name) -> str:
     """What the list tells, as the words before it."""
-    if isinstance(asked, MaskQuestion):
-        return f"In frame {asked.frame} (Yes: as drawn; No: the other):"
     called, frame = name(asked.asked), asked.slot[1][0]
     if asked.slot[0] == "history":
         return f"Where {called} of frame {frame} comes from:"
