@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bridgetrack.active.mask_questions import MaskQuestion, mask_questions
+from bridgetrack.pipeline.mask_doubts import mask_doubts
 from bridgetrack.segmentation.pixels import PixelModel
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
@@ -31,14 +33,12 @@ from strokes import draw_strokes
 
 import bridgetrack as bt
 import masks
-from bridgetrack.active.mask_questions import MaskQuestion, mask_questions
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.measure import measure
 from bridgetrack.detections.table import Detections
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline import mask_candidates
 from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
-from bridgetrack.pipeline.mask_doubts import mask_doubts
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import MendKind

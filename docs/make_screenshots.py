@@ -371,6 +371,7 @@ def pick(camera: Camera) -> None:
 def suggest(camera: Camera) -> None:
     """Let the model ask, and answer truly what it asks."""
     from bridgetrack.active.mask_questions import MaskQuestion
+
     from bridgetrack.active.simulated_annotator import SimulatedAnnotator
     from bridgetrack.annotations.truth import read_events
     from bridgetrack.regions.mend import MendKind
