@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.truth import draw_annotations, read_events
-from bridgetrack.evaluation.match import match_detections
-from bridgetrack.evaluation.true_events import true_events
+from bridgetrack.evaluation.truth import match_detections, true_events
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.importing.ctc import find_ctc, read_track_table
 from bridgetrack.inference.solve import solve

@@ -13,8 +13,7 @@ import numpy as np
 
 import bridgetrack as bt
 from bridgetrack.annotations.truth import read_events
-from bridgetrack.evaluation.match import match_detections
-from bridgetrack.evaluation.true_events import true_events
+from bridgetrack.evaluation.truth import match_detections, true_events
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.progress import run

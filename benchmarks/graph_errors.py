@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.evaluation.metrics import quiet_traccuracy
+from bridgetrack.evaluation.scores import quiet_traccuracy
 
 Links = Iterable[tuple[int, int]]
 
@@ -37,7 +37,7 @@ def graph_errors(
     os.environ["TQDM_DISABLE"] = "1"
     gone = set(lost)
     with quiet_traccuracy():
-        from traccuracy.matchers._matched import Matched
+        from traccuracy.matchers import Matched
         from traccuracy.metrics import BasicMetrics, CTCMetrics, DivisionMetrics
 
         pairs = [(k, k) for k in range(len(frame)) if k not in gone]

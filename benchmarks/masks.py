@@ -34,7 +34,7 @@ import tifffile
 from numpy.typing import NDArray
 
 import bridgetrack as bt
-from bridgetrack.evaluation.graph import LineageGraph, graph_of_ctc, match_cells
+from bridgetrack.evaluation.matching import LineageGraph, graph_of_ctc, match_cells
 from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline import masks as masks_module

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.annotations.truth import draw_annotations, read_events
-from bridgetrack.evaluation.graph import graph_of
+from bridgetrack.evaluation.matching import graph_of
 from bridgetrack.hypotheses.kinds import kind_words
 from bridgetrack.session.unclear_kinds import unclear_kinds
 from common import DATA, header, row, save_figure

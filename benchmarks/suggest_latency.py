@@ -108,8 +108,7 @@ def measure(labels: np.ndarray, answers: int, pause: float) -> dict[str, Any]:
 def drawn_from(truth: Path, session: Any) -> Any:
     """200 answers from the truth of a movie."""
     from bridgetrack.annotations.truth import draw_annotations
-    from bridgetrack.evaluation.match import match_detections
-    from bridgetrack.evaluation.true_events import true_events
+    from bridgetrack.evaluation.truth import match_detections, true_events
     from bridgetrack.importing.ctc import read_ctc
 
     tracks, detections = read_ctc(truth), session.scene.detections

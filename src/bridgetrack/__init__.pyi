@@ -16,13 +16,13 @@ from .api_masks import find_cells as find_cells
 from .api_masks import repair as repair
 from .detections.table import Detections as Detections
 from .errors import BridgetrackError as BridgetrackError
-from .evaluation.evaluate import evaluate as evaluate
-from .evaluation.match import match_detections as match_detections
 from .evaluation.sample import Sample as Sample
 from .evaluation.sample import SampleOptions as SampleOptions
 from .evaluation.sample import draw_sample as draw_sample
 from .evaluation.sample import exact_interval as exact_interval
-from .evaluation.true_events import true_events as true_events
+from .evaluation.scores import evaluate as evaluate
+from .evaluation.truth import match_detections as match_detections
+from .evaluation.truth import true_events as true_events
 from .export.results import write_results as write_results
 from .features.link_scores import LinkScores as LinkScores
 from .features.link_scores import with_link_scores as with_link_scores

@@ -15,8 +15,7 @@ from bridgetrack.annotations.store import load_annotations, save_annotations
 from bridgetrack.annotations.truth import allot, draw_annotations, read_events
 from bridgetrack.detections.measure import measure
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.match import match_detections
-from bridgetrack.evaluation.true_events import true_events
+from bridgetrack.evaluation.truth import match_detections, true_events
 from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.hypotheses.evidence import gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses

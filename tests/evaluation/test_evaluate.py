@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from bridgetrack.errors import DependencyError, InputError
-from bridgetrack.evaluation.evaluate import evaluate
-from bridgetrack.evaluation.graph import graph_of_ctc, match_cells
-from bridgetrack.evaluation.metrics import quiet_traccuracy
+from bridgetrack.evaluation.matching import graph_of_ctc, match_cells
+from bridgetrack.evaluation.scores import evaluate, quiet_traccuracy
 from bridgetrack.export.csv import write_csv
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.results import write_results

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bridgetrack.evaluation.true_events import score_events
+from bridgetrack.evaluation.truth import share_found
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import Tracks
@@ -26,24 +26,15 @@ TRUTH = Events(
 )
 
 
-def test_counts_per_kind() -> None:
+def test_the_share_of_true_events_that_are_found() -> None:
     tracks = found(
         ("move", (0,), (3,)),
         ("move", (1,), (5,)),
         ("divide", (2,), (6, 5)),
         ("disappear", (7,), ()),
     )
-    scores = score_events(tracks, TRUTH)
-    assert scores.true == {"move": 2, "divide": 1, "false": 1}
-    assert scores.right == {"move": 1, "divide": 1, "false": 0}
-    assert scores.share == pytest.approx(0.5)
-
-
-def test_a_split_is_no_division() -> None:
-    assert score_events(found(("split", (2,), (5, 6))), TRUTH).right["divide"] == 0
-
-
-def test_no_truth_no_score() -> None:
+    assert share_found(tracks, TRUTH) == pytest.approx(0.5)
+    assert share_found(found(("split", (2,), (5, 6))), TRUTH) == 0, "a split is no division"
     nothing = np.zeros((0, 2), dtype=np.int64)
     empty = Events(np.zeros(0, dtype=np.int8), nothing, nothing)
-    assert score_events(found(), empty).share is None
+    assert share_found(tracks, empty) is None

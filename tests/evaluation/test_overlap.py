@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.overlap import CellIds, movie_overlaps
+from bridgetrack.evaluation.matching import CellIds, movie_overlaps
 from lineage_cases import detections_of, movie_of
 
 images = arrays(np.uint16, (2, 5, 6), elements=st.integers(0, 4))
@@ -48,11 +48,8 @@ def test_movies_must_fit() -> None:
         movie_overlaps(CellIds(nothing, nothing, small), CellIds(nothing, nothing, large))
 
 
-def test_unlisted_labels_are_an_error_or_background() -> None:
+def test_labels_that_are_not_listed_are_background() -> None:
     movie = movie_of([np.array([[0, 1], [2, 2]])])
     listed = CellIds(np.array([0]), np.array([1]), movie)
     both = CellIds(np.array([0, 0]), np.array([1, 2]), movie)
-    with pytest.raises(InputError, match="label 2 is drawn in the first masks"):
-        movie_overlaps(listed, both)
-    relaxed = movie_overlaps(CellIds(listed.frame, listed.label, movie, complete=False), both)
-    assert relaxed.pixels.tolist() == [1]
+    assert movie_overlaps(listed, both).pixels.tolist() == [1]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.match import Match, Status, match_detections
-from bridgetrack.evaluation.true_events import true_events
+from bridgetrack.evaluation.truth import Match, Status, match_detections, true_events
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.movie import Movie, open_labels

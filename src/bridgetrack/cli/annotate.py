@@ -116,8 +116,7 @@ def annotate(
 def _true_events(cells: Movie | Detections, detections: Detections, truth: CtcTruth) -> Events:
     """What really happened to the cells, where the truth settles it."""
     from bridgetrack.detections.table import Detections
-    from bridgetrack.evaluation.match import match_detections
-    from bridgetrack.evaluation.true_events import true_events
+    from bridgetrack.evaluation.truth import match_detections, true_events
 
     movie = None if isinstance(cells, Detections) else cells
     match = match_detections(detections, movie, truth.tracks, truth.labels)

@@ -42,9 +42,8 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     from bridgetrack.annotations.store import load_annotations
     from bridgetrack.cli.record import check_run, finish
     from bridgetrack.cli.train import describe_training, learn
-    from bridgetrack.evaluation.evaluate import evaluate
-    from bridgetrack.evaluation.match import match_detections
-    from bridgetrack.evaluation.true_events import score_events, true_events
+    from bridgetrack.evaluation.scores import evaluate
+    from bridgetrack.evaluation.truth import match_detections, share_found, true_events
     from bridgetrack.importing.ctc import read_ctc
     from bridgetrack.movie.opening import open_labels, open_movie
     from bridgetrack.pipeline.scene import annotate, prepare
@@ -80,7 +79,7 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     events = true_events(scene.detections, truth.tracks, match)
     scores = {
         name: evaluate(t.tracks, truth, labels=labels).to_dict()
-        | {"events_right": score_events(t.tracks, events).share}
+        | {"events_right": share_found(t.tracks, events)}
         for name, t in tracked.items()
     }
     done = finish(tracked[held], out, given, watch, notes)

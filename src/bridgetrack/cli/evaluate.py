@@ -13,7 +13,7 @@ from bridgetrack.cli.options import GroundTruth, Json
 from bridgetrack.export.may_write import RUN_FILE
 
 if TYPE_CHECKING:
-    from bridgetrack.evaluation.evaluate import Scores
+    from bridgetrack.evaluation.scores import Scores
     from bridgetrack.movie.movie import Movie
 
 
@@ -45,7 +45,7 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Score tracks with py-ctcmetrics and traccuracy."""
-    from bridgetrack.evaluation.evaluate import evaluate as score
+    from bridgetrack.evaluation.scores import evaluate as score
 
     masks = _masks(result, labels)
     scores = score(result, ground_truth, labels=masks, sparse=sparse)

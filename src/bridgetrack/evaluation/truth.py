@@ -1,0 +1,434 @@
+"""Which detection is which cell of the ground truth, and what truly happened to detections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError
+from bridgetrack.evaluation.matching import (
+    COVERED,
+    CellIds,
+    Overlaps,
+    matching_radius,
+    movie_overlaps,
+)
+from bridgetrack.hypotheses.events import Event, Events
+from bridgetrack.movie.movie import Movie
+from bridgetrack.tracks.tracks import Tracks, edge_rows
+
+Rows = NDArray[np.int64]
+
+PIECE = 0.1
+TOUCHED = 0.05
+MAX_MISSED = 2
+
+
+class Status(IntEnum):
+    """What the ground truth says about a detection."""
+
+    UNCLEAR = 0
+    MATCHED = 1
+    PIECE = 2
+    MERGED = 3
+    FALSE = 4
+
+
+@dataclass(frozen=True)
+class Match:
+    """What detections and true cells have to do with each other."""
+
+    # row of the one true cell that a detection is, -1 where it is none or more; shape (n,)
+    node: Rows
+    status: NDArray[np.int8]  # see `match_detections`, shape (n,), values of `Status`
+    detection: Rows  # row of the one detection that a true cell is, -1 otherwise; shape (m,)
+    region: Rows  # row of the detection that covers this and other true cells, else -1; shape (m,)
+    # the two true cells that a merged detection covers, -1 for another number; shape (n, 2)
+    covered: Rows
+    # the two detections that a true cell is cut into, -1 for another number; shape (m, 2)
+    pieces: Rows
+    missed: NDArray[np.bool_]  # true cells that no detection touches, shape (m,)
+
+
+def match_detections(
+    detections: Detections,
+    labels: Movie | None,
+    truth: Tracks,
+    truth_labels: Movie | None,
+    *,
+    radius: float | None = None,
+    field_of_interest: float = 0.0,
+) -> Match:
+    """Match detections to true cells, by masks where both have them, else by centroids.
+
+    By masks: a detection *covers* a true cell where it has more than half of its pixels (the
+    criterion of Matula et al. 2015), and is *inside* one where that has more than half of the
+    detection's pixels and this is a tenth of the true cell or more.
+
+    - ``MATCHED``: covers exactly one true cell, inside which there is no other detection.
+    - ``MERGED``: covers several.
+    - ``PIECE``: inside a true cell in which there are other detections, covers no other cell,
+      and all of them together cover the cell.
+    - ``FALSE``: less than a twentieth of it lies in true cells, its centroid lies in the field
+      of interest.
+    - ``UNCLEAR``: anything else. A true cell is *missed* where less than a twentieth of it is
+      covered by anything.
+
+    By centroids: ``MATCHED`` where detection and true cell are each other's nearest within
+    `radius`, ``FALSE`` where no true cell is within twice that.
+
+    Parameters
+    ----------
+    detections, labels
+        The detections and the masks they came from (None where there are none).
+    truth, truth_labels
+        The truth and its whole-cell masks. With small markers in their place cut cells cannot
+        be told, and whatever misses the marker counts as false.
+    radius
+        In ``geometry.unit``; by default half of the median distance between neighbouring true
+        cells.
+    field_of_interest
+        Width of the band along the frame's edge, in pixels, in which the truth leaves cells out:
+        unmatched detections there are ``UNCLEAR``.
+
+    Raises
+    ------
+    InputError
+        Where the movies differ in shape or dimension.
+    """
+    if detections.geometry.ndim != truth.geometry.ndim:
+        raise InputError(
+            f"the detections are {detections.geometry.ndim}D, the ground truth is "
+            f"{truth.geometry.ndim}D"
+        )
+    if labels is not None and truth_labels is not None:
+        overlaps = movie_overlaps(
+            CellIds(detections.frame, detections.label, labels), _truth_cells(truth, truth_labels)
+        )
+        match, untouched = _by_overlap(overlaps)
+    else:
+        match, untouched = _by_distance(detections, truth, radius)
+    inside = ~in_border_band(detections, field_of_interest, truth.geometry.shape)
+    match.status[untouched & inside] = Status.FALSE
+    return match
+
+
+def _truth_cells(truth: Tracks, labels: Movie) -> CellIds:
+    frame = truth.nodes["frame"].to_numpy(dtype=np.int64)
+    return CellIds(frame, truth.nodes["label"].to_numpy(dtype=np.int64), labels)
+
+
+def in_border_band(
+    detections: Detections, width: float, shape: tuple[int, ...] | None
+) -> NDArray[np.bool_]:
+    """Detections whose centroid is within `width` pixels of an edge along y or x, shape (n,).
+
+    The depth is left out: a field of interest is a frame around the image.
+    """
+    if width <= 0:
+        return np.zeros(len(detections), dtype=bool)
+    shape = detections.geometry.shape or shape
+    if shape is None:
+        raise InputError("a field of interest needs the extent of the frames; give the shape")
+    pixels = detections.table[["y", "x"]].to_numpy(dtype=np.float64)
+    far_edge = np.asarray(shape[-2:], dtype=np.float64) - 1 - pixels
+    return np.asarray(np.minimum(pixels, far_edge).min(axis=1) < width)
+
+
+def _by_overlap(overlaps: Overlaps) -> tuple[Match, NDArray[np.bool_]]:
+    n, m = len(overlaps.area_a), len(overlaps.area_b)
+    share_a, share_b = overlaps.share_of_a, overlaps.share_of_b
+    covers = share_b > COVERED
+    inside = (share_a > COVERED) & (share_b >= PIECE)
+    n_covered = np.bincount(overlaps.a[covers], minlength=n)
+    n_inside = np.bincount(overlaps.b[inside], minlength=m)
+    # A detection that covers its cell need not be inside it; others inside make the cell cut.
+    own = np.bincount(overlaps.b[covers & inside], minlength=m)
+    others = n_inside - own
+    match = _empty(n, m)
+    merged = n_covered > 1
+    match.status[merged] = Status.MERGED
+    e = np.flatnonzero(covers & merged[overlaps.a])
+    match.region[overlaps.b[e]] = overlaps.a[e]
+    _fill_pairs(match.covered, overlaps.a[e], overlaps.b[e])
+
+    clean = covers & (n_covered[overlaps.a] == 1) & (others[overlaps.b] == 0)
+    match.node[overlaps.a[clean]] = overlaps.b[clean]
+    match.detection[overlaps.b[clean]] = overlaps.a[clean]
+    match.status[overlaps.a[clean]] = Status.MATCHED
+
+    only_here = n_covered[overlaps.a] == (covers).astype(np.int64)
+    together = np.bincount(overlaps.b[inside], weights=share_b[inside], minlength=m) > COVERED
+    strangers = np.bincount(overlaps.b[(covers & ~inside) | (inside & ~only_here)], minlength=m)
+    cut = (n_inside >= 2) & together & (strangers == 0)
+    e = np.flatnonzero(inside & cut[overlaps.b])
+    match.status[overlaps.a[e]] = Status.PIECE
+    _fill_pairs(match.pieces, overlaps.b[e], overlaps.a[e])
+
+    touched = np.bincount(overlaps.a, weights=share_a, minlength=n) >= TOUCHED
+    seen = np.bincount(overlaps.b, weights=share_b, minlength=m) >= TOUCHED
+    match.missed[:] = ~seen
+    return match, ~touched & (match.status == Status.UNCLEAR)
+
+
+def _fill_pairs(pairs: Rows, owner: Rows, member: Rows) -> None:
+    """Write the two members of every owner that has exactly two, in ascending order."""
+    order = np.lexsort((member, owner))
+    owner, member = owner[order], member[order]
+    owners, first, counts = np.unique(owner, return_index=True, return_counts=True)
+    two = counts == 2
+    pairs[owners[two], 0] = member[first[two]]
+    pairs[owners[two], 1] = member[first[two] + 1]
+
+
+def _empty(n: int, m: int) -> Match:
+    return Match(
+        node=np.full(n, -1, dtype=np.int64),
+        status=np.full(n, Status.UNCLEAR, dtype=np.int8),
+        detection=np.full(m, -1, dtype=np.int64),
+        region=np.full(m, -1, dtype=np.int64),
+        covered=np.full((n, 2), -1, dtype=np.int64),
+        pieces=np.full((m, 2), -1, dtype=np.int64),
+        missed=np.zeros(m, dtype=bool),
+    )
+
+
+def _by_distance(
+    detections: Detections, truth: Tracks, radius: float | None
+) -> tuple[Match, NDArray[np.bool_]]:
+    scale = truth.geometry.scale_array
+    axes = list(truth.geometry.axes)
+    here = detections.table[axes].to_numpy(dtype=np.float64) * scale
+    there = truth.nodes[axes].to_numpy(dtype=np.float64) * scale
+    match = _empty(len(here), len(there))
+    if len(here) == 0 or len(there) == 0:
+        match.missed[:] = True
+        return match, np.ones(len(here), dtype=bool)
+    true_frame = truth.nodes["frame"].to_numpy(dtype=np.int64)
+    reach = matching_radius(there, true_frame) if radius is None else radius
+    # Time as one more axis, with frames farther apart than any reach.
+    frames = 4 * reach + 1.0
+    a = cKDTree(np.column_stack([here, detections.frame * frames]))
+    b = cKDTree(np.column_stack([there, true_frame * frames]))
+    distance, nearest_true = b.query(a.data, distance_upper_bound=2 * reach)
+    gap, nearest_here = a.query(b.data, distance_upper_bound=2 * reach)
+    i = np.flatnonzero(distance <= reach)
+    i = i[nearest_here[nearest_true[i]] == i]
+    match.node[i] = nearest_true[i]
+    match.detection[nearest_true[i]] = i
+    match.status[i] = Status.MATCHED
+    match.missed[:] = ~np.isfinite(gap)
+    return match, ~np.isfinite(distance)
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """The true graph by rows: only children and only parents, -1 where there is none or more."""
+
+    frame: Rows
+    child: Rows
+    parent: Rows
+    n_children: Rows
+    n_parents: Rows
+    src: Rows
+    tgt: Rows
+
+
+def true_events(
+    detections: Detections,
+    truth: Tracks,
+    match: Match,
+    *,
+    field_of_interest: float = 0.0,
+    complete: bool = True,
+) -> Events:
+    """Events of detections that the ground truth settles.
+
+    With M(j) the detection matched to the true cell j (`Match`), and j → k an edge of the truth
+    where k is the only child and j the only parent:
+
+    - *move*: j → k in the next frame, M(j) and M(k) exist; or one detection covers j and j', the
+      next one covers their children k and k' and nothing else.
+    - *divide*: j has exactly two children, both in the next frame, and all three are matched.
+    - *split*: j → k, j is matched and k is cut into exactly two pieces; or one detection covers
+      exactly j and j', and their children are matched apart.
+    - *merge*: the reverse of either case of a split.
+    - *skip*: j → ... → k over up to two cells that were missed (or that the truth does not
+      draw), M(j) and M(k) exist.
+    - *appear*, *disappear*: j is matched and has no parent or child, and is not in the first or
+      last frame. With a field of interest, only farther than twice its width from the edge,
+      because there the truth ends where a cell leaves the field.
+    - *false*: the status is ``FALSE``.
+
+    Whatever involves an unclear detection, three or more cells at once, a cell lost for longer,
+    or a division seen too early or too late, is left out. No slot (fate or history of a
+    detection) is settled twice.
+
+    Parameters
+    ----------
+    detections, truth, match
+        What `match_detections` was given and returned.
+    field_of_interest
+        Width in pixels of the band in which the truth leaves cells out.
+    complete
+        False where the truth follows only some of the cells: then nothing appears, disappears
+        or is false for certain.
+    """
+    graph = _graph(truth)
+    found = [
+        *_moves(graph, match),
+        *_divisions(graph, match),
+        *_regions(graph, match),
+        *_pieces(graph, match),
+        _skips(graph, match),
+    ]
+    if complete:
+        near = in_border_band(detections, 2 * field_of_interest, truth.geometry.shape)
+        found.extend(_ends(graph, match, near, truth.geometry.n_frames))
+        found.append(_rows(Event.FALSE, np.flatnonzero(match.status == Status.FALSE)))
+    events = Events.join(found)
+    return events.take(np.lexsort((events.targets[:, 0], events.sources[:, 0], events.event)))
+
+
+def _graph(truth: Tracks) -> _Graph:
+    src, tgt = edge_rows(truth.nodes, truth.edges, "the ground truth")
+    n = len(truth.nodes)
+    n_children, n_parents = np.bincount(src, minlength=n), np.bincount(tgt, minlength=n)
+    single = (n_children[src] == 1) & (n_parents[tgt] == 1)
+    child, parent = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    child[src[single]] = tgt[single]
+    parent[tgt[single]] = src[single]
+    frame = truth.nodes["frame"].to_numpy(dtype=np.int64)
+    return _Graph(frame, child, parent, n_children, n_parents, src, tgt)
+
+
+def _rows(
+    event: Event,
+    source: Rows | None,
+    target: Rows | None = None,
+    second_source: Rows | None = None,
+    second_target: Rows | None = None,
+) -> Events:
+    """Events of one kind; of two cells on a side, the lower row comes first."""
+
+    def side(first: Rows | None, second: Rows | None) -> list[Rows]:
+        if first is None or second is None:
+            return [] if first is None else [first]
+        return [np.minimum(first, second), np.maximum(first, second)]
+
+    return Events.of_kind(event, side(source, second_source), side(target, second_target))
+
+
+def _next(graph: _Graph, cell: Rows) -> Rows:
+    """Only child in the next frame of every cell, -1 where there is none."""
+    child = np.where(cell >= 0, graph.child[cell], -1)
+    adjacent = (child >= 0) & (graph.frame[child] == graph.frame[cell] + 1)
+    return np.where(adjacent, child, -1)
+
+
+def _at(values: Rows, index: Rows) -> Rows:
+    return np.where(index >= 0, values[index], -1)
+
+
+def _moves(graph: _Graph, match: Match) -> list[Events]:
+    cell = np.arange(len(graph.frame))
+    target = _at(match.detection, _next(graph, cell))
+    both = (match.detection >= 0) & (target >= 0)
+    moves = _rows(Event.MOVE, match.detection[both], target[both])
+    region, first, second = _pairs(match)
+    later = _at(match.region, _next(graph, first))
+    same = (later >= 0) & (later == _at(match.region, _next(graph, second)))
+    same &= _at(match.covered[:, 0], later) >= 0
+    return [moves, _rows(Event.MOVE, region[same], later[same])]
+
+
+def _pairs(match: Match) -> tuple[Rows, Rows, Rows]:
+    region = np.flatnonzero(match.covered[:, 0] >= 0)
+    return region, match.covered[region, 0], match.covered[region, 1]
+
+
+def _divisions(graph: _Graph, match: Match) -> list[Events]:
+    mothers = np.flatnonzero(graph.n_children == 2)
+    order = np.lexsort((graph.tgt, graph.src))
+    order = order[graph.n_children[graph.src[order]] == 2]
+    daughters = graph.tgt[order].reshape(-1, 2)
+    good = (graph.frame[daughters] == graph.frame[mothers][:, None] + 1).all(axis=1)
+    good &= (graph.n_parents[daughters] == 1).all(axis=1)
+    good &= (match.detection[daughters] >= 0).all(axis=1) & (match.detection[mothers] >= 0)
+    found = match.detection[daughters[good]]
+    mother = match.detection[mothers[good]]
+    return [_rows(Event.DIVIDE, mother, found[:, 0], None, found[:, 1])]
+
+
+def _regions(graph: _Graph, match: Match) -> list[Events]:
+    region, first, second = _pairs(match)
+    after = [_at(match.detection, _next(graph, c)) for c in (first, second)]
+    parting = (after[0] >= 0) & (after[1] >= 0)
+    before = [_at(match.detection, _previous(graph, c)) for c in (first, second)]
+    joining = (before[0] >= 0) & (before[1] >= 0)
+    return [
+        _rows(Event.SPLIT, region[parting], after[0][parting], None, after[1][parting]),
+        _rows(Event.MERGE, before[0][joining], region[joining], before[1][joining]),
+    ]
+
+
+def _previous(graph: _Graph, cell: Rows) -> Rows:
+    parent = graph.parent[cell]
+    adjacent = (parent >= 0) & (graph.frame[parent] == graph.frame[cell] - 1)
+    return np.where(adjacent, parent, -1)
+
+
+def _pieces(graph: _Graph, match: Match) -> list[Events]:
+    cut = np.flatnonzero(match.pieces[:, 0] >= 0)
+    first, second = match.pieces[cut].T
+    before = _at(match.detection, _previous(graph, cut))
+    after = _at(match.detection, _next(graph, cut))
+    came, went = before >= 0, after >= 0
+    return [
+        _rows(Event.SPLIT, before[came], first[came], None, second[came]),
+        _rows(Event.MERGE, first[went], after[went], second[went]),
+    ]
+
+
+def _skips(graph: _Graph, match: Match) -> Events:
+    start = np.flatnonzero((match.detection >= 0) & (graph.child >= 0))
+    here = graph.child[start]
+    for _ in range(MAX_MISSED):
+        lost = (here >= 0) & match.missed[here]
+        here = np.where(lost, graph.child[here], here)
+    end = _at(match.detection, here)
+    gap = np.where(here >= 0, graph.frame[here] - graph.frame[start], 0)
+    good = (end >= 0) & (gap > 1) & (gap <= MAX_MISSED + 1)
+    return _rows(Event.SKIP, match.detection[start[good]], end[good])
+
+
+def _ends(graph: _Graph, match: Match, near: NDArray[np.bool_], n_frames: int) -> list[Events]:
+    matched = np.flatnonzero(match.detection >= 0)
+    matched = matched[~near[match.detection[matched]]]
+    fresh = matched[(graph.n_parents[matched] == 0) & (graph.frame[matched] > 0)]
+    gone = matched[(graph.n_children[matched] == 0) & (graph.frame[matched] < n_frames - 1)]
+    return [
+        _rows(Event.APPEAR, None, match.detection[fresh]),
+        _rows(Event.DISAPPEAR, match.detection[gone]),
+    ]
+
+
+def share_found(tracks: Tracks, truth: Events) -> float | None:
+    """Share of the events that the truth settles (`true_events`) among those of tracks.
+
+    Unlike scores of edges this counts what a segmentation gets wrong as events of its own: a
+    merge that the tracker names is right. None where the truth settles nothing.
+    """
+    columns = (tracks.events[name] for name in ("event", "sources", "targets"))
+    chosen = {(e, tuple(sorted(s)), tuple(sorted(t))) for e, s, t in zip(*columns, strict=True)}
+    rows = zip(truth.event.tolist(), truth.sources.tolist(), truth.targets.tolist(), strict=True)
+    found = [
+        (Event(kind).key, *(tuple(sorted(c for c in side if c >= 0)) for side in sides)) in chosen
+        for kind, *sides in rows
+    ]
+    return sum(found) / len(found) if found else None
