@@ -151,3 +151,55 @@ def test_zarr_with_damaged_attributes(tmp_path: Path) -> None:
     (tmp_path / "a.zarr" / ".zattrs").write_text("{")
     with pytest.raises(InputError, match=r"a\.zarr"):
         open_movie(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("kind", ["type", "size", "compression", "appended", "positions"])
+def test_a_file_with_a_second_stack_is_refused(tmp_path: Path, kind: str) -> None:
+    """Its later pages must not be left out in silence."""
+    path = tmp_path / ("two.ome.tif" if kind == "positions" else "two.tif")
+    frames = np.arange(5 * 8 * 9, dtype=np.uint16).reshape(5, 8, 9)
+    if kind == "appended":
+        tifffile.imwrite(path, frames[:3])
+        tifffile.imwrite(path, frames[3:], append=True)
+    else:
+        with tifffile.TiffWriter(path, ome=kind == "positions") as file:
+            if kind == "positions":
+                for part in (frames[:3], frames[3:]):
+                    file.write(part, metadata={"axes": "TYX"})
+            else:
+                for t, frame in enumerate(frames):
+                    late = t >= 3
+                    page = frame.astype(np.uint8) if kind == "type" and late else frame
+                    page = page[:6] if kind == "size" and late else page
+                    how = "zlib" if kind == "compression" and late else None
+                    file.write(page, compression=how, metadata=None, contiguous=False)
+    with pytest.raises(InputError, match=r"two.*holds 2 "):
+        open_movie(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "patterns"),
+    [
+        ([f"pos{p}_t{t:03d}" for p in (1, 2) for t in range(4)], ["pos*_t000", "pos1_t*"]),
+        ([f"s_t{t:02d}_z{z:02d}" for t in range(3) for z in range(2)], ["s_t*_z00", "s_t00_z*"]),
+        (["xy1_000", "xy1_001", "xy2_000"], ["xy*_000", "xy1_*"]),
+    ],
+)
+def test_names_that_count_twice_are_refused(
+    tmp_path: Path, names: list[str], patterns: list[str]
+) -> None:
+    """Two positions are not one movie, and planes are no frames."""
+    for name in names:
+        tifffile.imwrite(tmp_path / f"{name}.tif", np.zeros((8, 9), dtype=np.uint8))
+    with pytest.raises(InputError) as caught:
+        open_movie(tmp_path)
+    for pattern in patterns:
+        assert str(tmp_path / f"{pattern}.tif") in str(caught.value)
+        assert open_movie(tmp_path / f"{pattern}.tif").n_frames > 1
+
+
+def test_names_with_a_date_or_a_time_beside_the_frame_are_one_movie(tmp_path: Path) -> None:
+    for t in range(4):
+        name = f"plate1_2024-05-01_t{t:03d}_{t // 2:02d}h{30 * (t % 2):02d}.tif"
+        tifffile.imwrite(tmp_path / name, np.zeros((8, 9), dtype=np.uint8))
+    assert open_movie(tmp_path).n_frames == 4

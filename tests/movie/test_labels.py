@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import tifffile
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie import check_same_extent, label_frame, open_labels, open_movie
@@ -45,3 +48,23 @@ def test_extents_that_differ_are_both_named() -> None:
         check_same_extent(open_movie(np.zeros((3, 6, 8))), labels)
     with pytest.raises(InputError, match=r"\(2, 6, 7\).*\(3, 6, 7\)"):
         check_same_extent(open_movie(FRAMES[:2]), labels)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "why"),
+    [("uint16", 256, None), ("int16", -1, "negative"), ("float32", 0.5, "whole")],
+)
+def test_every_file_of_a_folder_keeps_its_own_type(
+    tmp_path: Path, dtype: str, value: float, why: str | None
+) -> None:
+    """A first frame of fewer bits must not make 256 background, nor -1 a cell."""
+    tifffile.imwrite(tmp_path / "t000.tif", np.ones((6, 7), dtype=np.uint8))
+    tifffile.imwrite(tmp_path / "t001.tif", np.full((6, 7), value, dtype=dtype))
+    labels = open_labels(tmp_path)
+    assert label_frame(labels, 0)[0, 0] == 1
+    assert open_movie(tmp_path).channel_frame(1)[0, 0] == value
+    if why is None:
+        assert label_frame(labels, 1)[0, 0] == value
+    else:
+        with pytest.raises(InputError, match=rf"frame 1.*{why}"):
+            label_frame(labels, 1)

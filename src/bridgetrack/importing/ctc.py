@@ -19,6 +19,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.files import check_readable
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.tiff import page_head
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
 Table = NDArray[np.int64]
@@ -242,6 +243,7 @@ def _open_masks(
 ) -> Movie:
     """A label movie from one TIFF per frame, loaded frame by frame."""
     first = _read_mask(paths[0])
+    dtype = np.result_type(*(page_head(path)[1] for path in paths))
     geometry = Geometry(
         n_frames=len(paths),
         shape=first.shape,
@@ -257,10 +259,12 @@ def _open_masks(
             raise InputError(
                 f"{path}: the frame has shape {image.shape}, the first has {first.shape}"
             )
-        return image[None, None].astype(first.dtype, copy=False)
+        return image[None, None].astype(dtype, copy=False)
 
     chunks = ((1,) * len(paths), (1,), *((n,) for n in first.shape))
-    array = da.map_blocks(load, chunks=chunks, dtype=first.dtype, meta=first[:0])
+    array = da.map_blocks(
+        load, chunks=chunks, dtype=dtype, meta=np.empty((0,) * (2 + first.ndim), dtype)
+    )
     return Movie(array, geometry, ("labels",), str(paths[0].parent))
 
 

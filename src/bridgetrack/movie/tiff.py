@@ -58,7 +58,10 @@ def one_frame(path: Path) -> bool:
 
 
 class TiffStack:
-    """First image series of a TIFF file, sliced without reading the rest.
+    """The stack of a TIFF file, sliced without reading the rest.
+
+    A file that holds several stacks (other sizes or types of pages, a second stack behind the
+    first, several images of an OME-TIFF) is refused.
 
     The axes that vary between pages are read page by page. Uncompressed contiguous files are
     mapped into memory instead.
@@ -71,6 +74,7 @@ class TiffStack:
         check_readable(path)
         with reading(path), _unlogged():
             self._open()
+            _check_one_stack(path, self._file)
             _check_pages(path, self._file, self._series)
             _check_complete(path, self._series)
             self.metadata = _metadata(self._file)
@@ -158,6 +162,23 @@ def _check_complete(path: Path, series: Any) -> None:
     ends = np.add(page.dataoffsets, page.databytecounts)
     if ends.size == 0 or int(ends.max()) > size:
         raise InputError(f"{path}: the TIFF is cut off (copy it again; {size} bytes are there)")
+
+
+def _check_one_stack(path: Path, file: tifffile.TiffFile) -> None:
+    """Raise where a file holds more than one stack; previews of smaller size do not count."""
+    stacks = [s for s in file.series if not s.keyframe.is_reduced]
+    if len(stacks) < 2:
+        return
+    listed = ", ".join(f"{tuple(s.shape)} {s.dtype}" for s in stacks[:4])
+    what = "images (positions)" if file.is_ome else "stacks"
+    differ = len({(s.shape[1:], s.dtype) for s in stacks}) > 1
+    why = (
+        "" if differ or file.is_ome else "; their pages differ in compression, or one was appended"
+    )
+    raise InputError(
+        f"{path}: the file holds {len(stacks)} {what} ({listed}){why}; save the one that you want "
+        "in a file of its own, or all pages anew as one stack"
+    )
 
 
 def _check_pages(path: Path, file: tifffile.TiffFile, series: Any) -> None:
@@ -319,18 +340,20 @@ def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
 class FolderFrames:
     """TIFF files (T, C) as one array (T, C, *file shape), read file by file.
 
-    A file whose pixels differ in shape from those of the first is refused when it is read.
+    A file whose pixels differ in shape from those of the first is refused when it is read. The
+    type is one that holds the values of all files.
     """
 
     def __init__(self, files: list[list[Path]]) -> None:
         self.files = files  # paths, shape (T, C)
         self.first = TiffStack(files[0][0])
         self.shape = (len(files), len(files[0]), *self.first.shape)
-        self.dtype = self.first.dtype
         self.ndim = len(self.shape)
-        page_shape = _page_shape(files[0][0])
-        for path in (path for row in files for path in row):
-            self._check_shape(path, _page_shape(path), page_shape)
+        paths = [path for row in files for path in row]
+        pages = [page_head(path) for path in paths]
+        for path, (shape, _) in zip(paths, pages, strict=True):
+            self._check_shape(path, shape, pages[0][0])
+        self.dtype = np.result_type(*(dtype for _, dtype in pages))
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Pixels of a slice, reading only the files that it touches."""
@@ -383,9 +406,31 @@ def _by_channel(folder: Path, files: list[Path]) -> list[list[Path]]:
     counts = {len(group) for group in groups.values()}
     if len(groups) == 1 or "" in groups or len(counts) > 1:
         groups = {"": files}
+    for group in groups.values():
+        _check_one_count(folder, group)
     _warn_of_gaps(folder, next(iter(groups.values())))
     ordered = [groups[name] for name in sorted(groups, key=lambda n: int(n or 0))]
     return [list(row) for row in zip(*ordered, strict=True)]
+
+
+def _check_one_count(folder: Path, files: list[Path]) -> None:
+    """Raise where no number in the names counts the files: several movies, or planes of frames."""
+    parts = [re.split(r"(\d+)", p.name) for p in files]
+    if len({len(p) for p in parts}) > 1:
+        return
+    values = [len({p[k] for p in parts}) for k in range(1, len(parts[0]), 2)]
+    varying = [2 * k + 1 for k, n in enumerate(values) if n > 1]
+    if not varying or max(values) == len(files):
+        return
+    readings = []
+    for k in varying:
+        pattern = "".join([*parts[0][:k], "*", *parts[0][k + 1 :]])
+        readings.append(f"{folder / pattern} ({values[k // 2]} numbers)")
+    raise InputError(
+        f"{folder}: the names of the {len(files)} files hold {len(varying)} numbers that change, "
+        "so these are several movies or the planes of one; open one movie by its pattern: "
+        f"{', or '.join(readings)}; or save the planes of a movie as one stack"
+    )
 
 
 def _warn_of_gaps(folder: Path, files: list[Path]) -> None:
@@ -407,8 +452,9 @@ def _warn_of_gaps(folder: Path, files: list[Path]) -> None:
         )
 
 
-def _page_shape(path: Path) -> tuple[int, ...]:
-    """Shape of a file's first page, read from its header alone."""
+def page_head(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of a file's first page, read from its header alone."""
     check_readable(path)
     with reading(path), tifffile.TiffFile(path) as file:
-        return tuple(file.pages[0].shape)
+        page = file.pages[0]
+        return tuple(page.shape), np.dtype(page.dtype).newbyteorder("=")
