@@ -255,14 +255,11 @@ def repair(camera: Camera) -> None:
     panel = camera.widget.segment
     section = section_of(camera, panel.repair)
     section.expand(animate=False)
-    panel.repair.on.click()
+    panel.repair.go.click()
     camera.until(lambda: "Cells found repaired" in camera.viewer.layers, 600)
     layer = camera.viewer.layers["Cells found repaired"]
     camera.until(lambda: camera.session.movie.layers[1] is layer)
     camera.until(lambda: camera.session.tracking is not None)
-    box = panel.repair.list
-    box.itemClicked.emit(box.topLevelItem(0), 0)
-    box.setCurrentItem(box.topLevelItem(0))
     camera.wait(300)
     camera.widget.stack.currentWidget().ensureWidgetVisible(panel.repair)
     camera.save("repair")

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import tifffile
 
-import bridgetrack as bt
-from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.cli.main import main
 from cli.conftest import Run, one_line
 
@@ -69,29 +66,6 @@ def test_why_a_cell_is_drawn_as_it_is(run: Run, movie: Path, result: Path) -> No
     assert run(*words, "--to", "5").status == 2
     missing = run("explain", result, "--frame", 4, "--cell", 999, "--mask", "--image", movie / "01")
     assert "there is no cell 999 in frame 4" in missing.err
-
-
-@pytest.mark.thorough  # the library says the same
-def test_masks_are_judged_as_they_were_found(
-    run: Run, found_here: tuple[Path, Path, bt.Session]
-) -> None:
-    image, labels, window = found_here
-    cell = int(tifffile.imread(labels)[1, 21, 20])
-    window.mask_reasons.ask(CellRef(1, cell, (21.0, 20.0)))
-    words = ("explain", labels, "--frame", 1, "--cell", cell, "--mask", "--image")
-    alone = image.with_name("alone.tif")
-    tifffile.imwrite(alone, tifffile.imread(image)[:, 1], imagej=True, metadata={"axes": "TYX"})
-    told = [
-        run(*words, alone, "--channel", 0),
-        run(*words, image),
-        run(*words, image, "--channel", 0),
-    ]
-    assert told[0].out.rstrip() == window.mask_reasons.words, told[0].err
-    assert "+1.00 for it: it is drawn so" in told[0].out
-    # Events go by all channels, masks by the one in which they were found.
-    of_masks = [t.out[: t.out.index("it is drawn so")] for t in told]
-    assert of_masks[0] == of_masks[1] != of_masks[2]
-    window.close()
 
 
 def test_a_rejected_event_in_words(run: Run, result: Path) -> None:

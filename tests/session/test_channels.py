@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Movie, open_labels, open_movie
-from bridgetrack.pipeline.explain_masks import explain_mask
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_changes import ChangeKind
 from bridgetrack.progress import run
@@ -61,15 +59,10 @@ def test_masks_are_chosen_again_by_it(movie) -> None:
     np.testing.assert_array_equal(*found)
 
 
-def test_they_are_repaired_and_explained_by_it(session) -> None:
+def test_they_are_repaired_by_it(session) -> None:
     done = run(repair(session.movie, session.model))
     assert (T, ChangeKind.CUT) in [(c.frame, c.kind) for c in done.changes]
     assert not [c for c in done.changes if c.kind == ChangeKind.DROPPED]
-    session.learned = None
-    session.mask_reasons.ask(CellRef(T, 1, (20.0, 26.0)))
-    here = session.movie
-    why = run(explain_mask(here.image, here.labels, T, 1, channel=1)).words()
-    assert session.mask_reasons.words == why
 
 
 def test_a_project_keeps_all_channels_and_which_shows_the_cells(session, tmp_path: Path) -> None:

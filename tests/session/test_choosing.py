@@ -11,11 +11,10 @@ import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.annotations.mask_answers import honoured
-from bridgetrack.errors import InputError, OutputError
+from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.regions.mend import MendKind
 from bridgetrack.session.movie import MovieAndCells
 from drawn_movie import PLACES, drawn, squares
 
@@ -218,31 +217,6 @@ def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:
         session.undo()
     np.testing.assert_array_equal(array, start)
     assert not session.can_undo and len(session.masks.answers) == 0
-
-
-def test_several_changes_are_one_step(opened, tmp_path) -> None:
-    session, array, _ = opened
-    start = array.copy()
-    mends = []
-    for k, t in ((3, 0), (4, 1)):
-        session.mend("remove", t, at(k, t))
-        mends.append(session.masks.answers.past[-1].mend)
-        session.undo()
-    session.accept_all(mends)
-    assert [a.kind for a in session.masks.answers] == [MendKind.REMOVE] * 2
-    gone = array.copy()
-    session.undo()
-    np.testing.assert_array_equal(array, start)
-    assert len(session.masks.answers) == 0
-    session.redo()
-    np.testing.assert_array_equal(array, gone)
-    (tmp_path / "a.masks.json").write_text("{}")
-    with pytest.raises(OutputError):
-        session.remove_mask_answers(session.masks.answers.past[0].id)
-    with pytest.raises(OutputError):
-        session.undo()
-    np.testing.assert_array_equal(array, gone)
-    assert session.can_undo
 
 
 def test_what_is_painted_away_stays_away(opened) -> None:

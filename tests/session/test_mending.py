@@ -163,42 +163,6 @@ def test_what_was_mended_is_there_again_and_can_be_undone(mended, merged, tmp_pa
     different.close()
 
 
-def test_the_same_cut_is_proposed_in_frames_beside_it_not_imposed(mended) -> None:
-    session, labels, truth, (first, second) = mended
-    mend = session.mend("cut", 1, middle(truth[1] == first))
-    found = session.propose_same(mend)
-    assert [m.frame for m in found] == [0, 2, 3]
-    for t in (0, 2, 3):
-        np.testing.assert_array_equal(frame_of(session, t), labels[t])
-    made = [session.accept(m) for m in list(found)]
-    assert session.proposed == []
-    assert len({m.cells[1] for m in made} | {mend.cells[1]}) == 4
-    for t in range(4):
-        for cell in (first, second):
-            assert matches(frame_of(session, t), truth[t], cell) > 0.6
-    with pytest.raises(InputError, match="have changed"):
-        session.accept(found[0])
-
-
-@pytest.mark.parametrize("kind", ["join", "remove", "grow"])
-def test_other_changes_are_proposed_too(kind, pixels, tmp_path) -> None:
-    image, truth = pixels
-    first, second = touching(truth)
-    labels = truth.copy()
-    if kind == "grow":
-        labels[:4][labels[:4] == first] = 0
-    session = bt.Session(labels, image, answers=tmp_path / "a.annotations.json")
-    places = [middle(truth[0] == first)]
-    if kind == "join":
-        places.append(middle(truth[0] == second))
-    mend = session.mend(kind, 0, *places)
-    assert mend.kind == MendKind(kind)
-    found = session.propose_same(mend)
-    assert [m.frame for m in found] and all(m.kind == mend.kind for m in found)
-    assert [m.frame for m in found] == list(range(1, len(found) + 1))
-    session.close()
-
-
 def test_painting_is_an_answer_and_is_undone_like_others(source, tmp_path) -> None:
     array = source.labels.array[:, 0].compute()
     movie = replace(
@@ -308,17 +272,13 @@ def test_masks_of_a_verified_track_are_locked_until_it_is_released(mended, tmp_p
         mend = act(kind, site, *places)
         with pytest.raises(InputError, match="verified and locked, at cell"):
             session.accept(mend)
-        with pytest.raises(InputError, match="verified and locked"):
-            session.accept_all([mend])
     with pytest.raises(InputError, match="verified and locked"):
         session.remove_mask_answers("m1")
     np.testing.assert_array_equal(frame_of(session, 1), before)
     assert len(session.masks.answers) == 1 and session.names.verified(cell)
     assert not any("not there any more" in words for _, words in heard)
-    # All is right as drawn: that changes nothing. Nor is the same offered where it is locked.
+    # All is right as drawn: that changes nothing.
     session.mend("check", 1)
-    session.propose_same(act("remove", session.site(0), middle(frame_of(session, 0) == k)))
-    assert 1 not in [mend.frame for mend in session.proposed]
     assert not session.edits.verify(cell)
     session.mend("remove", 1, place)
     assert not (frame_of(session, 1) == k).any()

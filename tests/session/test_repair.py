@@ -54,25 +54,6 @@ def test_what_is_wrong_is_repaired_and_listed(damaged):
     assert [c.frame for c in cuts] == [2] and second not in cuts[0].before
 
 
-def test_each_change_can_be_taken_back(damaged):
-    given, labels, _, (_, _, _), found = damaged
-    session = bt.Session()
-    array = found.labels.copy()
-    session._open(replace(given, labels=open_labels(array, axes="TYX"), pixels=array), None)
-    for change in [c for c in found.changes if c.frame == 2]:
-        frame = array[2].copy()
-        session.accept(found.back(change, array[2]))
-        for label in change.before:
-            there = labels[2] == label
-            assert ((array[2] == label) & there).sum() > 0.9 * there.sum()
-        session.undo()
-        np.testing.assert_array_equal(array[2], frame)
-        session.redo()
-    with pytest.raises(InputError, match="changed since"):
-        change = next(c for c in found.changes if c.after)
-        found.back(change, np.zeros_like(array[0]))
-
-
 def test_a_repair_needs_masks_and_image(damaged):
     given = damaged[0]
     with pytest.raises(InputError, match="both"):
@@ -108,25 +89,6 @@ def test_the_repaired_movie_is_in_memory_once(monkeypatch: pytest.MonkeyPatch):
     np.testing.assert_array_equal(found.labels, masks)
     assert found.labels.dtype == np.uint32
     assert peak < 1.4 * found.labels.nbytes
-
-
-def test_cells_that_stay_are_drawn_as_they_were_unless_asked(damaged):
-    given, labels, _, _, found = damaged
-    assert not any(c.kind == ChangeKind.OUTLINE for c in found.changes)
-    for t, frame in enumerate(labels):
-        named = {k for c in found.changes if c.frame == t for k in c.before}
-        taken = np.isin(found.labels[t], [k for c in found.changes for k in c.after])
-        for label in np.setdiff1d(np.unique(frame), [0, *named]):
-            np.testing.assert_array_equal(
-                (found.labels[t] == label) | taken, (frame == label) | taken
-            )
-    anew = run(repair(given, bt.Session().model, outlines=True))
-    assert any(c.kind == ChangeKind.OUTLINE for c in anew.changes)
-
-    def others(done):
-        return {(c.frame, c.kind) for c in done.changes if c.kind != ChangeKind.OUTLINE}
-
-    assert others(anew) == others(found)
 
 
 def test_what_somebody_drew_is_not_drawn_as_it_was_given(damaged):

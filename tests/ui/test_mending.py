@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
 from scipy import ndimage as ndi
 
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.session.mask_reasons import JOB
 from bridgetrack.ui.picking import Mode, Picking, click, point
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -145,81 +143,6 @@ def test_enter_cuts_the_cell_under_the_pointer_and_ctrl_z_takes_it_back(
     settled(state, qtbot)
 
 
-def test_the_same_cut_is_offered_in_other_frames_until_taken_or_forgotten(
-    opened, viewer, hand, qtbot, pair
-):
-    # Escape forgets what is offered.
-    state, widget, truth = opened
-    hand.key("K")
-    hand.click(middle(truth[T] == pair[0]))
-    settled(state, qtbot)
-    assert state.session.proposed
-    hand.key("Escape")
-    assert not state.session.proposed and not widget.annotate.same.isVisible()
-    assert state.annotator.picking.mode == Mode.CUT
-    hand.key("Escape")
-    assert state.annotator.picking.mode == Mode.REVIEW
-    hand.key("Z")
-    settled(state, qtbot)
-    # The same cut is offered in other frames and a key accepts it.
-    before = cells(viewer).copy()
-    hand.key("K")
-    hand.click(middle(truth[T] == pair[0]))
-    settled(state, qtbot)
-    assert [m.frame for m in state.session.proposed] == [T - 1, T + 1]
-    qtbot.waitUntil(widget.annotate.same.isVisible, timeout=20_000)
-    assert f"{T - 1}, {T + 1}" in widget.annotate.same.words.text()
-    np.testing.assert_array_equal(cells(viewer)[T - 1], before[T - 1])
-    hand.key("P")
-    assert state.canvas.frame in (T - 1, T + 1), "it is shown first"
-    first = state.canvas.frame
-    assert any("two cells" in str(t) for t in state.canvas.marks_layer.features["text"])
-    np.testing.assert_array_equal(cells(viewer)[first], before[first])
-    with pytest.MonkeyPatch.context() as slow:  # nobody can have looked at it yet
-        slow.setattr("bridgetrack.ui.annotator.GLANCE", 1e6)
-        hand.key("P")
-    assert "look at it, then press P again" in widget.notice.text()
-    np.testing.assert_array_equal(cells(viewer)[first], before[first])
-    hand.key("P")
-    assert (cells(viewer)[first] != before[first]).any()
-    settled(state, qtbot)
-    qtbot.mouseClick(widget.annotate.same.all, Qt.MouseButton.LeftButton)
-    settled(state, qtbot)
-    assert (cells(viewer)[2 * T - first] != before[2 * T - first]).any()
-    assert not state.session.proposed
-    assert not widget.annotate.same.isVisible()
-    assert len(state.session.masks.answers) == 3
-
-
-def test_why_a_cell_is_drawn_so_is_told_by_a_key(opened, viewer, hand, qtbot, pair):
-    state, widget, truth = opened
-    session, box = state.session, widget.annotate.reasons
-    before, place = cells(viewer).copy(), middle(truth[T] == pair[0])
-    assert not box.isVisible()
-    hand.point(place)
-    hand.key("Q")
-    assert box.isVisible() and "is drawn so" in box.title.text() and not box.words.text()
-    qtbot.waitUntil(lambda: session.mask_reasons.found is not None, timeout=120_000)
-    told = box.words.text()
-    assert f"cell {pair[0]} of frame {T}" in told
-    assert "2 cells of" in told, "what else could be there"
-    np.testing.assert_array_equal(cells(viewer), before)
-    assert not session.can_undo, "asking answers nothing"
-    box.close_words.click()
-    assert not box.isVisible()
-    # It is cancelled, and of masks that change meanwhile nothing is told.
-    hand.point(place)
-    hand.key("Q")
-    box.work.stop.click()
-    assert not session.busy(JOB) and not box.isVisible()
-    widget.annotate.why.click()
-    assert session.busy(JOB)
-    hand.key("K")
-    hand.click(place)
-    assert not session.busy(JOB) and not box.isVisible()
-    settled(state, qtbot)
-
-
 def test_two_clicks_in_a_cell_say_where_the_two_are(opened, viewer, hand, qtbot, pair):
     state, _, truth = opened
     before, picking = cells(viewer).copy(), state.annotator.picking
@@ -297,8 +220,6 @@ def test_all_in_view_is_right_and_what_cannot_be_done_is_said(opened, viewer, ha
     # What cannot be done is said and nothing changes.
     state, widget, truth = opened
     before = cells(viewer).copy()
-    hand.key("P")
-    assert "Nothing is proposed" in widget.notice.text()
     hand.key("N")
     empty = np.argwhere(cells(viewer)[T][60:330, 60:330] == 0)[0] + 60
     taken = np.argwhere(cells(viewer)[T][60:330, 60:330] > 0)[0] + 60

@@ -125,10 +125,7 @@ MOVES: dict[str, Callable[[Person], object]] = {
     "load a damaged model": lambda p: p.session.trainer.load(
         p.file("cut.json", '{"format": "bridget')
     ),
-    "accept what nobody proposed": lambda p: p.keys.do_same(),
     "choose masks again without an image": _edit(lambda p: p.session.choose_again()),
-    "ask why a cell is drawn so, with none outlined": lambda p: p.keys.ask_why(),
-    "ask why a cell is drawn so, without an image": lambda p: (p.point(0), p.keys.ask_why()),
     "mend where there is no cell": lambda p: (
         p.keys.set_mode(Mode.REMOVE),
         p.keys.click(0, p.nowhere),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,13 +19,11 @@ from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.files import write_text
 from bridgetrack.movie.movie import Movie, pixels_of
-from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.acts import agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
 from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place
 from bridgetrack.regions.outlines import usual_ratio
 from bridgetrack.regions.regions import Array, Regions
-from bridgetrack.regions.same_mend import same_mend
 from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import complete_settings
@@ -34,8 +32,6 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 Index = NDArray[np.int64]
 
 _FEW_OUTLINES = 3  # corrected, from which the next are expected to be alike
-_FAR = 5
-"""Frames on either side in which the same is looked for."""
 
 
 @dataclass(frozen=True)
@@ -334,14 +330,6 @@ class MovieMasks:
         there = self._frame(answer.frame).reshape(-1)[answer.mend.pixels]
         return bool(np.array_equal(there, labels))
 
-    def several(self, mends: Sequence[Mend]) -> MaskStep:
-        """Changes that were prepared one after the other, each an answer, as one step."""
-        answers = self.answers
-        for mend in mends:
-            self._check_numbers(mend)
-            answers = answers.added(mend)
-        return MaskStep(tuple(mends), answers.past[len(self.answers) :])
-
     def removing(self, ids: Collection[str]) -> MaskStep:
         """What takes some answers back, with what they changed in the masks."""
         gone = tuple(a for a in self.answers if a.id in ids)
@@ -419,46 +407,6 @@ class MovieMasks:
         if fits:
             self._write(mend.frame, mend.pixels, mend.after)
         return fits
-
-    # ------------------------------------------------------------------ the same elsewhere
-
-    def same(
-        self,
-        mend: Mend,
-        detections: Detections,
-        learned: MovieScore | None = None,
-        far: int = _FAR,
-    ) -> Steps[list[Mend]]:
-        """The same change in frames before and after, as far as their masks show the same.
-
-        Parameters
-        ----------
-        mend
-            A change that was made.
-        detections, learned
-            As in `site`.
-        far
-            Frames on either side to look at.
-
-        Returns
-        -------
-        list of Mend
-            In order of time.
-        """
-        found: list[Mend] = []
-        for step in (-1, 1):
-            seen = mend
-            for t in range(mend.frame + step, mend.frame + step * (far + 1), step):
-                yield Progress("Looking for the same in other frames", 0.0)
-                if not 0 <= t < self.labels.n_frames:
-                    break
-                free = self.site(t, detections, learned)
-                following = same_mend(replace(free, free=free.free + len(found)), seen)
-                if following is None:
-                    break
-                found.append(following)
-                seen = following
-        return sorted(found, key=lambda m: m.frame)
 
     # ------------------------------------------------------------------ pixels
 

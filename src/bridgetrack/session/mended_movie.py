@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,26 +101,16 @@ class MendedMovie(TrackedMovie):
         return None if self.learned is None else self.learned.score
 
     def accept(self, mend: Mend) -> Mend:
-        """Make a change of masks that was proposed; returns and raises as `mend`."""
+        """Make a change of masks that `act` prepared; returns and raises as `mend`."""
         masks, detections = self._mendable()
         self._refuse_locked([mend])
         made = masks.make(mend, detections)
-        self.cancel("propose")
-        mine = any(m is mend for m in self.proposed)
-        self.proposed = [m for m in self.proposed if m is not mend] if mine else []
         self._steps = self._steps.then("masks")
         if len(made.pixels):
             self._on_masks({made.frame})
         else:  # the masks are right as they are
             self.answers_changed.emit()
         return made
-
-    def accept_all(self, mends: Sequence[Mend]) -> None:
-        """Make changes that were prepared one after the other, as one step; raises as `mend`."""
-        masks, _ = self._mendable()
-        self._refuse_locked(mends)
-        if mends:
-            self._take(masks.several(mends))
 
     def _refuse_locked(self, mends: Iterable[Mend], going: Collection[str] = ()) -> None:
         """Complain where masks would change that a verified track rests on.
@@ -187,7 +177,6 @@ class MendedMovie(TrackedMovie):
             finally:
                 self._stepping = False
         self._steps = self._steps.then("both" if events else "steps")
-        self._drop_proposed()
         self._on_masks(frames)
         if not done:
             self.message.emit("info", "The masks have changed there since and stay as they are.")
@@ -249,7 +238,6 @@ class MendedMovie(TrackedMovie):
         masks, _ = self._mendable()
         frames, done = masks.take(step)
         self._steps = self._steps.then("steps")
-        self._drop_proposed()
         self._on_masks(frames)
         return done
 
@@ -332,24 +320,6 @@ class MendedMovie(TrackedMovie):
         ):
             if stay:
                 self.message.emit("warning", f"In {stay} frame(s) {why}; these stay.")
-
-    def propose_same(self, mend: Mend) -> list[Mend]:
-        """The same change of masks in frames before and after, as far as they show the same.
-
-        Nothing is changed; `accept` makes one of them.
-        """
-        masks, detections = self._mendable()
-        score = self._score
-        self.run("propose", lambda: masks.same(mend, detections, score), self._on_proposed)
-        return self.proposed
-
-    def forget_proposed(self) -> None:
-        """Let go of what is proposed for the masks of other frames."""
-        self._on_proposed([])
-
-    def _on_proposed(self, found: list[Mend]) -> None:
-        self.proposed = [mend for mend in found if not self._is_locked(mend)]
-        self.answers_changed.emit()
 
     def note_painting(self, frame: int, pixels: Any, before: Any) -> None:
         """Keep what somebody painted in a frame as an answer: these cells are right.

@@ -30,7 +30,6 @@ from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import run
 from bridgetrack.session.background import Runner
-from bridgetrack.session.mask_reasons import MaskReasons
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import channel_of, found_of, resume, saving
@@ -70,8 +69,8 @@ class Session(MendedMovie):
 
     Attributes
     ----------
-    questions, trainer, mask_reasons
-        What is asked, training, and why a cell is drawn so.
+    questions, trainer
+        What is asked, and training.
 
     Raises
     ------
@@ -93,7 +92,6 @@ class Session(MendedMovie):
     ) -> None:
         super().__init__(runner)
         self.trainer = Trainer(self)
-        self.mask_reasons = MaskReasons(self)
         self._library = library
         self.questions = Questions(self, self.trainer, options)
         self._drawn: tuple[Tracking, TracksData] | None = None

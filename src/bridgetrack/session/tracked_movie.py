@@ -21,7 +21,6 @@ from bridgetrack.pipeline.near import LARGE, prepare_near
 from bridgetrack.pipeline.scene import Scene, annotate, check_kinds
 from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.regions.mend import Mend
 from bridgetrack.session.answers import (
     Answers,
     UndoOrder,
@@ -95,8 +94,6 @@ class TrackedMovie(BackgroundWork):
         The model in use.
     masks
         The segmentation, as it is mended; None where there is none.
-    proposed
-        Changes of masks in other frames that the last one suggests, in order of time.
     kinds
         What can happen in the movie; see `set_kinds`.
 
@@ -124,7 +121,6 @@ class TrackedMovie(BackgroundWork):
         self._near: Tracking | None = None  # of the frames in view, until all are tracked
         self.model: Model = shipped_model()
         self.masks: MovieMasks | None = None
-        self.proposed: list[Mend] = []
         self._steps = UndoOrder()
         self._stepping = False
         self._base: Scene | None = None
@@ -186,7 +182,7 @@ class TrackedMovie(BackgroundWork):
             self.answers.changed.disconnect(self._on_answers)
         self.movie = self.answers = self.scene = self.tracking = self._base = self.masks = None
         self._near = None
-        self.proposed, self._steps = [], UndoOrder()
+        self._steps = UndoOrder()
         self._tracked_answers = None
         super().close()
 
@@ -360,15 +356,9 @@ class TrackedMovie(BackgroundWork):
             self.message.emit("info", "Done again. Undo (Z) takes it back.")
             self._step(self._steps.future[-1], "redo", self._steps.forth())
 
-    def _drop_proposed(self) -> None:
-        """Masks changed by another way: what was proposed, or is looked for, goes."""
-        self.cancel("propose")
-        self.proposed = []
-
     def _step(self, of: str, way: str, steps: UndoOrder) -> None:
         """Undo or redo an annotation, an answer about masks, or a step of several of these."""
         before, self._steps, self._stepping = self._steps, steps, True
-        self._drop_proposed()
         try:
             if of == "answers":
                 getattr(self.answers, way)()

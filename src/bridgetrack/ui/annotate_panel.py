@@ -26,11 +26,9 @@ from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
-from bridgetrack.ui.mask_reasons_box import MaskReasonsBox
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Answer, Panel, Work
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.same_box import SameBox
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import (
     Column,
@@ -146,8 +144,6 @@ class AnnotatePanel(Panel):
         self.column.addWidget(self._actions())
         # What comes and goes is below the buttons, which stay where they are.
         self.choosing = self.add(Work(self, "choose"))
-        self.same = self.add(SameBox(self))
-        self.reasons = self.add(MaskReasonsBox(self))
         self.add(heading("Your answers"))
         self.counts = self.add(text())
         self.table = AnswersTable(self.annotator, self.state.visit)

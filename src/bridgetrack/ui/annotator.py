@@ -17,7 +17,7 @@ from bridgetrack.session.session import Session
 from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui import picking
 from bridgetrack.ui.finder import CellFinder, PointFinder
-from bridgetrack.ui.mend_words import SAME, checked_words, outline_words
+from bridgetrack.ui.mend_words import checked_words, outline_words
 from bridgetrack.ui.picking import Mode, Picking, PickStep
 
 _CORRECTION = "correction"
@@ -67,7 +67,6 @@ class Annotator:
         self._swap = -1
         self._since = time.monotonic()
         self._noted = -1, False  # the cell and its side that was answered about last
-        self._moved = float("-inf")  # when the view went to what is proposed for another frame
         session.movie_changed.connect(self._on_movie)
         session.scene_changed.connect(self._on_scene)
         session.answers_changed.connect(self._refresh)
@@ -350,9 +349,6 @@ class Annotator:
     def cancel(self) -> None:
         """Esc: forget what was picked, then go back to review."""
         before = self.picking.mode
-        if self.picking.empty and self._session.proposed:
-            self._session.forget_proposed()
-            return
         self._swap = -1
         self._follow(picking.cancel(self.picking))
         if self.picking.mode != before:
@@ -399,57 +395,15 @@ class Annotator:
         if step.places and kind is not None:
             session = self._session
             with session.telling():
-                session.propose_same(session.mend(kind, frame, *step.places))
+                session.mend(kind, frame, *step.places)
                 if kind == MendKind.OUTLINE:
                     self._say(outline_words(session.outline_ratios, session.checked))
         self._refresh()
-
-    @property
-    def same_words(self) -> str:
-        """What the last change of masks suggests for other frames; empty where nothing."""
-        found = self._session.proposed
-        if not found:
-            return ""
-        frames = ", ".join(str(m.frame) for m in found)
-        return f"{SAME[found[0].kind]} in frame{'s' if len(found) > 1 else ''} {frames} too?"
-
-    def do_same(self) -> None:
-        """P: accept what is proposed for the masks of the frame in view, or go where one is."""
-        session = self._session
-        if not session.proposed:
-            self._say("Nothing is proposed for the masks of other frames.")
-            return
-        here = next((m for m in session.proposed if m.frame == self.frame), None)
-        if here is not None and time.monotonic() - self._moved < GLANCE:
-            self._say("This frame came into view just now: look at it, then press P again.")
-            return
-        if here is not None:
-            with session.telling():
-                session.accept(here)
-        if session.proposed:
-            near = min(session.proposed, key=lambda m: abs(m.frame - self.frame))
-            self._moved = time.monotonic()
-            self.show.emit(near.frame, None)
-
-    def do_all_the_same(self) -> None:
-        """Accept all that is proposed for the masks of other frames."""
-        session = self._session
-        with session.telling():
-            for each in list(session.proposed):
-                session.accept(each)
 
     def choose_again(self) -> None:
         """W: choose all masks again with what was said of some."""
         with self._session.telling():
             self._session.choose_again()
-
-    def ask_why(self) -> None:
-        """Q: why the outlined cell is drawn as it is."""
-        if self.finder is None or self.outlined < 0:
-            self._say("Point at the cell that you wonder about, then press Q.")
-            return
-        with self._session.telling():
-            self._session.mask_reasons.ask(self.finder.ref(self.outlined))
 
     # ------------------------------------------------------------------ the model asks
 

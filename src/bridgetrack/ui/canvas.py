@@ -17,10 +17,9 @@ from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue, Turns
-from bridgetrack.ui.event_looks import mode_look
+from bridgetrack.ui.event_looks import PROPOSAL, mode_look, rgba
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of, kind_of, look_at
-from bridgetrack.ui.mask_drawing import draw_mending
 from bridgetrack.ui.overlay import (
     Drawing,
     SliceShown,
@@ -457,7 +456,7 @@ class Canvas(SliceInView):
             rows = [detections.row_of(*c.cell) for c in shown]
             outlines = [finder.outline(r) for r in rows]
             draw_ghost(drawing, outlines, picked.targets, view)
-        shape = session.scene.detections.geometry.shape
-        if shape is not None:
-            draw_mending(drawing, picked.place, session.proposed, shape, view)
+        first = picked.place  # of two clicks on masks
+        if first is not None and first[0] == view.frame:
+            drawing.mark(first[1], "cross", 0.4 * view.size, rgba(PROPOSAL))
         return drawing

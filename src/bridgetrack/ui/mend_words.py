@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridgetrack.regions.mend import MendKind
 from bridgetrack.regions.outlines import FEW_OUTLINES, usual_ratio
 from bridgetrack.regions.taught import FEW
-
-SAME = {
-    MendKind.CUT: "The same cut",
-    MendKind.JOIN: "Join the same two",
-    MendKind.GROW: "The same cell",
-    MendKind.REMOVE: "Remove the same",
-}
-"""What is proposed for the masks of other frames."""
 
 
 def checked_words(now: int, all_in_all: int) -> str:

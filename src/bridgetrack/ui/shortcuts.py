@@ -65,11 +65,8 @@ MASK_SHORTCUTS = (
     Shortcut("remove", ("E",), "This is no cell: its mask goes", _begin(Mode.REMOVE)),
     Shortcut("outline", ("O",), "A better outline: the next one, or one as far as you click",
              _begin(Mode.OUTLINE)),
-    Shortcut("same", ("P",), "Do the same in the next frame that shows it", Annotator.do_same),
     Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
              _begin(Mode.CHECK)),
-    Shortcut("why", ("Q",), "Why is the cell drawn so, and not cut, joined or outlined otherwise?",
-             Annotator.ask_why),
     Shortcut("again", ("W",), "Choose all masks again: what you said of some holds and teaches",
              Annotator.choose_again),
 )  # fmt: skip

@@ -20,7 +20,6 @@ from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.question_pictures import TwoFrames, picture_steps
-from bridgetrack.ui.same_box import SameBox
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import button, heading, row, text
 
@@ -50,7 +49,6 @@ class SuggestPanel(Panel):
         )  # fmt: skip
         self.add(row(self.other, self.undo, self.leave))
         # What changes with an answer is below the buttons that answer, which stay where they are.
-        self.same = self.add(SameBox(self))
         self.use = self.add(
             button(
                 "Track with what it learned",
