@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
-from superqt import QCollapsible
 
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.progress import Progress
 from bridgetrack.session.proposals import proposals
 from bridgetrack.ui.panel import state_of
 
@@ -60,25 +58,6 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
     assert "'flat' has 2 axes" in source.notice.text() and not widget.notice.isVisible()
     assert "Ready" not in widget.next_words.text()
-
-
-def test_cancelling_says_so(open_short, viewer, qtbot, pace):
-    widget = open_short()
-    find = widget.segment.find
-    section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(find))
-    section.expand(animate=False)
-    find.go.click()
-    qtbot.waitUntil(find.work.isVisible, timeout=60_000)
-    pace.held = True
-    before = [layer.name for layer in viewer.layers]
-    qtbot.mouseClick(find.work.stop, LEFT)
-    assert "Cancelled" in widget.notice.text()
-    for done, shown in ((0.0, "Looking…"), (0.5, "Looking %p %")):
-        state_of(viewer).session.progress.emit("segment", Progress("Looking", done))
-        assert find.work.bar.format() == shown, "0 % that stays looks as if it hung"
-    pace.held = False
-    qtbot.wait(200)
-    assert [layer.name for layer in viewer.layers] == before
 
 
 def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
@@ -158,21 +137,3 @@ def test_of_several_searches_the_last_is_seen(viewer, pixels, qtbot):
     there = [layer for layer in made if layer in viewer.layers]
     assert there == made[1:], "searches do not pile up"
     assert [layer.visible for layer in there] == [False, True]
-    # Those of another movie are no search of this one.
-    image.choose(other)
-    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
-    find.go.click()
-    qtbot.waitUntil(lambda: source.layer not in (None, *made), timeout=120_000)
-    qtbot.wait(50)
-    assert all(layer in viewer.layers for layer in there)
-    # The movie chosen is looked at with its cells, not another one that lies above it. What was
-    # found is hidden with its own movie; the movies are somebody's own and stay as they are.
-    assert other.visible and source.layer.visible
-    assert part.visible and not any(layer.visible for layer in there)
-    theirs, layers = source.layer, viewer.layers
-    image.choose(part)
-    qtbot.waitUntil(lambda: source.layer is there[1], timeout=20_000)
-    assert part.visible and [layer.visible for layer in there] == [False, True]
-    assert other.visible and not theirs.visible
-    assert layers.index(other) < layers.index(part) < layers.index(there[1])
-    assert not find.estimate.text(), "what suits the other movie"

@@ -33,8 +33,7 @@ def answers(session) -> int:
     return len(session.annotations)
 
 
-def test_a_click_on_nothing_clears_the_choice_and_answers_nothing(open_short, viewer, hand, qtbot):
-    widget = open_short()
+def clicks_on_nothing_answer_nothing(widget, viewer, hand, qtbot):
     widget.open_step(3)
     widget.track.go.click()
     qtbot.waitUntil(lambda: widget.track.doubts.rowCount() > 5, timeout=20_000)
@@ -80,8 +79,7 @@ def test_a_click_on_nothing_clears_the_choice_and_answers_nothing(open_short, vi
     click_nothing()
 
 
-def test_keys_are_about_a_cell_in_view(open_short, viewer, hand, qtbot):
-    open_short()
+def keys_are_about_a_cell_in_view(viewer, hand, qtbot):
     state = state_of(viewer)
     session, annotator, camera = state.session, state.annotator, camera_of(viewer)
     detections = session.scene.detections
@@ -106,6 +104,13 @@ def test_keys_are_about_a_cell_in_view(open_short, viewer, hand, qtbot):
     annotator.select(row)
     hand.key("Return")
     assert [a.kind for a in session.annotations] == [Kind.CONFIRM]
+
+
+def test_only_a_cell_that_is_seen_is_answered_about(open_short, viewer, hand, qtbot):
+    widget = open_short()
+    keys_are_about_a_cell_in_view(viewer, hand, qtbot)
+    hand.key("Z")
+    clicks_on_nothing_answer_nothing(widget, viewer, hand, qtbot)
 
 
 def test_a_click_is_about_the_cell_under_the_pointer(session, annotator, at, row):

@@ -58,7 +58,7 @@ def selected(panel):
     return [panel.list.model.tracks[i.row()] for i in rows]
 
 
-def test_rows_and_cells_are_linked(opened, hand, viewer, qtbot):
+def rows_and_cells_are_linked(opened, hand, viewer, qtbot):
     state, _, panel = opened
     tracks = state.session.tracking.tracks
     nodes, model = tracks.nodes, panel.list.model
@@ -94,7 +94,7 @@ def test_rows_and_cells_are_linked(opened, hand, viewer, qtbot):
     assert state.canvas.active
 
 
-def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
+def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     state, step, panel = opened
     tracks = state.session.tracking.tracks
     nodes = tracks.nodes
@@ -185,3 +185,8 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     qtbot.waitUntil(lambda: panel.numbers is None, timeout=20_000)
     assert panel.list.model.rowCount() == 0 and not panel.tabs.isEnabled()
     assert "no tracks" in panel.hint.text()
+
+
+def test_the_explorer(opened, hand, viewer, qtbot, tmp_path):
+    rows_and_cells_are_linked(opened, hand, viewer, qtbot)
+    trees_plots_and_colours(opened, viewer, qtbot, tmp_path)

@@ -113,9 +113,7 @@ def settled(state, qtbot):
     qtbot.wait(20)
 
 
-def test_enter_cuts_the_cell_under_the_pointer_and_ctrl_z_takes_it_back(
-    opened, viewer, hand, qtbot, pair
-):
+def enter_cuts_the_cell_under_the_pointer(opened, viewer, hand, qtbot, pair):
     state, widget, truth = opened
     session, before = state.session, cells(viewer).copy()
     n = len(session.scene.detections)
@@ -143,7 +141,7 @@ def test_enter_cuts_the_cell_under_the_pointer_and_ctrl_z_takes_it_back(
     settled(state, qtbot)
 
 
-def test_two_clicks_in_a_cell_say_where_the_two_are(opened, viewer, hand, qtbot, pair):
+def two_clicks_in_a_cell_say_where_the_two_are(opened, viewer, hand, qtbot, pair):
     state, _, truth = opened
     before, picking = cells(viewer).copy(), state.annotator.picking
     places = [middle(truth[T] == k) for k in pair]
@@ -169,7 +167,7 @@ def test_two_clicks_in_a_cell_say_where_the_two_are(opened, viewer, hand, qtbot,
     settled(state, qtbot)
 
 
-def test_removing_growing_joining_and_outlines(opened, viewer, hand, qtbot, pair):
+def removing_growing_joining_and_outlines(opened, viewer, hand, qtbot, pair):
     state, _, truth = opened
     session = state.session
     labels = cells(viewer)
@@ -216,7 +214,7 @@ def test_removing_growing_joining_and_outlines(opened, viewer, hand, qtbot, pair
     settled(state, qtbot)
 
 
-def test_all_in_view_is_right_and_what_cannot_be_done_is_said(opened, viewer, hand, qtbot):
+def all_in_view_is_right(opened, viewer, hand, qtbot, pair):
     # What cannot be done is said and nothing changes.
     state, widget, truth = opened
     before = cells(viewer).copy()
@@ -258,7 +256,7 @@ def test_all_in_view_is_right_and_what_cannot_be_done_is_said(opened, viewer, ha
     assert not session.masks.answers
 
 
-def test_what_is_painted_is_an_answer(opened, viewer, qtbot, pair):
+def what_is_painted_is_an_answer(opened, viewer, hand, qtbot, pair):
     state, _, _ = opened
     layer = viewer.layers["cells"]
     spot = tuple(int(k) for k in np.argwhere(layer.data[T] == 0)[2000])
@@ -279,3 +277,20 @@ def test_what_is_painted_is_an_answer(opened, viewer, qtbot, pair):
     np.testing.assert_array_equal(layer.data[T], before)
     qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=20_000)
     settled(state, qtbot)
+
+
+def test_masks_are_mended_by_keys_clicks_and_brushes(opened, viewer, hand, qtbot, pair):
+    session = opened[0].session
+    for part in (
+        enter_cuts_the_cell_under_the_pointer,
+        two_clicks_in_a_cell_say_where_the_two_are,
+        removing_growing_joining_and_outlines,
+        all_in_view_is_right,
+        what_is_painted_is_an_answer,
+    ):
+        part(opened, viewer, hand, qtbot, pair)
+        while session.can_undo:
+            session.undo()
+        settled(opened[0], qtbot)
+        opened[0].canvas.activate()
+        hand.key("V")

@@ -40,7 +40,7 @@ def moving(state, qtbot):
     raise AssertionError("no cell moves")
 
 
-def test_looking_and_browsing_answer_nothing(state, hand, moving, viewer, qtbot):
+def looking_and_browsing_answer_nothing(state, hand, moving, viewer, qtbot):
     # The overlay is the active layer.
     assert viewer.layers.selection.active is state.canvas.events_layer
     # A proposal is drawn in its own frame only.
@@ -100,7 +100,16 @@ def test_looking_and_browsing_answer_nothing(state, hand, moving, viewer, qtbot)
     assert state.session.tracking is None
 
 
-def test_answers_by_keys_clicks_and_buttons(state, hand, moving, qtbot):
+def test_answers_by_keys_and_clicks(state, hand, moving, viewer, qtbot):
+    answers_are_given_and_undone(state, hand, moving, qtbot)
+    while state.session.can_undo:
+        state.session.undo()
+    hand.key("V")
+    qtbot.waitUntil(lambda: not state.session.busy("correct", "track"), timeout=20_000)
+    looking_and_browsing_answer_nothing(state, hand, moving, viewer, qtbot)
+
+
+def answers_are_given_and_undone(state, hand, moving, qtbot):
     # Hovering shows the proposal.
     row, place = moving
     before = len(state.canvas.marks_layer.data)
@@ -199,7 +208,9 @@ def test_closing_during_work_is_clean(open_short, viewer, pixels):
     QApplication.processEvents()
 
 
-def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot):
+def test_tracks_are_shown_follow_corrections_and_are_exported(
+    open_short, viewer, hand, qtbot, tmp_path, monkeypatch
+):
     from bridgetrack.ui.panel import state_of
 
     widget = open_short()
@@ -233,15 +244,9 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
     found = colouring(state.session.tracking.tracks, "certainty")
     assert np.allclose(layer.track_colors[:, :3], found.colours, atol=1e-3)
     assert not np.allclose(layer.track_colors, before)
-
-
-def test_export_keeps_what_somebody_else_put_there(open_short, tmp_path, qtbot, monkeypatch):
-    widget = open_short()
-    widget.open_step(3)
-    widget.track.go.click()
+    # An export keeps what somebody else put there.
     box, out = widget.track.export, tmp_path / "chosen"
     out.mkdir()
-    qtbot.waitUntil(box.save.isEnabled, timeout=20_000)
     monkeypatch.setattr("bridgetrack.ui.export_box.ask_folder", lambda *_: out)
 
     def export(word):

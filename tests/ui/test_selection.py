@@ -1,12 +1,11 @@
-"""One selection, shared by the list of doubtful events, the canvas and the family tree."""
+"""One selection, shared by the list of doubtful events and the canvas."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPointF, Qt
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QTableWidget
-from superqt import QCollapsible
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.ui.layers import camera_of
@@ -79,7 +78,7 @@ def test_keys_act_on_the_row_that_is_highlighted(opened, qtbot):
     assert next(iter(session.annotations)).kind == Kind.REJECT, "no answer is reversed"
 
 
-def test_list_canvas_and_tree_share_one_selection(opened, hand, qtbot):
+def test_list_and_canvas_share_one_selection(opened, hand, qtbot):
     # Up and down on the image move the list and the view.
     state, panel = opened
     hand.key("Down")
@@ -125,22 +124,3 @@ def test_list_canvas_and_tree_share_one_selection(opened, hand, qtbot):
     hand.key("Down")
     hand.key("Up")
     assert state.annotator.outlined == selected
-    # A click in the tree selects the cell.
-    section = next(s for s in panel.findChildren(QCollapsible) if s.isAncestorOf(panel.family))
-    section.expand(animate=False)
-    choose(qtbot, panel.doubts, 0)
-    qtbot.waitUntil(lambda: panel.family.drawn is not None, timeout=20_000)
-    qtbot.wait(200)
-    table = panel.family.drawn.branches
-    branch = table.loc[(table["end"] - table["start"]).idxmax()]
-    track, frame = int(branch["track_id"]), int(branch["end"])
-    frame = frame if state.canvas.frame != frame else int(branch["start"])
-    plot = panel.family.plot
-    spot = plot.plotItem.vb.mapViewToScene(QPointF(branch["x"], frame))
-    qtbot.mouseClick(plot.viewport(), LEFT, pos=plot.mapFromScene(spot))
-    qtbot.waitUntil(lambda: state.canvas.frame == frame, timeout=20_000)
-    nodes = state.session.tracking.tracks.nodes
-    own = nodes[(nodes["track_id"] == track) & (nodes["frame"] == frame)]
-    assert state.annotator.outlined == int(own.iloc[0]["id"])
-    hand.key("D")
-    assert len(state.session.annotations) == 0

@@ -1,4 +1,4 @@
-"""Tracks are verified, deleted, cut, joined, drawn and taken over by keys and clicks."""
+"""Tracks are verified, deleted, cut and taken over by keys and clicks."""
 
 from __future__ import annotations
 
@@ -86,32 +86,15 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     assert notice.text() == "✓ Undone. Redo (R) brings it back."
     settled()
     assert track(0, 0) == track(4, 0) > 0
-    # Cut by B, joined by any cells of both.
+    # Cut by B.
     state.canvas.show(1, None)
     hand.key("B")
     hand.click(PLACES[1])
     settled()
     assert track(1, 1) != track(2, 1)
-    act("C", (4, 1), (0, 1))
-    assert track(0, 1) == track(4, 1)
-    hand.key("Z")
     hand.key("Z")
     settled()
     assert not len(session.annotations)
-    # Drawn from cell to cell: the view goes on by itself, Backspace takes one back.
-    state.canvas.show(0, None)
-    hand.key("N", shift=True)
-    hand.click(PLACES[0])
-    assert state.canvas.frame == 1
-    hand.click(PLACES[1])
-    hand.key("Backspace")
-    assert state.canvas.frame == 1
-    hand.click(PLACES[2])
-    hand.key("Return")
-    settled()
-    assert track(0, 0) == track(1, 2) and len(session.annotations) == 1
-    hand.key("Z")
-    settled()
     # Taken over from a file of another program, and one that is none is told.
     other = bt.Session(labels)
     other.edits.cut(CellRef(1, 2, tuple(map(float, PLACES[1]))))

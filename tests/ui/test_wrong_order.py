@@ -104,11 +104,6 @@ MOVES: dict[str, Callable[[Person], object]] = {
         p.pick(Mode.MOVE, (0, 0)),
         p.keys.click(1, (-5.0, -5.0)),
     ),
-    "draw a track of one cell": lambda p: (p.pick(Mode.DRAW, (0, 0)), p.keys.accept()),
-    "join a track with itself": _edit(lambda p: p.session.edits.join(p.cell(0), p.cell(0))),
-    "join tracks that are there at once": _edit(
-        lambda p: p.session.edits.join(p.cell(0, 0), p.cell(0, 1))
-    ),
     "take over a file that holds no tracks": _edit(
         lambda p: p.session.edits.take_over(p.file("notes.txt", "nothing"))
     ),

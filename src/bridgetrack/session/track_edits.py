@@ -6,7 +6,6 @@ locked against other answers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +26,6 @@ JOB = "take over"
 
 _EDIT = "correction"
 """Source noted in answers that edit tracks."""
-
-_LEAST = 2
-"""Cells that a drawn track has at least."""
 
 
 class TrackEdits:
@@ -110,35 +106,6 @@ class TrackEdits:
         if event is None:
             raise InputError("this cell has no link to a later frame that could be cut")
         self._movie.note_all([(Kind.REJECT, event)], _EDIT, "Cut: this link does not hold.")
-
-    def join(self, one: CellRef, other: CellRef) -> None:
-        """The tracks of two cells are one: the later goes on where the earlier ends."""
-        first, second = self._track(one), self._track(other)
-        if first == second:
-            raise InputError("both cells are in one track already; click a cell of another one")
-        ends = [self._rows_of({track}) for track in (first, second)]
-        table = self._tracking().scene.detections
-        if table.frame[ends[0]].min() > table.frame[ends[1]].min():
-            ends.reverse()
-        last, begin = ends[0][-1], ends[1][0]
-        gap = int(table.frame[begin] - table.frame[last])
-        if gap < 1:
-            raise InputError(
-                "these tracks are there at the same time; cut one of them first (B), or connect "
-                "two cells of frames that follow each other (C)"
-            )
-        event = _link(*cell_refs(table, np.array([last, begin])))
-        self._movie.note_all([(Kind.CONFIRM, event)], _EDIT, "Joined: these two tracks are one.")
-
-    def draw(self, cells: Sequence[CellRef]) -> None:
-        """These cells, in order of time, are one track."""
-        listed = sorted(cells, key=lambda c: c.frame)
-        if len(listed) < _LEAST:
-            raise InputError("a track needs cells in two frames or more; click another one")
-        pairs = zip(listed[:-1], listed[1:], strict=True)
-        answers = [(Kind.CONFIRM, _link(a, b)) for a, b in pairs]
-        first, last = listed[0].frame, listed[-1].frame
-        self._movie.note_all(answers, _EDIT, f"Drawn: a track from frame {first} to {last}.")
 
     # ------------------------------------------------------------------ from elsewhere
 
@@ -221,9 +188,3 @@ class TrackEdits:
         cells = np.concatenate([chosen.sources, chosen.targets], axis=1)
         mine = np.flatnonzero(np.isin(cells, list(rows)).any(axis=1))
         return event_refs(scene.detections, chosen.take(mine))
-
-
-def _link(one: CellRef, other: CellRef) -> EventRef:
-    """The move from one cell to another, which may be missed for some frames in between."""
-    event = Event.MOVE if other.frame - one.frame == 1 else Event.SKIP
-    return EventRef(event, (one,), (other,))

@@ -53,7 +53,6 @@ _MENDING = (
 )  # fmt: skip
 _TRACKS = (
     (Mode.VERIFY, "Verify"), (Mode.FAMILY, "Verify family"), (Mode.DELETE, "Delete"),
-    (Mode.TIE, "Join"), (Mode.DRAW, "Draw"),
 )  # fmt: skip
 _ACTIONS = (
     ("accept", "Yes", "yes"), ("reject", "No", "no"), ("undo", "Undo", "undo"),
@@ -171,7 +170,7 @@ class AnnotatePanel(Panel):
         box = Column()
         box.add(grid([self.modes[mode] for mode, _ in _TRACKS], 2, last=2))
         self.take_over = box.add(button(
-            "Take over tracks…", "Tracks of this movie from a CSV, GEFF, TrackMate's XML or a "
+            "Import corrected tracks…", "Tracks of this movie from a CSV, GEFF, TrackMate's XML or a "
             "Cell Tracking Challenge folder: what differs becomes answers", self._ask_tracks,
             icon="open", hot="Alt+O",
         ))  # fmt: skip

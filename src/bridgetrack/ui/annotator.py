@@ -236,40 +236,11 @@ class Annotator:
     # ------------------------------------------------------------------ whole tracks
 
     def _edit_track(self, cell: CellRef) -> None:
-        """Verify, delete, join or draw the track of a cell."""
-        edits, mode, picked = self._session.edits, self.picking.mode, self.picking.sources
+        """Verify or delete the track of a cell."""
+        edits = self._session.edits
+        act = {Mode.DELETE: edits.delete, Mode.FAMILY: edits.verify_family}
         with self._session.telling():
-            if mode == Mode.DRAW:
-                self._draw_through(cell)
-            elif mode == Mode.TIE and not picked:
-                self.picking = Picking(mode, (cell,))
-            elif mode == Mode.TIE:
-                self.picking = Picking(mode)
-                edits.join(picked[0], cell)
-            elif mode == Mode.DELETE:
-                edits.delete(cell)
-            elif mode == Mode.FAMILY:
-                edits.verify_family(cell)
-            else:
-                edits.verify(cell)
-        self._refresh()
-
-    def _draw_through(self, cell: CellRef) -> None:
-        """One more cell of the track that is drawn, in place of another one of its frame."""
-        kept = [c for c in self.picking.sources if c.frame != cell.frame]
-        self.picking = Picking(Mode.DRAW, tuple(sorted((*kept, cell), key=lambda c: c.frame)))
-        scene = self._session.scene
-        if scene is not None and cell.frame + 1 < scene.detections.geometry.n_frames:
-            self.hovered = -1
-            self.show.emit(cell.frame + 1, None)
-        else:
-            self._finish_drawing()
-
-    def _finish_drawing(self) -> None:
-        """The track that is drawn is complete."""
-        cells, self.picking = self.picking.sources, Picking(Mode.DRAW)
-        with self._session.telling():
-            self._session.edits.draw(cells)
+            act.get(self.picking.mode, edits.verify)(cell)
         self._refresh()
 
     def _follow(self, step: PickStep) -> None:
@@ -458,8 +429,6 @@ class Annotator:
             self.choose(1)
         elif self.picking.mode.mends is not None:
             self._mend_here()
-        elif self.picking.mode == Mode.DRAW and not self.picking.empty:
-            self._finish_drawing()
         elif self.outlined >= 0:
             self._pick(self.outlined)
         else:
@@ -485,11 +454,6 @@ class Annotator:
             asked = self._to_answer()
             if asked is not None:
                 self._questions.reject(asked)
-        elif self.picking.mode == Mode.DRAW and len(self.picking.sources) > 1:
-            *kept, last = self.picking.sources
-            self.picking = Picking(Mode.DRAW, tuple(kept))
-            self.show.emit(last.frame, None)
-            self._refresh()
         elif self.picking.mode != Mode.REVIEW:
             self.cancel()
         elif self.proposals and self.outlined >= 0 and self._looked_at:

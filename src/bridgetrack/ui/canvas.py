@@ -452,8 +452,7 @@ class Canvas(SliceInView):
             if row >= 0 and not annotator.asking:
                 draw_pointed(drawing, outline, mode_look(picked.mode), view)
             detections = session.scene.detections
-            shown = picked.sources[-1:] if picked.mode == Mode.DRAW else picked.sources
-            rows = [detections.row_of(*c.cell) for c in shown]
+            rows = [detections.row_of(*c.cell) for c in picked.sources]
             outlines = [finder.outline(r) for r in rows]
             draw_ghost(drawing, outlines, picked.targets, view)
         first = picked.place  # of two clicks on masks

@@ -62,8 +62,6 @@ _OTHER_MODES = {
     Mode.VERIFY: "Verify this track",
     Mode.FAMILY: "Verify this family",
     Mode.DELETE: "Delete this track",
-    Mode.TIE: "Join this track",
-    Mode.DRAW: "Draw through this cell",
 }
 
 

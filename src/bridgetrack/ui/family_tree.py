@@ -9,11 +9,9 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from bridgetrack.tracks.colours import UNKNOWN, Colouring, paint
-from bridgetrack.tracks.tracks import Tracks
-from bridgetrack.tracks.trees import Lineages, lineages
+from bridgetrack.tracks.trees import Lineages
 from bridgetrack.ui.plots import StillPlot
 
 _HERE = "#e69f00"
@@ -158,43 +156,6 @@ class TreePlot(StillPlot):
         found = self.drawn.nearest(spot.x(), spot.y())
         if found is not None:
             self.picked.emit(*found)
-
-
-class LineageView(QWidget):
-    """The family of the cell that somebody points at. Emits `picked` (track, frame)."""
-
-    picked = Signal(int, int)
-
-    def __init__(self) -> None:
-        super().__init__()
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        self.plot = TreePlot()
-        self.plot.setFixedHeight(190)
-        self.plot.setToolTip("The family of the cell you point at; click a branch to go there")
-        self.plot.picked.connect(self.picked.emit)
-        box.addWidget(self.plot)
-        self._shown: tuple[Tracks | None, int | None, Colouring | None] = (None, None, None)
-
-    @property
-    def drawn(self) -> Lineages | None:
-        """What is drawn."""
-        return self.plot.drawn
-
-    def show_family(
-        self, tracks: Tracks | None, lineage: int | None, colours: Colouring | None
-    ) -> None:
-        """Draw a family, or nothing."""
-        before, family, paints = self._shown
-        if tracks is before and lineage == family and colours is paints:
-            return
-        self._shown = (tracks, lineage, colours)
-        drawn = None if tracks is None or lineage is None else lineages(tracks, [lineage])
-        self.plot.show_trees(drawn, colours)
-
-    def mark(self, track: int, frame: int) -> None:
-        """Show where the cell pointed at is."""
-        self.plot.mark([track], frame)
 
 
 def _alike(one: Lineages, other: Lineages) -> bool:

@@ -33,8 +33,6 @@ class Mode(StrEnum):
     VERIFY = "verify"
     FAMILY = "family"
     DELETE = "delete_track"
-    TIE = "tie"
-    DRAW = "draw"
 
     @property
     def mends(self) -> MendKind | None:
@@ -53,7 +51,7 @@ class Mode(StrEnum):
         return None if self in others else Event.from_key(self.value)
 
 
-_TRACKS = (Mode.VERIFY, Mode.FAMILY, Mode.DELETE, Mode.TIE, Mode.DRAW)
+_TRACKS = (Mode.VERIFY, Mode.FAMILY, Mode.DELETE)
 _MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
 
 
@@ -89,13 +87,6 @@ class Picking:
             return "Click on the other side: the line between cuts. Esc: never mind."
         if self.mode == Mode.JOIN:
             return "Click the other piece. Esc: never mind."
-        if self.mode == Mode.TIE:
-            return "Click any cell of the other track, in any frame. Esc: never mind."
-        if self.mode == Mode.DRAW:
-            return (
-                f"{len(self.sources)} so far: click the same cell here; frames may be left out. "
-                "Enter: done. Bksp: take the last one back. Esc: never mind."
-            )
         if self.mode == Mode.SWAP:
             return "Click the other cell, in the same frame."
         if not self.waits_for_target:
@@ -134,8 +125,6 @@ _FIRST = {
     Mode.VERIFY: "Click a cell whose track is right: it is locked. Again: it is released.",
     Mode.FAMILY: "Click a cell whose family is right, with all daughters: it is locked.",
     Mode.DELETE: "Click a cell of a track that is none: its cells are no cells.",
-    Mode.TIE: "Click any cell of a track, then any cell of the track that goes on where it ends.",
-    Mode.DRAW: "Click the first cell of a new track, then the same cell frame by frame.",
     Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
     "U: cannot tell. G: another one. Esc: stop.",
     Mode.CUT: "Click two cells drawn as one; or Shift+click one, then click the other; or click "

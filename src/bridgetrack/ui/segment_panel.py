@@ -172,5 +172,5 @@ class SegmentPanel(Panel):
             return ""
         return (
             f"“{layer.name}” holds tracks that were made elsewhere. To begin with them and correct "
-            "them: step 2, Edit tracks, Take over tracks."
+            "them: step 2, Edit tracks, Import corrected tracks."
         )

@@ -50,10 +50,6 @@ TRACK_SHORTCUTS = (
              _begin(Mode.FAMILY)),
     Shortcut("delete_track", ("Shift-D",), "This track is none: its cells are no cells",
              _begin(Mode.DELETE)),
-    Shortcut("tie", ("Shift-C",), "Two tracks are one: the later goes on where the earlier ends",
-             _begin(Mode.TIE)),
-    Shortcut("draw", ("Shift-N",), "Draw a track by clicking its cells one after the other",
-             _begin(Mode.DRAW)),
 )  # fmt: skip
 
 MASK_SHORTCUTS = (

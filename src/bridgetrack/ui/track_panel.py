@@ -1,4 +1,4 @@
-"""The Track & Export panel: result, doubtful events, family tree, files."""
+"""Step 4: the tracks, their doubtful events, files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EventKinds
-from bridgetrack.notes import plural
 from bridgetrack.session.proposals import proposals
 from bridgetrack.session.results import least_certain, summary
 from bridgetrack.session.tracked_movie import unlooked
@@ -25,7 +24,6 @@ from bridgetrack.ui.batch_box import BatchBox
 from bridgetrack.ui.check_box import CheckBox
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
-from bridgetrack.ui.family_tree import LineageView
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.overlay import percent
@@ -88,11 +86,6 @@ class TrackPanel(Panel):
         self.add(heading("Look at these first"))
         self.doubts = self._table()
         self.column.addWidget(self.doubts, 1)
-        self.family = LineageView()
-        self.family.picked.connect(self._go_to_track)
-        self.family_words = text()
-        self._section = self.add(folded("Family tree", self.family_words, self.family))
-        self._section.toggled.connect(lambda _: self._show_family())
         self.check = CheckBox(self)
         self.add(folded("How right is it?", self.check))
         self.kinds = SettingsForm(EventKinds, _KINDS)
@@ -107,9 +100,6 @@ class TrackPanel(Panel):
         self._listed: dict[tuple[int, bool], int] = {}
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
         self.follow(self._show_kinds, self.session.kinds_changed, self.session.movie_changed)
-        self.follow(
-            self._show_family, self.state.annotator.changed, self.state.looks.colour_changed
-        )
         self.follow(self._mark_selected, self.state.annotator.changed)
         self.listen(self.state.annotator.stepped, self._step)
 
@@ -184,16 +174,6 @@ class TrackPanel(Panel):
         if self.isVisible():
             self.doubts.step(by)
 
-    def _go_to_track(self, track: int, frame: int) -> None:
-        tracking = self.session.tracking
-        if tracking is None:
-            return
-        nodes = tracking.tracks.nodes
-        found = nodes[(nodes["track_id"] == track) & (nodes["frame"] == frame)]
-        if len(found):
-            self.state.canvas.activate()
-            self.state.annotator.select(int(found.iloc[0]["id"]))
-
     # ------------------------------------------------------------------ state
 
     def _table(self) -> KeyedTable:
@@ -224,18 +204,14 @@ class TrackPanel(Panel):
             self.summary.setText(words if partial is None else unlooked(partial))
             self.doubts.setRowCount(0)
             self._rows, self._listed = [], {}
-            self.family.show_family(None, None, None)
             self.export_now.setEnabled(tracking is not None)
             self.unclear.show_for(None)
             self.export.set_tracking(None)
-            self.family_words.setText("Track first; then point at a cell.")
             return
         self.summary.setText(summary(tracking.tracks))
         self.unclear.show_for(tracking)
-        if self.family.drawn is None:
-            self.family_words.setText("Point at a cell to see its family.")
         self.colour.offer(tracking.tracks)
-        self._queue.begin(self._list_doubts, self._show_export, self._show_family)
+        self._queue.begin(self._list_doubts, self._show_export)
 
     def _show_export(self) -> None:
         self.export_now.setEnabled(self.session.tracking is not None)
@@ -268,17 +244,3 @@ class TrackPanel(Panel):
                 self.doubts.setItem(k, column, item)
         self._listed = {key: k for k, key in reversed(list(enumerate(self._rows)))}
         self._mark_selected()
-
-    def _show_family(self) -> None:
-        tracking, row = self.session.tracking, self.state.annotator.hovered
-        if tracking is None or not self.result.wanted or row < 0 or not self._section.isExpanded():
-            return
-        tracks = tracking.tracks
-        own = tracks.nodes[tracks.nodes["id"] == row]
-        if not len(own):
-            return
-        track, frame, lineage = (int(own.iloc[0][c]) for c in ("track_id", "frame", "lineage_id"))
-        self.family.show_family(tracks, lineage, self.state.looks.colouring(tracks))
-        self.family.mark(track, frame)
-        n = 0 if self.family.drawn is None else len(self.family.drawn.branches)
-        self.family_words.setText(f"Family {lineage}: {plural(n, 'track')}.")
