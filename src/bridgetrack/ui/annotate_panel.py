@@ -170,8 +170,8 @@ class AnnotatePanel(Panel):
         box = Column()
         box.add(grid([self.modes[mode] for mode, _ in _TRACKS], 2, last=2))
         self.take_over = box.add(button(
-            "Import corrected tracks…", "Tracks of this movie from a CSV, GEFF, TrackMate's XML or a "
-            "Cell Tracking Challenge folder: what differs becomes answers", self._ask_tracks,
+            "Import corrected tracks…", "Tracks of this movie from a CSV, GEFF, TrackMate's XML or "
+            "a Cell Tracking Challenge folder: what differs becomes answers", self._ask_tracks,
             icon="open", hot="Alt+O",
         ))  # fmt: skip
         box.add(Work(self, JOB))
