@@ -430,7 +430,7 @@ def main() -> None:
     import zarr  # noqa: F401
 
     import bridgetrack.cli.main
-    import bridgetrack.export.results
+    import bridgetrack.io.results
     import bridgetrack.pipeline.windows
     import bridgetrack.segmentation.builtin
     import bridgetrack.training.train  # noqa: F401

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.evaluation.matching import LineageGraph, graph_of_ctc, match_cells
-from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.io.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline import masks as masks_module
 from bridgetrack.pipeline.mask_candidates import GivenMasks

@@ -109,7 +109,7 @@ def drawn_from(truth: Path, session: Any) -> Any:
     """200 answers from the truth of a movie."""
     from bridgetrack.annotations.truth import draw_annotations
     from bridgetrack.evaluation.truth import match_detections, true_events
-    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.io.ctc import read_ctc
 
     tracks, detections = read_ctc(truth), session.scene.detections
     match = match_detections(detections, session.movie.labels, tracks.tracks, tracks.labels)

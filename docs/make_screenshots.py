@@ -461,7 +461,7 @@ def give_more(camera: Camera) -> None:
 def true_events_of(session: Any) -> Any:
     """What truly happens to the cells that were found."""
     from bridgetrack.evaluation.truth import match_detections, true_events
-    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.io.ctc import read_ctc
     from bridgetrack.sample import sample_folder
 
     truth = read_ctc(sample_folder() / "01_GT" / "TRA")

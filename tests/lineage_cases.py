@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pandas.testing import assert_frame_equal
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.importing.ctc import nodes_of
+from bridgetrack.io.ctc import nodes_of
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import MARGINS, Tracks, assemble_tracks

@@ -21,7 +21,7 @@ from bridgetrack.files import (
     write_text,
     writing,
 )
-from bridgetrack.importing.tracks import read_tracks
+from bridgetrack.io.read import read_tracks
 
 
 def test_text_and_bytes(tmp_path: Path) -> None:

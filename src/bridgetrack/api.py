@@ -15,8 +15,8 @@ from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.features.feature import FeatureSet, needs_link_scores
 from bridgetrack.features.link_scores import LinkScores, with_link_scores
 from bridgetrack.hypotheses.kinds import EventKinds
-from bridgetrack.importing.detections_csv import TABLES, read_detections_csv
-from bridgetrack.importing.link_scores import read_link_scores
+from bridgetrack.io.read import read_link_scores
+from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
 from bridgetrack.movie.movie import Movie

@@ -19,7 +19,7 @@ from bridgetrack.evaluation.truth import match_detections, true_events
 from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.hypotheses.evidence import gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
-from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.io.ctc import read_ctc
 from bridgetrack.progress import run
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_data" / "01_GT"

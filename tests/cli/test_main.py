@@ -144,7 +144,7 @@ def test_interrupt_is_status_130(
 WRITING = """
 import os, signal, sys
 from bridgetrack.cli.main import main
-from bridgetrack.export import results
+from bridgetrack.io import results
 
 def interrupted(tracks, labels, staging, *more):
     (staging / "half.csv").write_text("half")

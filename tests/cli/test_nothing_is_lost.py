@@ -18,9 +18,9 @@ import bridgetrack as bt
 from bridgetrack.cli.main import app
 from bridgetrack.cli.models import models
 from bridgetrack.errors import OutputError
-from bridgetrack.export import may_write
-from bridgetrack.export.may_write import refuse_other, sign, signed
-from bridgetrack.export.results import FILES
+from bridgetrack.io import may_write
+from bridgetrack.io.may_write import refuse_other, sign, signed
+from bridgetrack.io.results import FILES
 from cli.conftest import Outcome, Run, draw_answers, one_line, project_of
 
 TABLE = "t,y,x,label,mine\n0,5,5,1,a\n0,30,30,2,b\n1,5,6,1,c\n1,30,31,2,d\n"

@@ -338,6 +338,6 @@ def test_a_full_disk_leaves_the_older_result(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("bridgetrack.export.csv._values", full)
+    monkeypatch.setattr("bridgetrack.io.csv._values", full)
     assert run("track", labels, "--out", out).status == 1
     assert {p.name: p.read_bytes() for p in out.iterdir()} == before

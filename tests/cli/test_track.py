@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import tifffile
 
-from bridgetrack.importing.tracks_csv import read_tracks_csv
+from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.models.model import save_model
 from bridgetrack.models.shipped import shipped_model
 from cli.conftest import Run

@@ -15,8 +15,8 @@ import pytest
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import load_annotations, save_annotations
-from bridgetrack.export.may_write import signed
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.io.may_write import signed
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import Progress

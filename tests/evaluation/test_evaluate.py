@@ -13,10 +13,9 @@ import pytest
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.evaluation.matching import graph_of_ctc, match_cells
 from bridgetrack.evaluation.scores import evaluate, quiet_traccuracy
-from bridgetrack.export.csv import write_csv
-from bridgetrack.export.ctc import write_ctc
-from bridgetrack.export.results import write_results
-from bridgetrack.importing.ctc import CtcTruth, read_ctc
+from bridgetrack.io.csv import write_csv
+from bridgetrack.io.ctc import CtcTruth, read_ctc, write_ctc
+from bridgetrack.io.results import write_results
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 from lineage_cases import DIVIDING, DIVIDING_ROWS, movie_of, write_ctc_folder
 

@@ -8,7 +8,7 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.truth import Match, Status, match_detections, true_events
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.io.ctc import read_ctc
 from bridgetrack.movie import Movie, open_labels
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import Box, detections_of, frame_of, movie_of
@@ -22,7 +22,7 @@ def truth_of(frames: Frames, parents: dict[int, int] | None = None) -> tuple[Tra
     """Tracks of which a label is one, with the parents named."""
     import pandas as pd
 
-    from bridgetrack.importing.ctc import nodes_of
+    from bridgetrack.io.ctc import nodes_of
     from bridgetrack.tracks.tracks import assemble_tracks
 
     movie = movie_of([frame_of(f) for f in frames])

@@ -28,7 +28,7 @@ import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.cli.main import main
-from bridgetrack.importing.geff import read_trackmate
+from bridgetrack.io.geff import read_trackmate
 from bridgetrack.pipeline.project import MovieFile, Project, load_project, save_project
 from simulator import SimulationSettings, simulate
 from trackmate_file import trackmate_text

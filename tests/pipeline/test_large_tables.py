@@ -14,8 +14,8 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.detections.table import Detections
-from bridgetrack.export.csv import csv_notes, first_parents, write_csv
 from bridgetrack.hypotheses.events import Event, Events
+from bridgetrack.io.csv import csv_notes, first_parents, write_csv
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.paged import Pages, room_on_disk
 from bridgetrack.tracks.build import build_tracks
@@ -31,7 +31,7 @@ def test_what_joining_and_writing_take_for_each_cell(
 ) -> None:
     monkeypatch.setattr("bridgetrack.paged._AT_ONCE", 1 << 16)
     monkeypatch.setattr("bridgetrack.paged.ROWS_AT_ONCE", 2_000)
-    monkeypatch.setattr("bridgetrack.export.csv._AT_ONCE", 500)
+    monkeypatch.setattr("bridgetrack.io.csv._AT_ONCE", 500)
     n, pages = CELLS * FRAMES, Pages(room_on_disk())
     rows = np.arange(n)
     columns = {

@@ -13,7 +13,7 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.errors import InputError
-from bridgetrack.export.results import write_results
+from bridgetrack.io.results import write_results
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.pipeline.project import (

@@ -19,7 +19,7 @@ from bridgetrack.errors import BridgetrackWarning, ContradictionError, InputErro
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.io.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.scene import Scene, prepare

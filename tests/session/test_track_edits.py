@@ -9,7 +9,7 @@ import bridgetrack as bt
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.importing.tracks import read_tracks
+from bridgetrack.io.read import read_tracks
 from bridgetrack.tracks.table import track_table
 from bridgetrack.tracks.verified import verified_tracks
 

@@ -11,7 +11,7 @@ import pytest
 from bridgetrack.annotations.annotation import RANDOM
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.io.ctc import read_ctc
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import prepare, propose

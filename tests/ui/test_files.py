@@ -12,8 +12,8 @@ from qtpy.QtGui import QDropEvent
 
 from asking_table import Table
 from bridgetrack.errors import OutputError
-from bridgetrack.export.results import write_results
-from bridgetrack.importing.geff import read_geff
+from bridgetrack.io.geff import read_geff
+from bridgetrack.io.results import write_results
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.sample import sample_folder
 from bridgetrack.session.answers import project_answers
@@ -33,7 +33,7 @@ from bridgetrack.ui.file_menu import (
     write_geff_store,
 )
 from bridgetrack.ui.layers import KEY
-from importing.test_trackmate import saved
+from trackmate_file import saved
 
 
 def test_the_sample_is_an_image_with_cells():

@@ -21,14 +21,14 @@ from bridgetrack.cli.options import (
     seed_option,
 )
 from bridgetrack.cli.sources import collecting_warnings, open_sources
-from bridgetrack.export.may_write import signed
+from bridgetrack.io.may_write import signed
 from bridgetrack.notes import Note, plural
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet
     from bridgetrack.detections.table import Detections
     from bridgetrack.hypotheses.events import Events
-    from bridgetrack.importing.ctc import CtcTruth
+    from bridgetrack.io.ctc import CtcTruth
     from bridgetrack.movie.movie import Movie
 
 
@@ -79,7 +79,7 @@ def annotate(
     check_file(out, labels, image, ground_truth)
     from bridgetrack.annotations.store import save_annotations
     from bridgetrack.annotations.truth import draw_annotations
-    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.io.ctc import read_ctc
     from bridgetrack.pipeline.scene import measure
 
     notes: list[Note] = []

@@ -43,9 +43,9 @@ from bridgetrack.cli.sources import (
     open_weights,
 )
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
-from bridgetrack.export.may_write import signed
 from bridgetrack.files import lent_folder, replacing, resolved
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.io.may_write import signed
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
@@ -149,7 +149,7 @@ def batch(
     DIR/batch.csv lists them all, the least certain first. A movie that fails does not stop the
     others; the exit status is 1 then.
     """
-    from bridgetrack.export.results import FORMATS
+    from bridgetrack.io.results import FORMATS
 
     wanted, kinds = parse_choices(formats, FORMATS, "--format"), parse_kinds(without)
     choose = make(MaskChoice, choose=settings.pop("choose"))
@@ -364,7 +364,7 @@ def movies_of(folder: Path, labels: Path | None = None) -> tuple[BatchFiles, ...
 
 
 def _paired(name: str, path: Path, labels: Path | None) -> BatchFiles:
-    from bridgetrack.importing.detections_csv import TABLES
+    from bridgetrack.io.tables import TABLES
     from bridgetrack.movie.movie import looks_like_labels
     from bridgetrack.movie.opening import open_movie
 
@@ -391,7 +391,7 @@ def _single(path: Path | None) -> bool:
 
 
 def _entries(folder: Path, what: str) -> list[Path]:
-    from bridgetrack.importing.detections_csv import TABLES
+    from bridgetrack.io.tables import TABLES
     from bridgetrack.movie.tiff import is_tiff
     from bridgetrack.movie.zarr_store import is_zarr
 

@@ -13,7 +13,7 @@ from bridgetrack.cli.console import answer
 from bridgetrack.cli.options import Json, check_file, make, one_option_each
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import SampleOptions
-from bridgetrack.export.may_write import RUN_FILE, manifest, refuse_others, sealed, signed
+from bridgetrack.io.may_write import RUN_FILE, manifest, refuse_others, sealed, signed
 from bridgetrack.notes import plural
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def check(
 
 def _tracks(result: Path) -> Tracks:
     """The tracks of a folder of results, or of a file."""
-    from bridgetrack.importing.tracks import read_tracks
+    from bridgetrack.io.read import read_tracks
 
     if not result.exists():
         raise InputError(f"{result}: there is no such file or folder; give the folder of a result")
@@ -122,8 +122,8 @@ def _judged(sample: Sample, result: Path, table: Path) -> tuple[dict[str, Any], 
 def _keep(sample: Sample, result: Path, table: Path) -> bool:
     """Add what was found to the record of a run and its ``methods.txt``; whether there is one."""
     from bridgetrack.cli.record import write_json
-    from bridgetrack.export.results import METHODS
     from bridgetrack.files import staged_files
+    from bridgetrack.io.results import METHODS
     from bridgetrack.pipeline.methods import with_checked
 
     run, methods, accuracy = result / RUN_FILE, result / METHODS, sample.accuracy

@@ -11,7 +11,7 @@ from bridgetrack.cli.console import Stopwatch, answer, show, table
 from bridgetrack.cli.options import Json, check_file
 from bridgetrack.cli.segment import segmenting
 from bridgetrack.cli.sources import RunInputs, collecting_warnings
-from bridgetrack.export.may_write import signed
+from bridgetrack.io.may_write import signed
 from bridgetrack.notes import Note, plural
 
 FORMATS = ("csv", "ctc", "geff")
@@ -44,7 +44,7 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     from bridgetrack.cli.train import describe_training, learn
     from bridgetrack.evaluation.scores import evaluate
     from bridgetrack.evaluation.truth import match_detections, share_found, true_events
-    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.io.ctc import read_ctc
     from bridgetrack.movie.opening import open_labels, open_movie
     from bridgetrack.pipeline.scene import annotate, prepare
     from bridgetrack.pipeline.tracking import track_scene

@@ -11,8 +11,8 @@ from bridgetrack.cli.options import MovieOptions
 from bridgetrack.cli.repair import LABELS
 from bridgetrack.cli.sources import FOUND_HERE, RunInputs
 from bridgetrack.errors import InputError
-from bridgetrack.export.may_write import RUN_FILE
 from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.io.may_write import RUN_FILE
 
 _BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError)
 """What reading a record raises that is damaged, or none at all."""

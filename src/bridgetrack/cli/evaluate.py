@@ -10,7 +10,7 @@ import typer
 from bridgetrack.cli.console import emit, say, table
 from bridgetrack.cli.earlier_run import tracked_labels
 from bridgetrack.cli.options import GroundTruth, Json
-from bridgetrack.export.may_write import RUN_FILE
+from bridgetrack.io.may_write import RUN_FILE
 
 if TYPE_CHECKING:
     from bridgetrack.evaluation.scores import Scores
@@ -57,7 +57,7 @@ def evaluate(
 
 def _masks(result: Path, labels: Path | None) -> Movie | None:
     """The tracked label movie: given, or known from ``run.json`` and still there."""
-    from bridgetrack.importing.detections_csv import TABLES
+    from bridgetrack.io.tables import TABLES
     from bridgetrack.movie.opening import open_labels
 
     if labels is not None:

@@ -14,9 +14,9 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.export.may_write import refuse_other
 from bridgetrack.files import refuse_inputs
 from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.io.may_write import refuse_other
 from bridgetrack.option import Option, options_of
 
 Command = TypeVar("Command", bound=Callable[..., None])

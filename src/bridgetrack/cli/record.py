@@ -16,7 +16,8 @@ from bridgetrack.cli.options import keep_inputs
 from bridgetrack.cli.repair import REPAIRED, summary_of_repairs, words_of_repairs
 from bridgetrack.cli.sources import FOUND_HERE, RunInputs
 from bridgetrack.errors import OutputError
-from bridgetrack.export.may_write import (
+from bridgetrack.files import write_text
+from bridgetrack.io.may_write import (
     EXPORTED,
     RUN_FILE,
     earlier,
@@ -24,7 +25,6 @@ from bridgetrack.export.may_write import (
     refuse_others,
     sealed,
 )
-from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.pipeline.finding import Finding
@@ -93,8 +93,8 @@ def finish(
     All or nothing. What an earlier run wrote there in other formats is removed, so that the
     folder holds one result.
     """
-    from bridgetrack.export.results import FILES, METHODS, stage_results
     from bridgetrack.files import staged_files
+    from bridgetrack.io.results import FILES, METHODS, stage_results
     from bridgetrack.pipeline.summary import doubted
     from bridgetrack.session.unclear_kinds import unclear_remarks
 
@@ -142,7 +142,7 @@ def _methods(tracking: Tracking, given: RunInputs, found: Finding | None) -> str
 
 def _in_the_way(out: Path, given: RunInputs) -> list[str]:
     """Names in a folder of results that a run replaces or removes."""
-    from bridgetrack.export.results import FILES, METHODS
+    from bridgetrack.io.results import FILES, METHODS
 
     new = [*(name for kind in given.formats for name in FILES[kind]), METHODS]
     new += _added(given)

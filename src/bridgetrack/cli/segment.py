@@ -33,8 +33,8 @@ from bridgetrack.cli.options import (
 )
 from bridgetrack.cli.record import geometry_record, write_json
 from bridgetrack.cli.sources import cluster_at, collecting_warnings, open_mask_answers
-from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import staged_files
+from bridgetrack.io.may_write import refuse_other, sign
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.segmentation.settings import Backend, Choose, MaskChoice, SegmentationSettings

@@ -66,7 +66,7 @@ def open_sources(
 ) -> tuple[Movie | Detections, Movie | None]:
     """Open labels and image; what was left out or assumed is added to `notes`."""
     from bridgetrack.api import open_cells
-    from bridgetrack.importing.detections_csv import TABLES
+    from bridgetrack.io.tables import TABLES
 
     table = labels.suffix.lower() in TABLES
     if table and image is not None:

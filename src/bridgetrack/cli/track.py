@@ -120,7 +120,7 @@ def track(
     from bridgetrack.api import check_link_scores
     from bridgetrack.cli.record import check_run, finish
     from bridgetrack.cli.repair import remarks_on_repair, repaired_labels
-    from bridgetrack.export.results import FORMATS
+    from bridgetrack.io.results import FORMATS
     from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.room import parse_memory

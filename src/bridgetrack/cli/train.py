@@ -37,7 +37,7 @@ from bridgetrack.cli.sources import (
     open_scene,
     open_weights,
 )
-from bridgetrack.export.may_write import signed
+from bridgetrack.io.may_write import signed
 from bridgetrack.notes import Note, plural
 from bridgetrack.training.options import TrainingOptions
 

@@ -11,8 +11,7 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.detections.labels import count_pairs
 from bridgetrack.errors import InputError
-from bridgetrack.export.ctc import ctc_form
-from bridgetrack.importing.ctc import CtcTruth
+from bridgetrack.io.ctc import CtcTruth, ctc_form
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 

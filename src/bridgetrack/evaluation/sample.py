@@ -22,7 +22,7 @@ from bridgetrack.annotations.words import describe_event
 from bridgetrack.errors import InputError
 from bridgetrack.files import replacing
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.importing.text_table import TextTable, read_text_table
+from bridgetrack.io.tables import TextTable, read_text_table
 from bridgetrack.option import check_options, option
 from bridgetrack.tracks.tracks import EDGE_EVENTS, Tracks, sort_events
 

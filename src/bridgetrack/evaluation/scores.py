@@ -21,8 +21,8 @@ from bridgetrack.evaluation.matching import (
     match_cells,
     matching_radius,
 )
-from bridgetrack.importing.ctc import CtcTruth, read_ctc
-from bridgetrack.importing.tracks import READERS, read_tracks
+from bridgetrack.io.ctc import CtcTruth, read_ctc
+from bridgetrack.io.read import READERS, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 

@@ -13,10 +13,10 @@ from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.store import ANNOTATION_FILE, encode
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.export.results import FORMATS
 from bridgetrack.files import program_version, resolved, write_text
 from bridgetrack.hypotheses.kinds import EventKinds
-from bridgetrack.importing.detections_csv import read_detections_csv
+from bridgetrack.io.results import FORMATS
+from bridgetrack.io.tables import read_detections_csv
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.tracking import Tracking

@@ -17,7 +17,6 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.words import describe
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
-from bridgetrack.export.results import write_results
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
@@ -26,6 +25,7 @@ from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.resolve import resolve
 from bridgetrack.inference.solve import Hard, SolverLimits, solve, solve_steps
+from bridgetrack.io.results import write_results
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie

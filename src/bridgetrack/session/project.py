@@ -12,9 +12,9 @@ import numpy as np
 from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
-from bridgetrack.export.may_write import refuse_other, signed
 from bridgetrack.files import replacing, resolved, write_text
 from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.io.may_write import refuse_other, signed
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json

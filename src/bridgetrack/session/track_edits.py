@@ -15,7 +15,7 @@ from bridgetrack.annotations.annotation import VERIFIED, CellRef, EventRef, Kind
 from bridgetrack.annotations.taken_over import TakenOver, taken_over
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.importing.tracks import read_tracks
+from bridgetrack.io.read import read_tracks
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.tracked_movie import TrackedMovie

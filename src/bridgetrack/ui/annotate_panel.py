@@ -19,7 +19,7 @@ from qtpy.QtWidgets import (
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.annotations.words import MASKS, NOUN, describe, describe_masks
-from bridgetrack.importing.tracks import track_path
+from bridgetrack.io.read import track_path
 from bridgetrack.session.names import event_words, short_answer, short_words
 from bridgetrack.session.track_edits import JOB
 from bridgetrack.session.tracked_movie import unlooked

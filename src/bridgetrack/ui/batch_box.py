@@ -15,7 +15,7 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.cli.batch import TABLE, BatchRun, batch_steps
-from bridgetrack.export.results import ExportOptions
+from bridgetrack.io.results import ExportOptions
 from bridgetrack.pipeline.batch import BatchRow
 from bridgetrack.segmentation.settings import MaskChoice
 from bridgetrack.ui.forms import SettingsForm

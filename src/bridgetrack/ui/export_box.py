@@ -7,7 +7,7 @@ from pathlib import Path
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QDialog, QFileDialog, QMessageBox, QVBoxLayout, QWidget
 
-from bridgetrack.export.results import ExportOptions, write_results
+from bridgetrack.io.results import ExportOptions, write_results
 from bridgetrack.pipeline.methods import methods_text
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, Steps

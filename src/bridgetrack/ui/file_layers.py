@@ -68,7 +68,7 @@ def folder_reading(path: str | list[str]) -> Reader | None:
 
     It may be one of the Cell Tracking Challenge, a folder of TIFF files, or an OME-Zarr.
     """
-    from bridgetrack.importing.ctc import find_ctc
+    from bridgetrack.io.ctc import find_ctc
 
     if not isinstance(path, str) or not Path(path).is_dir():
         return None
@@ -172,7 +172,7 @@ def _whole(path: Path) -> Path:
 
 
 def _read_ctc(path: str | list[str]) -> list[LayerData]:
-    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.io.ctc import read_ctc
 
     folder = Path(path if isinstance(path, str) else path[0])
     found = read_ctc(folder)
@@ -232,7 +232,7 @@ _HEAD = 50
 
 def csv_reading(path: str | list[str]) -> Reader | None:
     """Read a CSV table of tracks or of detections, None for other tables."""
-    from bridgetrack.importing.text_table import guess_columns, read_text_table
+    from bridgetrack.io.tables import guess_columns, read_text_table
 
     if not isinstance(path, str):
         return None
@@ -246,7 +246,7 @@ def csv_reading(path: str | list[str]) -> Reader | None:
 
 
 def _read_csv(path: str | list[str]) -> list[LayerData]:
-    from bridgetrack.importing.tracks_csv import read_tracks_csv
+    from bridgetrack.io.csv import read_tracks_csv
 
     file = Path(path if isinstance(path, str) else path[0])
     return [tracks_data(read_tracks_csv(file), file.stem, file)]
@@ -254,20 +254,20 @@ def _read_csv(path: str | list[str]) -> list[LayerData]:
 
 def trackmate_reading(path: str | list[str]) -> Reader | None:
     """Read the tracks in a file that TrackMate saved, None for other XML."""
-    from bridgetrack.importing.geff import is_trackmate
+    from bridgetrack.io.geff import is_trackmate
 
     return _read_trackmate if isinstance(path, str) and is_trackmate(path) else None
 
 
 def _read_trackmate(path: str | list[str]) -> list[LayerData]:
-    from bridgetrack.importing.geff import read_trackmate
+    from bridgetrack.io.geff import read_trackmate
 
     file = Path(path if isinstance(path, str) else path[0])
     return [tracks_data(read_trackmate(file), file.stem, file)]
 
 
 def _read_detections(path: str | list[str]) -> list[LayerData]:
-    from bridgetrack.importing.detections_csv import read_detections_csv
+    from bridgetrack.io.tables import read_detections_csv
 
     file = Path(path if isinstance(path, str) else path[0])
     return [points_data(read_detections_csv(file), file.stem, file)]

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.errors import InputError
-from bridgetrack.export.csv import plain_cells
-from bridgetrack.export.ctc import write_ctc
-from bridgetrack.export.geff import write_geff
-from bridgetrack.export.may_write import refuse_other, signed
 from bridgetrack.files import refuse_inputs, replacing
+from bridgetrack.io.csv import plain_cells
+from bridgetrack.io.ctc import write_ctc
+from bridgetrack.io.geff import write_geff
+from bridgetrack.io.may_write import refuse_other, signed
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.sample import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.tracks.napari_tracks import from_napari

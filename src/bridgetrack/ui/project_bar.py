@@ -8,7 +8,7 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.export.results import ExportOptions
+from bridgetrack.io.results import ExportOptions
 from bridgetrack.session.project import saving
 from bridgetrack.ui.file_layers import project_reading
 from bridgetrack.ui.layers import LayerData

@@ -16,8 +16,7 @@ from geff.validate.tracks import validate_lineages, validate_tracklets
 from hypothesis import given, settings
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.export.geff import track_props, write_geff
-from bridgetrack.importing.geff import read_geff
+from bridgetrack.io.geff import read_geff, track_props, write_geff
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import random_tracks, tracks_of
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridgetrack.errors import OutputError
-from bridgetrack.export.csv import write_csv
-from bridgetrack.export.ctc import write_ctc
-from bridgetrack.export.geff import write_geff
-from bridgetrack.export.may_write import outdated_run, refuse_others, sign_exported
 from bridgetrack.files import refuse_inputs, staged_files
+from bridgetrack.io.csv import write_csv
+from bridgetrack.io.ctc import write_ctc
+from bridgetrack.io.geff import write_geff
+from bridgetrack.io.may_write import outdated_run, refuse_others, sign_exported
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.tracks import Tracks

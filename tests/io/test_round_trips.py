@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from bridgetrack.export.csv import write_csv
-from bridgetrack.export.ctc import write_ctc
-from bridgetrack.export.geff import write_geff
-from bridgetrack.importing.ctc import read_ctc
-from bridgetrack.importing.geff import read_geff
-from bridgetrack.importing.tracks_csv import read_tracks_csv
+from bridgetrack.io.csv import read_tracks_csv, write_csv
+from bridgetrack.io.ctc import read_ctc, write_ctc
+from bridgetrack.io.geff import read_geff, write_geff
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import (
     DIVIDING,

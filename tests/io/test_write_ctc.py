@@ -10,8 +10,7 @@ import tifffile
 from hypothesis import given, settings
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.export.ctc import ctc_form, write_ctc
-from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.io.ctc import ctc_form, read_ctc, write_ctc
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import DIVIDING, frame_of, movie_of, random_tracks, tracks_of
 

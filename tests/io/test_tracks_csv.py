@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.export.csv import write_csv
-from bridgetrack.importing.tracks_csv import read_tracks_csv
+from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.tracks.tracks import MARGINS
 
 PARENTS = "t,y,x,id,parent_id\n0,1,1,0,\n1,1,2,1,0\n2,1,1,2,1\n2,1,4,3,1\n3,1,5,4,3\n"

@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.importing.detections_csv import read_detections_csv
-from bridgetrack.importing.text_table import read_text_table
+from bridgetrack.io.tables import read_detections_csv, read_text_table
 
 TRACKMATE = """LABEL,ID,TRACK_ID,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS
 Label,Spot ID,Track ID,X,Y,Z,T,Frame,Radius
@@ -150,7 +149,7 @@ def test_a_table_is_read_some_rows_at_a_time(
     path = tmp_path / "cells.csv"
     path.write_text("\n".join(["t,y,x,area", *rows]) + "\n")
     whole = read_detections_csv(path).table
-    monkeypatch.setattr("bridgetrack.paged.ROWS_AT_ONCE", 700)
+    monkeypatch.setattr("bridgetrack.io.tables._ROWS_AT_ONCE", 700)
     tracemalloc.start()
     try:
         read_text_table(path)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.importing.geff import is_trackmate
+from bridgetrack.io.geff import is_trackmate
 from trackmate_file import saved, whole
 
 

@@ -9,7 +9,7 @@ import pytest
 import tifffile
 
 from bridgetrack.errors import InputError
-from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.io.ctc import read_ctc
 from lineage_cases import DIVIDING, DIVIDING_ROWS, frame_of, write_ctc_folder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.importing.text_table import guess_columns
+from bridgetrack.io.tables import guess_columns
 
 KNOWN = {
     "own": (

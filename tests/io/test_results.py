@@ -13,7 +13,7 @@ import pytest
 import tifffile
 
 from bridgetrack.errors import OutputError
-from bridgetrack.export.results import write_results
+from bridgetrack.io.results import write_results
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import DIVIDING, movie_of, tracks_of
