@@ -7,10 +7,10 @@ import pytest
 
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.sizing import fitted_settings, size_at
+from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.segmentation.movie import SegmentedFrame
-from bridgetrack.segmentation.readings import estimate_settings, reading_at
+from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import colony, drawn, share_found
 
@@ -62,33 +62,3 @@ def test_of_large_frames_the_middle_is_looked_at() -> None:
     movie = open_movie(images)
     fitted, estimate = run(fitted_settings(movie)), estimate_settings(movie)
     assert fitted.settings == estimate.settings
-
-
-def _middles(labels: np.ndarray, cells: list[int]) -> list[tuple[float, ...]]:
-    """A pixel in the middle of each of some cells."""
-    places = []
-    for k in cells:
-        inside = np.argwhere(labels == k)
-        off = inside - inside.mean(axis=0)
-        places.append(tuple(inside[(off**2).sum(axis=1).argmin()].astype(float).tolist()))
-    return places
-
-
-def test_clicks_on_rods_that_touch_say_how_large_one_of_them_is() -> None:
-    images, labels = colony(bright=True)
-    movie, places = open_movie(images), _middles(labels[1], [8, 12, 16])
-    true = 2 * np.sqrt(np.median(np.bincount(labels[1].ravel())[[8, 12, 16]]) / np.pi)
-    plain = reading_at([movie.channel_frame(1)] * 3, places)
-    assert plain is not None and plain.diameter > 2 * true, "together they are one component"
-    found = run(size_at(movie, [(1, place) for place in places]))
-    assert found is not None and found.foreground == "bright"
-    assert found.diameter == pytest.approx(true, rel=0.15)
-
-
-def test_clicks_on_cells_that_lie_apart_and_on_none() -> None:
-    images, labels = drawn()
-    movie, places = open_movie(images), _middles(labels[0], [3, 4, 5])
-    true = 2 * np.sqrt(np.median(np.bincount(labels[0].ravel())[3:6]) / np.pi)
-    found = run(size_at(movie, [(0, place) for place in places]))
-    assert found is not None and found.diameter == pytest.approx(true, rel=0.3)
-    assert run(size_at(movie, [(0, places[0])] * 3)) is None  # one cell three times

@@ -15,9 +15,8 @@ from bridgetrack.segmentation.readings import (
     Reading,
     SettingsEstimate,
     estimate_settings,
-    reading_at,
 )
-from pictures import blobs, photograph
+from pictures import blobs
 
 
 def _ringed(frames: int, noise: float = 2.0) -> NDArray[np.float32]:
@@ -77,18 +76,6 @@ def test_a_single_frame_and_no_cells() -> None:
     nothing = estimate_settings(open_movie(np.zeros((3, 40, 40))))
     assert nothing.settings.diameter == 20
     assert nothing.doubts == ()
-
-
-def test_three_clicks_say_how_cells_look() -> None:
-    centres = [(40.0, 40.0), (50.0, 120.0), (130.0, 90.0)]
-    picture = photograph(blobs((180, 170), [*centres, (140.0, 25.0)], 14))
-    for image, foreground in ((picture, "bright"), (-picture, "dark")):
-        found = reading_at([image] * 3, centres)
-        assert found is not None
-        assert found.foreground == foreground
-        assert found.diameter == pytest.approx(28, rel=0.15)
-    assert reading_at([picture] * 3, [centres[0]] * 3) is None  # one cell three times
-    assert reading_at([picture] * 3, [*centres[:2], (90.0, 30.0)]) is None  # no cell there
 
 
 def test_doubts_are_told() -> None:

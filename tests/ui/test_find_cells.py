@@ -16,13 +16,11 @@ from bridgetrack.annotations.mask_answers import honoured
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_movie
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.progress import Progress, run
+from bridgetrack.progress import run
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.segmentation import movie as movie_module
 from bridgetrack.segmentation import segment_movie
-from bridgetrack.segmentation.readings import Reading
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.ui import find_cells
 from bridgetrack.ui.layers import find_role, tags_of
 from drawn_movie import colony, ringed
 from fake_networks import cellpose_that
@@ -273,50 +271,16 @@ def looked_for(state, find, qtbot):
     return find._search.finding.settings
 
 
-def click_three(viewer, find, qtbot):
-    """Three clicks that say how large cells are."""
-    find.size.click()
-    layer = find_role(viewer.layers, "sizes")
-    layer.add([[0, 20, 20], [0, 50, 50], [0, 80, 80]])
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "sizes") is None, timeout=20_000)
-
-
-def saying(foreground, diameter):
-    """In the place of a look at the cells that were clicked."""
-
-    def clicked(movie, places):
-        yield Progress("Looking at the cells", 0.0)
-        return Reading(foreground, diameter)
-
-    return clicked
-
-
-def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbot, monkeypatch):
+def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbot):
     state, widget = opened
     find = widget.segment.find
-    monkeypatch.setattr(find_cells, "clicked_size", saying("dark", 46.0))
-    click_three(viewer, find, qtbot)
-    find.go.click()
-    said = looked_for(state, find, qtbot)
-    assert (said.foreground, said.diameter) == ("dark", 46.0)
-    assert find.looks["diameter"].value == 46
-    assert find.estimate.text() == "Cells look dark and 46 pixels wide."
-    # Also by the slider, and while the estimate is under way.
-    other = viewer.add_image(viewer.layers["part"].data + 1, name="other")
-    widget.segment.source.image.choose(other)
     find.go.click()
     assert state.session.busy("settings")
     find.live.setChecked(True)  # the preview waits for the estimate, too, and ends no search
     find.looks["diameter"].value = 31
     assert looked_for(state, find, qtbot).diameter == 31
     assert find.looks["diameter"].value == 31 and "31 pixels wide" in find.estimate.text()
-
-
-def test_what_clicks_said_is_of_their_movie_alone(opened, viewer, qtbot, monkeypatch):
-    state, widget = opened
-    find = widget.segment.find
-    monkeypatch.setattr(find_cells, "clicked_size", saying("dark", 46.0))
-    click_three(viewer, find, qtbot)
+    # It is of that movie alone.
     other = viewer.add_image(viewer.layers["part"].data + 1, name="other")
     widget.segment.source.image.choose(other)
     find.go.click()

@@ -7,12 +7,10 @@ Candidates of other sizes show that: at the right one more of the picture is sur
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.joint import JointSettings
@@ -20,22 +18,15 @@ from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader, best_st
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.describe import (
     Described,
-    describe_frame,
-    describe_in_time,
     described,
 )
-from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.score import KINDS, RegionScore, starting_score
 from bridgetrack.segmentation.builtin import complete_settings
-from bridgetrack.segmentation.cells import width_of
 from bridgetrack.segmentation.readings import (
-    Reading,
     SettingsEstimate,
     estimate_settings,
-    reading_at,
 )
-from bridgetrack.segmentation.settings import Foreground, SegmentationSettings
-from bridgetrack.segmentation.signal import sampling_of
+from bridgetrack.segmentation.settings import SegmentationSettings
 
 _STEP = 1.4
 _UP, _DOWN = 1, 6
@@ -50,10 +41,6 @@ _ACROSS, _LEAST_SIDE, _LARGEST_SIDE = 15, 300, 700
 """Cells side by side, and pixels, along y and x that are looked at in the middle of frames."""
 _WIDTH, _PIXELS = 0, 1
 _PER_CELL = 4.0
-_AROUND = 5
-"""Diameters around places that were clicked which are looked at."""
-_LARGEST_CLICKED = 60.0
-"""Pixels, where the plain segmentation finds no cells of their own at such places."""
 
 
 def fitted_settings(
@@ -101,103 +88,6 @@ def fitted_settings(
     first = replace(first, diameter=sight.diameter(best))
     found = replace(sight.settings_at(best), clear_border=settings.clear_border)
     return SettingsEstimate(found, (first, *others))
-
-
-def size_at(
-    movie: Movie, places: Sequence[tuple[int, tuple[float, ...]]], *, channel: int | str = 0
-) -> Steps[Reading | None]:
-    """The reading in which some places lie in cells of their own, by the surest candidates there.
-
-    Parameters
-    ----------
-    movie
-        The image.
-    places
-        One in each of some cells: frame, and ([z,] y, x) in pixels.
-    channel
-        Number or name of the channel that shows the cells.
-
-    Returns
-    -------
-    Reading or None
-        Its diameter is the median of those cells; None where no reading fits.
-    """
-    yield Progress("Looking at the cells", 0.0)
-    number, scale = movie.channel_number(channel), movie.geometry.scale
-    frames = {t: movie.channel_frame(t, number) for t, _ in places}
-    plain = reading_at([frames[t] for t, _ in places], [at for _, at in places], scale)
-    kinds: tuple[Foreground, ...] = ("bright", "dark") if plain is None else (plain.foreground,)
-    largest = _LARGEST_CLICKED if plain is None else plain.diameter
-    found: list[tuple[float, Reading]] = []
-    for kind in kinds:
-        for step in range(_DOWN):
-            diameter = largest / _STEP**step
-            if diameter < _LEAST:
-                break
-            yield Progress("Looking at the cells", (step + 1) / (_DOWN + 1))
-            known = SegmentationSettings(foreground=kind, diameter=diameter)
-            seen = _cells_at(frames, places, complete_settings([], known), scale)
-            if seen is not None:
-                sizes, odds = seen
-                size = float(np.median(sizes))
-                found.append((odds, Reading(kind, size, spread=max(sizes) / min(sizes))))
-    best = max(found, key=lambda each: each[0], default=None)
-    return plain if best is None or best[0] <= 0 else best[1]
-
-
-def _cells_at(
-    frames: dict[int, NDArray[Any]],
-    places: Sequence[tuple[int, tuple[float, ...]]],
-    settings: SegmentationSettings,
-    scale: tuple[float, ...],
-) -> tuple[list[float], float] | None:
-    """Diameters of the surest candidates at some places, and their log-odds by the best score.
-
-    None where one of the places lies in no candidate of its own.
-    """
-    starts = [starting_score(kind) for kind in KINDS]
-    diameter = float(settings.diameter or 20.0)
-    sizes: list[list[float]] = [[] for _ in starts]
-    odds = np.zeros(len(starts))
-    for t, frame in frames.items():
-        here = [at for s, at in places if s == t]
-        low, box = _around(here, _AROUND * diameter, frame.shape)
-        regions = propose_frame(frame[box], settings, scale=scale)
-        if not len(regions):
-            return None
-        known = describe_frame(regions, frame[box], settings, scale=scale)
-        alone = describe_in_time(None, Described(regions, known), None)
-        said = [start.log_odds(np.concatenate([known, alone], axis=1)) for start in starts]
-        inside = [_pixel(at, low, regions.shape) for at in here]
-        holds = regions.membership(0)[:, inside].toarray() > 0
-        width = width_of(regions.area, sampling_of(scale, frame.shape, diameter))
-        for place in holds.T:
-            own = np.flatnonzero(place & (holds.sum(axis=1) == 1))
-            if not len(own):
-                return None
-            for k, score in enumerate(said):
-                surest = own[np.argmax(score[own])]
-                odds[k] += score[surest]
-                sizes[k].append(float(width[surest]))
-    best = int(np.argmax(odds))
-    return sizes[best], float(odds[best])
-
-
-def _around(
-    places: Sequence[tuple[float, ...]], reach: float, shape: tuple[int, ...]
-) -> tuple[tuple[int, ...], Any]:
-    """The part of a frame around some places along y and x: its first pixel, and slices."""
-    at = np.array(places)[:, -2:]
-    low = np.maximum(np.floor(at.min(axis=0) - reach), 0).astype(int).tolist()
-    high = np.ceil(at.max(axis=0) + reach + 1).astype(int).tolist()
-    box = (..., *(slice(a, b) for a, b in zip(low, high, strict=True)))
-    return (*[0] * (len(shape) - 2), *low), box
-
-
-def _pixel(place: tuple[float, ...], low: tuple[int, ...], shape: tuple[int, ...]) -> int:
-    """Where a place lies in the flat part of a frame."""
-    sides = zip(place, low, shape, strict=True)
-    return int(np.ravel_multi_index([min(max(round(p) - a, 0), n - 1) for p, a, n in sides], shape))
 
 
 def _best(shown: dict[int, tuple[float, float]]) -> int:

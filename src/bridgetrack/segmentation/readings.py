@@ -7,7 +7,6 @@ right one finds many cells again in the next frame. What single frames look like
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +21,8 @@ from bridgetrack.segmentation.builtin import (
     one_sided,
     segment_builtin,
 )
-from bridgetrack.segmentation.cells import Labels, width_of
+from bridgetrack.segmentation.cells import Labels
 from bridgetrack.segmentation.settings import Foreground, SegmentationSettings
-from bridgetrack.segmentation.signal import sampling_of
 
 _SAMPLED_FRAMES = 5
 _PAIRS = 3
@@ -34,12 +32,6 @@ _LIKELY = 1.3
 """How many times better a reading must be than the one that single frames suggest."""
 _AGAIN = 0.35
 """Share of cells that must be found again for that to say anything."""
-_SIZES = tuple(float(d) for d in 6 * 1.4 ** np.arange(10))
-_AROUND = 5
-_OFF = np.log(2)
-"""Clicked cells that are so much larger or smaller than was assumed are no fit."""
-_RATHER = 0.15
-"""Even cells have a structured rim, too: they are rather bright or dark."""
 _CLEAR = 1.5
 """A reading is clear where it is so many times better than the next."""
 _EVEN = 1.8
@@ -216,69 +208,3 @@ def _again(first: Labels, second: Labels) -> int:
     union = np.bincount(first.ravel(), minlength=n)[here]
     union = union + np.bincount(second.ravel(), minlength=k)[there] - shared
     return int(np.count_nonzero((here > 0) & (there > 0) & (2 * shared > union)))
-
-
-def reading_at(
-    frames: Sequence[NDArray[Any]],
-    places: Sequence[tuple[float, ...]],
-    scale: tuple[float, ...] | None = None,
-) -> Reading | None:
-    """The reading in which some places lie in cells of their own, of about the size assumed.
-
-    Parameters
-    ----------
-    frames
-        For each place the frame that it lies in, shape ([Z,] Y, X).
-    places
-        One in each of some cells, ([z,] y, x) in pixels.
-    scale
-        Pixel size per axis; only ratios matter.
-
-    Returns
-    -------
-    Reading or None
-        Its diameter is the median of those cells; None where no reading fits.
-    """
-    found: list[tuple[float, Reading]] = []
-    for kind in _FOREGROUNDS:
-        for diameter in _SIZES:
-            seen = _sizes_at(frames, places, kind, diameter, scale)
-            if len(seen) == len(places):
-                off = np.abs(np.log(np.array(seen) / diameter))
-                size = float(np.median(seen))
-                misfit = float(off.max()) + (_RATHER if kind == "texture" else 0)
-                found.append((misfit, Reading(kind, size, spread=max(seen) / min(seen))))
-    if not found:
-        return None
-    furthest, best = min(found, key=lambda each: each[0])
-    return best if furthest < _OFF else None
-
-
-def _sizes_at(
-    frames: Sequence[NDArray[Any]],
-    places: Sequence[tuple[float, ...]],
-    kind: Foreground,
-    diameter: float,
-    scale: tuple[float, ...] | None,
-) -> list[float]:
-    """Diameters of the cells at some places, where these are different cells."""
-    settings = SegmentationSettings(foreground=kind, diameter=diameter)
-    sizes, known = [], set()
-    for frame, place in zip(frames, places, strict=True):
-        around = int(_AROUND * diameter)
-        at = tuple(min(max(round(p), 0), n - 1) for p, n in zip(place, frame.shape, strict=True))
-        low = (*(0 for _ in at[:-2]), *(max(0, p - around) for p in at[-2:]))
-        sides = zip(low[-2:], at[-2:], strict=True)
-        box: Any = (..., *(slice(a, p + around + 1) for a, p in sides))
-        labels = segment_builtin(frame[box], settings, scale)
-        label = int(labels[tuple(p - a for p, a in zip(at, low, strict=True))])
-        cell = np.argwhere(labels == label) if label else np.zeros((0, frame.ndim), int)
-        if not len(cell):
-            return []
-        first = (id(frame), *(cell[0] + low).tolist())
-        if first in known:
-            return []
-        known.add(first)
-        sampling = sampling_of(scale, frame.shape, diameter)
-        sizes.append(float(width_of(len(cell), sampling)))
-    return sizes

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from magicgui.widgets import ComboBox
 from napari.layers import Labels
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from superqt.utils import qdebounced
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.sizing import size_at
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation import (
     SegmentationSettings,
@@ -23,12 +21,12 @@ from bridgetrack.segmentation import (
     segment_frame,
 )
 from bridgetrack.segmentation.builtin import complete_settings
-from bridgetrack.segmentation.readings import Reading, SettingsEstimate
+from bridgetrack.segmentation.readings import SettingsEstimate
 from bridgetrack.segmentation.settings import Appearance, MaskChoice
 from bridgetrack.session.search import CellSearch
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.forms import SettingsForm
-from bridgetrack.ui.layers import find_role, movie_of, placed_like, role_of, tag, tags_of
+from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import SPACE, button, folded, text
@@ -46,17 +44,6 @@ def preview(
         movie.channel_frame(frame), settings, scale=movie.geometry.scale, backend=backend
     )
 
-
-def clicked_size(movie: Movie, places: NDArray[np.float64]) -> Steps[Reading | None]:
-    """How cells look at some places, shape (k, 1 + ndim), in frames and pixels."""
-    last = movie.n_frames - 1
-    times = [min(max(round(float(place[0])), 0), last) for place in places]
-    where = [tuple(place[1:].tolist()) for place in places]
-    return size_at(movie, list(zip(times, where, strict=True)))
-
-
-SIZES = "sizes"
-"""Role of the layer that three clicks go to."""
 
 _LOOKS = {"diameter": "Cell size", "faint": "Faint cells", "split": "Separate touching cells"}
 _EXPERT = {
@@ -119,10 +106,8 @@ class FindCells(QWidget):
         self._searched: Any = None  # the layer that is looked at, None while none is
         self._wanted: Any = None  # the layer to search once it is known what suits it
         self._left = ""  # what is still to be told of a search that another movie ended
-        self._sized: Any = None  # the layer that three clicks go on
         self._of: Any = source.image.layer  # the movie chosen last
         self._own_size = False  # whether a person set the size of its cells
-        self._clicked: str | None = None  # what its cells look like, as three clicks said
         self._waiting: list[Any] = []  # what goes on once it is known what suits the movie
         queue = self._queue = EventLoopQueue(panel.state.turns)
         panel.destroyed.connect(lambda _=None: queue.stop())
@@ -133,11 +118,6 @@ class FindCells(QWidget):
         box.addWidget(self.looks.native)
         self.estimate = text(dim=True)
         box.addWidget(self.estimate)
-        self.size = button(
-            "Set the size by three clicks", "Click three cells on the image", self.ask_for_size,
-            icon="annotate",
-        )  # fmt: skip
-        box.addWidget(self.size)
         self.live = QCheckBox("Live preview on this frame")
         self.live.setToolTip("Show the cells of the frame in view as the sliders move")
         box.addWidget(self.live)
@@ -160,7 +140,7 @@ class FindCells(QWidget):
             hot="Alt+C",
         )
         box.addWidget(self.go)
-        self.work = Work(panel, "segment", "settings", "size", cancelled=self._cancelled)
+        self.work = Work(panel, "segment", "settings", cancelled=self._cancelled)
         box.addWidget(self.work)
         self.words = text()
         box.addWidget(self.words)
@@ -196,22 +176,20 @@ class FindCells(QWidget):
         """What was looked for in the movie before says nothing of this one."""
         session = self._panel.session
         self._left = self._ended_early("another movie was chosen") or self._left
-        for work in ("settings", "preview", "size"):
+        for work in ("settings", "preview"):
             session.cancel(work)
         self.estimate.setText("")
         self._forget_looks()
         self._on_image()
 
     def _forget_looks(self) -> None:
-        """The size that was set, and what clicks said, is of the cells of the movie before."""
+        """The size that was set is of the cells of the movie before."""
         layer = self._source.image.layer
         if layer is None or layer is self._of:
             return
         if self._of is not None:
             self._own_size = False
-        if self._clicked is not None and self.expert["foreground"].value == self._clicked:
-            self.expert["foreground"].value = "auto"
-        self._of, self._clicked = layer, None
+        self._of = layer
 
     def _ended_early(self, why: str) -> str:
         """What is told of a search that ended while what suits its movie was looked for."""
@@ -228,14 +206,11 @@ class FindCells(QWidget):
         left, self._left = self._left, ""
         if left:
             self._panel.session.message.emit("warning", left)
-        if self._sized is not self._source.image.layer:
-            self._drop_sizes()
         return ""
 
     def _on_image(self) -> None:
         layer = self._source.image.layer
         self.go.setEnabled(layer is not None)
-        self.size.setEnabled(layer is not None)
         self.live.setEnabled(layer is not None)
         self.words.setText("" if layer is not None else "Choose a movie above first.")
         self._decided = None
@@ -352,52 +327,6 @@ class FindCells(QWidget):
         """A person set the size, which no estimate changes from now on."""
         self._own_size = True
 
-    def ask_for_size(self) -> None:
-        """Take three clicks on cells, in a layer that goes when they are made."""
-        layer, viewer = self._source.image.layer, self._panel.state.viewer
-        if layer is None:
-            return
-        self._drop_sizes()
-        self._sized = layer
-        made = viewer.add_points(
-            np.zeros((0, layer.ndim)), name="Click three cells", metadata=tag(SIZES),
-            size=8, face_color="#f6bd16", **placed_like(layer),
-        )  # fmt: skip
-        made.mode = "add"
-        made.events.data.connect(self._on_click)
-        self.words.setText("Click three cells on the image.")
-
-    def _drop_sizes(self) -> None:
-        viewer = self._panel.state.viewer
-        shown = None if viewer is None else find_role(viewer.layers, SIZES)
-        if shown is not None:
-            viewer.layers.remove(shown)
-
-    def _on_click(self, _: Any = None) -> None:
-        shown, movie = find_role(self._panel.state.viewer.layers, SIZES), self._movie()
-        if shown is None or movie is None or len(shown.data) < 3:
-            return
-        places = np.array(shown.data[:3])
-        self._panel.session.run(
-            "size", lambda: clicked_size(movie, places), self._on_size, self._failed
-        )
-
-    def _on_size(self, found: Reading | None) -> None:
-        self._drop_sizes()
-        if found is None:
-            self.words.setText(
-                "No way to see this movie makes three cells of these places. Set the size by the "
-                "slider."
-            )
-            return
-        self._clicked = found.foreground
-        self.expert["foreground"].value = found.foreground
-        self.looks["diameter"].value = self._shown_size(found.diameter)
-        self._on_size_set()
-        self._decided = None  # what was told of the cells before is no longer so
-        self.estimate.setText("")
-        self.words.setText(f"These cells are {found.words}.")
-
     # ------------------------------------------------------------------ preview
 
     def _on_live(self, on: bool) -> None:
@@ -435,18 +364,14 @@ class FindCells(QWidget):
 
     def _show(self, labels: Any, layer: Any) -> None:
         viewer = self._panel.state.viewer
-        if find_role(viewer.layers, SIZES) is None:
-            self.words.setText(f"{int(labels.max())} cells in this frame.")
+        self.words.setText(f"{int(labels.max())} cells in this frame.")
         shown = find_role(viewer.layers, "preview")
         if shown is not None:
             shown.data = labels
             return
         where = {name: value[1:] for name, value in placed_like(layer).items()}
-        active = viewer.layers.selection.active
         made = viewer.add_labels(labels, name="Preview", metadata=tag("preview"), **where)
         made.contour = 1
-        if active is not None and role_of(active) == SIZES:
-            viewer.layers.selection.active = active
 
     # ------------------------------------------------------------------ all frames
 

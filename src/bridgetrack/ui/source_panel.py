@@ -70,7 +70,7 @@ class SourceChooser(QWidget):
         self.image.setToolTip("The movie; its brightness helps to tell cells apart")
         self.labels = LayerChoice(
             panel, ("labels", "points", "image"), "choose, or make one below",
-            ("preview", "marks", "sizes", "coloured"),
+            ("preview", "marks", "coloured"),
             by_hand=("points", "image"),
             elsewhere=lambda cells: bool(self.pairs.movie_of(self.image.layer, cells)),
         )  # fmt: skip
