@@ -23,8 +23,8 @@ from bridgetrack.pipeline.explain_masks import MaskExplanation
 from bridgetrack.pipeline.explain_masks import explain_mask as explain_steps
 from bridgetrack.pipeline.finding import Finding, chosen_as, open_beside
 from bridgetrack.pipeline.finding_record import channel_found, how_found
+from bridgetrack.pipeline.joint import MaskSettings
 from bridgetrack.pipeline.mask_changes import MaskChange
-from bridgetrack.pipeline.masks import MaskSettings
 from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.progress import Kept, Progress, Steps, run
 from bridgetrack.segmentation.probability import open_probability

@@ -8,8 +8,9 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.explain_masks import MaskExplanation, explain_mask
+from bridgetrack.pipeline.joint import MaskSettings
 from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
+from bridgetrack.pipeline.masks import segment_by_choice
 from bridgetrack.progress import run
 from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.score import starting_score

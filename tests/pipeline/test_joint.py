@@ -18,7 +18,7 @@ from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.joint import (
     Candidates,
     FrameChoice,
-    JointSettings,
+    MaskSettings,
     choose_jointly,
     measure_regions,
     region_scene,
@@ -72,7 +72,7 @@ def candidates(scores: dict[tuple[int, str], float], pins: dict[tuple[int, str],
 def solve(
     scores: dict[tuple[int, str], float] | None = None,
     pins: dict[tuple[int, str], int] | None = None,
-    settings: JointSettings | None = None,
+    settings: MaskSettings | None = None,
     n_frames: int = N_FRAMES,
 ) -> tuple[list[FrameChoice], list[set[str]]]:
     found: list[FrameChoice] = []
@@ -143,7 +143,7 @@ def test_answers_hold_in_a_single_frame() -> None:
 
 
 def test_alternatives_in_a_single_frame() -> None:
-    scores, how = {(0, "both"): 3.0}, JointSettings()
+    scores, how = {(0, "both"): 3.0}, MaskSettings()
     [found], [chosen] = solve(scores, {(0, "top"): -1, (0, "bottom"): -1}, how, n_frames=1)
     assert chosen == set(TRUE)
     worth = dict(zip(NAMES, how.trust * found.candidates.scores - how.bias, strict=True))
@@ -171,8 +171,8 @@ def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) 
     scores = {
         (t, n): (1.5 if n in TRUE else -1.5) + rng.normal() for t in range(N_FRAMES) for n in NAMES
     }
-    whole, names = solve(scores, settings=JointSettings(N_FRAMES, 1))
-    parts, _ = solve(scores, settings=JointSettings(frames, overlap))
+    whole, names = solve(scores, settings=MaskSettings(window=N_FRAMES, overlap=1))
+    parts, _ = solve(scores, settings=MaskSettings(window=frames, overlap=overlap))
     for choice in (*whole, *parts):
         labels_of(choice.candidates.regions, choice.chosen, choice.frame)  # raises where they share
         assert not (choice.margin < 0).any()
@@ -187,13 +187,13 @@ def test_what_would_be_otherwise() -> None:
     assert both is not None and both.frames == 1
     assert {NAMES[r] for r in both.chosen} == {"left", "right"}
     assert {NAMES[r] for r in both.instead} == {"both"}
-    trust, bias = JointSettings().trust, JointSettings().bias
+    trust, bias = MaskSettings().trust, MaskSettings().bias
     assert both.of_masks == pytest.approx(trust * (2 + 2 - 5) - bias * (2 - 1))
     first = int(both.chosen[0])
     assert found[2].margin[first] <= both.cost + 1e-6
     assert found[2].otherwise(NAMES.index("both"), both.cost / 2) is None
     # Scoring the alternative by more than its cost turns the choice round.
-    lacking = both.cost / JointSettings().trust
+    lacking = both.cost / MaskSettings().trust
     assert "both" in solve({(2, "both"): 5.0 + lacking + 0.1})[1][2]
     assert "both" not in solve({(2, "both"): 5.0 + lacking - 0.1})[1][2]
 
@@ -207,7 +207,7 @@ def test_some_frames_of_a_movie() -> None:
         return source(t)
 
     geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
-    few = JointSettings(frames=3, overlap=1)
+    few = MaskSettings(window=3, overlap=1)
     work = choose_jointly(of, geometry, (), shipped_model(), found.append, few, frames=range(1, 5))
     run(work)
     assert asked == [c.frame for c in found] == [1, 2, 3, 4]

@@ -19,10 +19,10 @@ from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline import masks
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
-from bridgetrack.pipeline.joint import FrameChoice, choose_jointly
+from bridgetrack.pipeline.joint import FrameChoice, MaskSettings, choose_jointly
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
-from bridgetrack.pipeline.masks import MaskSettings, choose_masks, learn_masks, segment_by_choice
+from bridgetrack.pipeline.masks import choose_masks, learn_masks, segment_by_choice
 from bridgetrack.progress import Kept, Progress, run
 from bridgetrack.regions.acts import check, remove
 from bridgetrack.regions.describe import describe_frame
@@ -248,9 +248,9 @@ def test_answers_teach_where_they_show_much_of_a_frame_to_be_wrong(
     if by_events:  # that these are no cells
         answers = MaskAnswers(image.geometry, held=answers.past)
     learned = run(learn_masks(image, given=GivenMasks(answers=answers)))
-    score = learned.score
+    score = learned
     assert (score.trees is not None) == (score.share > 0) == (gone > 1)
-    assert learned.holds_for(answers) and not learned.holds_for(MaskAnswers(image.geometry))
+    assert learned.answers == {answer.id for answer in answers.told}
 
 
 def test_many_answers_about_events_cost_no_more_frames(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +321,7 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None
         site = MendSite(t, wanted[t], settings, free=999)
         checked, removed = checked.added(check(site)), removed.added(check(site))
     # Who found nothing to mend says that the choice is right as it is.
-    assert run(learn_masks(open_movie(images), given=GivenMasks(answers=checked))).score.share == 0
+    assert run(learn_masks(open_movie(images), given=GivenMasks(answers=checked))).share == 0
     before, after = (
         found(open_movie(images), given=known)[1]
         for known in (GivenMasks(), GivenMasks(answers=removed))
@@ -368,10 +368,10 @@ def test_other_outlines_give_no_say_where_what_was_checked_is_right() -> None:
                 (np.flatnonzero(wide),), (np.flatnonzero(cell),),
             )
         )  # fmt: skip
-    few = run(learn_masks(image, given=GivenMasks(answers=answers))).score
+    few = run(learn_masks(image, given=GivenMasks(answers=answers)))
     checked = answers.added(check(MendSite(1, masks, SegmentationSettings(diameter=16.0), 99)))
     assert checked.checked > 25 and checked.outline_ratio > 1.1
-    many = run(learn_masks(image, given=GivenMasks(answers=checked))).score
+    many = run(learn_masks(image, given=GivenMasks(answers=checked)))
     assert (few.share, many.share) == (0.5, 0.0)
 
 

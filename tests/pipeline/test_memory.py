@@ -17,9 +17,9 @@ from bridgetrack.features.feature import compute_features
 from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.opening import open_movie
-from bridgetrack.pipeline.joint import Candidates, FrameChoice
+from bridgetrack.pipeline.joint import Candidates, FrameChoice, MaskSettings
 from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.masks import MaskSettings, choose_masks
+from bridgetrack.pipeline.masks import choose_masks
 from bridgetrack.progress import run
 from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore

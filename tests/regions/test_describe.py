@@ -118,8 +118,8 @@ def test_neighbouring_frames_confirm_what_lasts() -> None:
         regions = propose_frame(picture, SETTINGS, t=t)
         frames.append(Described(regions, describe_frame(regions, picture, SETTINGS)))
     done = list(described(iter(frames)))
-    assert [int(regions.frame[0]) for regions, _ in done] == [0, 1, 2]
-    regions, known = done[1]
+    assert [int(one.regions.frame[0]) for one in done] == [0, 1, 2]
+    regions, known = done[1].regions, done[1].features
     assert known.shape == (len(regions), len(FEATURES))
     lasting = column("before and after", known)
     member = regions.membership(1)
@@ -128,7 +128,7 @@ def test_neighbouring_frames_confirm_what_lasts() -> None:
     assert lasting[at[0]].max() < 0.2
     assert lasting[at[1]].max() > 0.4
     assert np.isfinite(known).all()
-    alone = next(described(iter(frames[:1])))[1]
+    alone = next(described(iter(frames[:1]))).features
     assert not alone[:, SPATIAL:].any()
 
 

@@ -57,8 +57,9 @@ def candidates_of(movie: Movie) -> Scored:
             regions = propose_frame(image, known, t=t)
             yield Described(regions, describe_frame(regions, image, known))
 
-    regions, features = zip(*described(frames()), strict=True)
-    return Scored(concatenate(regions), np.concatenate(features))
+    done = list(described(frames()))
+    features = np.concatenate([one.features for one in done])
+    return Scored(concatenate([one.regions for one in done]), features)
 
 
 SCORED = candidates_of(IMAGE)

@@ -128,7 +128,7 @@ def _explain_mask(
     from bridgetrack.pipeline.explain_masks import explain_mask
     from bridgetrack.pipeline.finding import chosen_as
     from bridgetrack.pipeline.finding_record import channel_found, how_found
-    from bridgetrack.pipeline.masks import MaskSettings
+    from bridgetrack.pipeline.joint import MaskSettings
 
     with collecting_warnings([]):
         cells, pixels = open_sources(given.labels, given.image, given.reading, [])

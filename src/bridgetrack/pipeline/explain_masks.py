@@ -11,9 +11,9 @@ from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.notes import plural
-from bridgetrack.pipeline.joint import SAME, FrameChoice, OtherChoice
+from bridgetrack.pipeline.joint import SAME, FrameChoice, MaskSettings, OtherChoice
 from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.masks import MaskSettings, choose_masks, learn_masks
+from bridgetrack.pipeline.masks import choose_masks, learn_masks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.outlines import USUAL_LEVEL, doubt_of_tight
@@ -205,13 +205,13 @@ def explain_mask(
     learned = yield from learn_masks(
         image, segmentation, settings, given, model, channel=channel, frames=around
     )
-    given = replace(given, score=learned.score)
+    given = replace(given, score=learned)
     choices: list[FrameChoice] = []
     yield from choose_masks(
         image, choices.append, segmentation, settings, given, model, channel=channel, frames=around
     )
     choice = next(c for c in choices if c.frame == frame)
-    return _explained(choice, label, pixels, learned.score, settings.loyalty)
+    return _explained(choice, label, pixels, learned, settings.loyalty)
 
 
 def _explained(

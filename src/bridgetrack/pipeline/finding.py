@@ -11,10 +11,12 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, check_same_extent
 from bridgetrack.movie.opening import open_labels
+from bridgetrack.pipeline.joint import MaskSettings
 from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
-from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks, segment_by_choice
+from bridgetrack.pipeline.masks import learn_masks, segment_by_choice
 from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.backends import CellposeReading
 from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
@@ -61,7 +63,7 @@ class Finding:
     given: Movie | None = None
     beside: tuple[Movie, ...] = ()
     probability: Movie | None = None
-    learned: LearnedMasks | None = None
+    learned: MovieScore | None = None
     gap: float = 0.0
 
     @property
@@ -108,7 +110,7 @@ class Finding:
     @property
     def kind(self) -> str | None:
         """As what cells are judged, one of `KINDS`; None where that is not known yet."""
-        return None if self.learned is None else self.learned.score.start.kind
+        return None if self.learned is None else self.learned.start.kind
 
     @property
     def sentence(self) -> str:
@@ -126,7 +128,7 @@ class Finding:
         workers: Workers | None = None,
     ) -> Steps[Finding]:
         """The same with what the movie and these answers teach; parameters are those of `steps`."""
-        if not self.chooses or (self.learned is not None and self.learned.holds_for(answers)):
+        if not self.chooses or self._learned_from(answers) is not None:
             return self
         given = replace(self, learned=None).known(answers)
         learned = yield from learn_masks(
@@ -186,12 +188,17 @@ class Finding:
     def known(self, answers: MaskAnswers | None) -> GivenMasks:
         """What is known of the masks besides the image, with what these answers taught."""
         labels = self.beside if self.given is None else (self.given, *self.beside)
-        learned, said = self.learned, self.probability
-        score = learned.score if learned is not None and learned.holds_for(answers) else None
         cellpose = None
         if self.backend == "cellpose":
             cellpose = CellposeReading(self.network, self.settings)
-        return GivenMasks(labels, said, cellpose, answers, score)
+        score = self._learned_from(answers)
+        return GivenMasks(labels, self.probability, cellpose, answers, score)
+
+    def _learned_from(self, answers: MaskAnswers | None) -> MovieScore | None:
+        """What was learned, where that was from these answers, neither more nor less."""
+        ids = frozenset() if answers is None else frozenset(answer.id for answer in answers.told)
+        known = self.learned
+        return known if known is not None and known.answers == ids else None
 
     def steps(
         self,

@@ -67,26 +67,32 @@ _EXCLUDE = (
 
 
 @dataclass(frozen=True)
-class JointSettings:
+class MaskSettings:
     """How regions are chosen together with their events.
 
     Parameters
     ----------
-    frames
-        Frames of a window.
-    overlap
-        Frames that a window shares with the next; they are decided again there.
+    per_cell
+        Candidates among which to choose, for every cell.
+    loyalty
+        Added to the log-odds of labels brought along.
     trust
         What one unit of region score is worth beside the scores of events.
     bias
         Taken off the score of every region, so that two small regions do not win over a large
         one by having two events.
+    window
+        Frames that are decided together.
+    overlap
+        Frames that a window shares with the next; they are decided again there.
     """
 
-    frames: int = 8
-    overlap: int = 3
+    per_cell: float = 4.0
+    loyalty: float = 2.0
     trust: float = 1.5
     bias: float = -0.5
+    window: int = 8
+    overlap: int = 3
 
 
 @dataclass(frozen=True)
@@ -208,7 +214,7 @@ class RegionScene:
     matrix: FeatureMatrix
     problem: Problem
 
-    def scores(self, region_scores: Array, model: Model, settings: JointSettings) -> Array:
+    def scores(self, region_scores: Array, model: Model, settings: MaskSettings) -> Array:
         """Score of every hypothesis, shape (H,).
 
         A region that exists earns its score less the bias. That is the same for every choice as
@@ -297,7 +303,7 @@ def choose_jointly(
     channels: tuple[str, ...],
     model: Model,
     decided: Callable[[FrameChoice], object],
-    settings: JointSettings | None = None,
+    settings: MaskSettings | None = None,
     limits: SolverLimits | None = None,
     frames: range | None = None,
 ) -> Steps[float]:
@@ -334,18 +340,18 @@ def choose_jointly(
     InputError
         Where answers about regions exclude each other.
     """
-    settings, frames = settings or JointSettings(), frames or range(geometry.n_frames)
+    settings, frames = settings or MaskSettings(), frames or range(geometry.n_frames)
     known: list[Candidates] = []
     likely: list[Mask] = []
     n, gap, first, begin = frames.stop, 0.0, frames.start, frames.start
     while first < n:
-        last = min(first + settings.frames, n)
+        last = min(first + settings.window, n)
         while begin + len(known) < last:
             t = begin + len(known)
             yield Progress("Finding candidates", (t - frames.start) / len(frames))
             known.append(candidates(t))
             likely.append(choose_by_frame(known[-1].regions, known[-1].scores - settings.bias))
-        stop = n if last == n else last - settings.overlap
+        stop = n if last == n else last - min(settings.overlap, settings.window - 1)
         yield Progress("Choosing masks", (first - frames.start) / len(frames))
         if len(frames) == 1 or not any(len(one.regions) for one in known):
             for t in range(first, stop):
@@ -366,7 +372,7 @@ def choose_jointly(
     return gap
 
 
-def _alone(t: int, candidates: Candidates, settings: JointSettings) -> FrameChoice:
+def _alone(t: int, candidates: Candidates, settings: MaskSettings) -> FrameChoice:
     """A movie of one frame, and frames without any candidate, have no events."""
     worth = settings.trust * candidates.scores - settings.bias
     chosen = _by_worth(candidates.regions, worth, candidates.pinned)
@@ -442,7 +448,7 @@ class _Window:
         return cls(begin, tuple(rows), tuple(known), np.concatenate(pinned), scores, scene)
 
     def solve(
-        self, model: Model, settings: JointSettings, limits: SolverLimits | None
+        self, model: Model, settings: MaskSettings, limits: SolverLimits | None
     ) -> Steps[_Solved]:
         scores = self.scene.scores(self.region_scores, model, settings)
         allowed = self.scene.allowed(self.pinned)
@@ -463,7 +469,7 @@ class _Solved:
     scores: Array
     allowed: Mask
     solution: Solution
-    settings: JointSettings
+    settings: MaskSettings
 
     def exist(self) -> list[Mask]:
         """Which candidates of every frame exist."""

@@ -16,7 +16,7 @@ from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import (
     Candidates,
     FrameChoice,
-    JointSettings,
+    MaskSettings,
     choose_jointly,
     measure_regions,
 )
@@ -166,23 +166,20 @@ class MaskReader:
         return targets(regions, self.given.answers)
 
     def offered(
-        self, score: MovieScore, per_cell: float, loyalty: float, frames: range
+        self, score: MovieScore, settings: MaskSettings, frames: range
     ) -> Iterator[Offered]:
         """Candidates of some frames in order, scored and pruned; three frames are in memory."""
-        found = described(self.frames(frames))
-        for t, (regions, features) in zip(frames, found, strict=True):
-            yield self.offer(t, Described(regions, features), score, per_cell, loyalty)
+        for t, found in zip(frames, described(self.frames(frames)), strict=True):
+            yield self.offer(t, found, score, settings)
 
-    def offer(
-        self, t: int, found: Described, score: MovieScore, per_cell: float, loyalty: float
-    ) -> Offered:
+    def offer(self, t: int, found: Described, score: MovieScore, settings: MaskSettings) -> Offered:
         """Those candidates of a frame that are worth choosing among."""
         regions = found.regions
         own = np.zeros(len(regions), dtype=bool)
         for name in self.trusted:
             own |= regions.votes[:, regions.sources.index(name)] > 0
         brought = own
-        scores = score.log_odds(regions, found.features) + loyalty * own
+        scores = score.log_odds(regions, found.features) + settings.loyalty * own
         reading = _READING if self.given.probability is None else _PROBABILITY
         if reading in regions.sources:
             read = regions.votes[:, regions.sources.index(reading)] > 0
@@ -194,7 +191,7 @@ class MaskReader:
         wrong = (self.said(regions) < 0) & ~drawn
         wrong |= score.debris(regions.area) & ~brought & ~drawn
         sure = drawn | (own & ~wrong)  # what was brought along or read is always among the choices
-        kept = prune(regions, np.where(wrong, -np.inf, scores), per_cell, sure=sure)
+        kept = prune(regions, np.where(wrong, -np.inf, scores), settings.per_cell, sure=sure)
         part = regions.select(kept)
         table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)
         candidates = Candidates(
@@ -209,7 +206,7 @@ def _frame(reader: MaskReader, t: int) -> Generator[float, None, Described]:
 
 
 def learned_score(
-    reader: MaskReader, model: Model, joint: JointSettings, per_cell: float, frames: range
+    reader: MaskReader, model: Model, settings: MaskSettings, frames: range
 ) -> Steps[MovieScore]:
     """Learn how large cells are; and what they look like, from answers and the movie's own choice.
 
@@ -219,10 +216,8 @@ def learned_score(
         The movie with what is known of it.
     model
         Weights of events.
-    joint
+    settings
         How regions and events are chosen together.
-    per_cell
-        Candidates among which to choose, for every cell.
     frames
         Successive frames of which to learn.
     """
@@ -237,18 +232,18 @@ def learned_score(
     every = source.frames(t for block in blocks for t in block)
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / (2 * len(blocks)))
-        found = described(islice(every, len(block)))
-        taken.append([Described(regions, features) for regions, features in found])
+        taken.append(list(described(islice(every, len(block)))))
     given = reader.given.score
     starts = [given] if given else [starting_score(kind) for kind in KINDS]
-    _, start, areas, odds = best_start(taken, starts, per_cell, joint.bias)
-    score = MovieScore(start.of_its_kind, usual_size(areas, odds))
+    _, start, areas, odds = best_start(taken, starts, settings)
+    ids = frozenset() if answers is None else frozenset(answer.id for answer in answers.told)
+    score = MovieScore(start.of_its_kind, usual_size(areas, odds), answers=ids)
     if answers is None or not answers.told:
         return score  # without anyone's word, what is wrong with the choice would be learned, too
     frames_said, said = {answer.frame for answer in answers.told}, []
     if answers.checked:
         said = yield from _said_of(reader, frames_said)
-        wrong = _wrong(said, score, per_cell, joint.bias)
+        wrong = _wrong(said, score, settings)
     else:
         # What was mended is the least that is wrong in those frames, whatever else is.
         wrong = answers.mended * len(areas) / max(1, len(frames_said) * sum(map(len, areas)))
@@ -259,13 +254,14 @@ def learned_score(
         return score
     if answers.checked >= FEW:
         return teach(score, *_joined([(one.features, t) for one, t in said]), share)
+    # a given label is no example of a cell here: what is wrong with it would be learned, too
+    plain = replace(settings, loyalty=0.0)
     lessons: list[_Lesson] = []
     for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
         yield Progress("Looking at the movie", 0.5 + k / (2 * len(blocks)))
-        # a given label is no example of a cell here: what is wrong with it would be learned, too
         pairs = zip(block, known, strict=True)
-        offered = [reader.offer(t, one, score, per_cell, 0.0) for t, one in pairs]
-        lessons += yield from _own_choice(reader, block, offered, model, joint)
+        offered = [reader.offer(t, one, score, plain) for t, one in pairs]
+        lessons += yield from _own_choice(reader, block, offered, model, plain)
     known_too = {t for block in blocks for t in block}
     if not answers.checked:
         said = yield from _said_of(reader, frames_said - known_too)
@@ -276,8 +272,7 @@ def learned_score(
 def best_start(
     taken: Sequence[Sequence[Described]],
     starts: Sequence[RegionScore],
-    per_cell: float,
-    bias: float,
+    settings: MaskSettings,
 ) -> tuple[float, RegionScore, list[Array], list[Array]]:
     """The score that sees most in some frames: how much, areas and scores of the cells of each.
 
@@ -290,7 +285,7 @@ def best_start(
     for start in starts:
         areas, odds = [], []
         for one in (one for block in taken for one in block):
-            chosen, scores = _at_first(one, MovieScore(start), per_cell, bias)
+            chosen, scores = _at_first(one, MovieScore(start), settings)
             areas.append(one.regions.area[chosen].astype(np.float64))
             odds.append(scores)
         seen = float(sum((a * o).sum() for a, o in zip(areas, odds, strict=True)))
@@ -298,21 +293,19 @@ def best_start(
     return max(found, key=lambda each: each[0])
 
 
-def _at_first(
-    found: Described, score: MovieScore, per_cell: float, bias: float
-) -> tuple[Index, Array]:
+def _at_first(found: Described, score: MovieScore, settings: MaskSettings) -> tuple[Index, Array]:
     """Rows of the candidates of a frame that are the best by their scores alone; these scores."""
     scores = score.log_odds(found.regions, found.features)
-    kept = prune(found.regions, scores, per_cell)
-    chosen = kept[choose_by_frame(found.regions.select(kept), scores[kept] - bias)]
+    kept = prune(found.regions, scores, settings.per_cell)
+    chosen = kept[choose_by_frame(found.regions.select(kept), scores[kept] - settings.bias)]
     return chosen, scores[chosen]
 
 
 def _wrong(
-    said: Sequence[tuple[Described, Targets]], score: MovieScore, per_cell: float, bias: float
+    said: Sequence[tuple[Described, Targets]], score: MovieScore, settings: MaskSettings
 ) -> float:
     """Share of wrong ones among what a score takes for cells, where people said what is right."""
-    told = [target[_at_first(one, score, per_cell, bias)[0]] for one, target in said]
+    told = [target[_at_first(one, score, settings)[0]] for one, target in said]
     known = np.concatenate([np.zeros(0), *(t[t >= 0] for t in told)])
     return float((known == 0).mean()) if len(known) else 0.0
 
@@ -324,12 +317,11 @@ def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described
     last, said = reader.movie.n_frames - 1, []
     wanted = {min(max(s, 0), last) for t in frames for s in (t - 1, t, t + 1)}
     for run in _runs(wanted):
-        for t, (regions, features) in zip(run, described(source.frames(run)), strict=True):
+        for t, one in zip(run, described(source.frames(run)), strict=True):
             yield Progress("Learning from answers", 1.0)
-            if t in frames and len(regions):
-                unknown = np.full(len(regions), -1, dtype=np.int8)
-                target = _corrected(reader, regions, unknown)
-                said.append((Described(regions, features), target))
+            if t in frames and len(one.regions):
+                unknown = np.full(len(one.regions), -1, dtype=np.int8)
+                said.append((one, _corrected(reader, one.regions, unknown)))
     return said
 
 
@@ -350,7 +342,7 @@ def _own_choice(
     block: range,
     offered: Sequence[Offered],
     model: Model,
-    joint: JointSettings,
+    settings: MaskSettings,
 ) -> Steps[list[_Lesson]]:
     """What the choice in successive frames says of their candidates."""
     decided: list[FrameChoice] = []
@@ -360,7 +352,7 @@ def _own_choice(
         reader.movie.channels,
         model,
         decided.append,
-        joint,
+        settings,
         frames=block,
     )
     lessons = []

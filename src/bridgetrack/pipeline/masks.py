@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_same_extent, label_frame
-from bridgetrack.option import option
 from bridgetrack.pipeline.joint import (
     FrameChoice,
-    JointSettings,
+    MaskSettings,
     choose_jointly,
 )
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader, learned_score
@@ -32,34 +30,6 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import Here, Workers
 
 Index = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class MaskSettings:
-    """How cells are chosen among candidate regions.
-
-    Parameters
-    ----------
-    per_cell
-        Candidates among which to choose, for every cell.
-    loyalty
-        Added to the log-odds of labels brought along.
-    trust, bias, window, overlap
-        See `JointSettings`; window counts frames.
-    """
-
-    per_cell: float = option(4.0, least=1)
-    loyalty: float = option(2.0, least=0)
-    trust: float = option(1.5, above=0)
-    bias: float = -0.5
-    window: int = option(8, least=2)
-    overlap: int = option(3, least=1)
-
-    @property
-    def joint(self) -> JointSettings:
-        """Those of the integer program."""
-        overlap = min(self.overlap, self.window - 1)
-        return JointSettings(self.window, overlap, self.trust, self.bias)
 
 
 def choose_masks(
@@ -118,8 +88,8 @@ def choose_masks(
         decided = _off_the_edge(decided, given)
     reader = yield from _reader(movie, segmentation, given, channel)
     reader = replace(reader, workers=workers or Here())
-    score = yield from learned_score(reader, model, settings.joint, settings.per_cell, frames)
-    offered = reader.offered(score, settings.per_cell, settings.loyalty, frames)
+    score = yield from learned_score(reader, model, settings, frames)
+    offered = reader.offered(score, settings, frames)
     return (
         yield from choose_jointly(
             lambda _: next(offered).candidates,
@@ -127,7 +97,7 @@ def choose_masks(
             movie.channels,
             model,
             decided,
-            settings.joint,
+            settings,
             frames=frames,
         )
     )
@@ -161,36 +131,14 @@ def _reader(
     number = movie.channel_number(channel)
     if segmentation is not None:  # cells at the edge are left out after the choice
         segmentation = replace(segmentation, clear_border=False)
-    if given.labels or given.network is not None or given.probability is not None:
+    if segmentation is not None and segmentation.complete:
+        settings = segmentation
+    elif given.labels or given.network is not None or given.probability is not None:
         yield Progress("Looking at the movie", 0.0)
         settings = movie_settings(movie, segmentation, channel=number)
     else:
         settings = (yield from fitted_settings(movie, segmentation, channel=number)).settings
     return MaskReader(movie, number, settings, given)
-
-
-@dataclass(frozen=True)
-class LearnedMasks:
-    """What a movie and the answers about it taught of its masks.
-
-    Parameters
-    ----------
-    score
-        How likely candidates are cells; `GivenMasks` takes it, so that it is learned once.
-    answers
-        Ids of the answers that it was learned with.
-    """
-
-    score: MovieScore
-    answers: frozenset[str] = frozenset()
-
-    def holds_for(self, answers: MaskAnswers | None) -> bool:
-        """Whether these answers, neither more nor less, were learned from."""
-        return self.answers == _ids(answers)
-
-
-def _ids(answers: MaskAnswers | None) -> frozenset[str]:
-    return frozenset() if answers is None else frozenset(a.id for a in answers.told)
 
 
 def learn_masks(
@@ -203,14 +151,13 @@ def learn_masks(
     channel: int | str = 0,
     frames: range | None = None,
     workers: Workers | None = None,
-) -> Steps[LearnedMasks]:
+) -> Steps[MovieScore]:
     """Learn what `choose_masks` would, to be used for several choices; parameters are as there."""
     settings, given = settings or MaskSettings(), given or GivenMasks()
     reader = yield from _reader(movie, segmentation, given, channel)
     reader = replace(reader, workers=workers or Here())
     model, frames = model or shipped_model(), frames or range(movie.n_frames)
-    score = yield from learned_score(reader, model, settings.joint, settings.per_cell, frames)
-    return LearnedMasks(score, _ids(given.answers))
+    return (yield from learned_score(reader, model, settings, frames))
 
 
 def segment_by_choice(

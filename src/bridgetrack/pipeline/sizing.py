@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.joint import JointSettings
+from bridgetrack.pipeline.joint import MaskSettings
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader, best_start
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.describe import (
@@ -120,10 +120,10 @@ class _Sight:
         """How much of width, and of pixels, is a cell by the log-odds of the best score."""
         reader = MaskReader(self.movie, self.channel, self.settings_at(step), GivenMasks())
         taken: list[Described] = []
-        for regions, features in described(reader.frames(frames)):
+        for one in described(reader.frames(frames)):
             yield Progress("Looking at the movie", 0.0)
-            taken.append(Described(regions, features))
-        _, _, areas, odds = best_start([taken], self.starts, _PER_CELL, JointSettings().bias)
+            taken.append(one)
+        _, _, areas, odds = best_start([taken], self.starts, MaskSettings())
         area, sure = np.concatenate(areas), np.concatenate(odds)
         return float((np.sqrt(area) * sure).sum()), float((area * sure).sum())
 

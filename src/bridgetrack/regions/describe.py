@@ -7,7 +7,7 @@ noise of the frame, so that a score learned on one kind of movie means something
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -464,20 +464,18 @@ def _shared_between(first: Regions, second: Regions) -> sp.coo_matrix:
     return sp.coo_matrix((data, (shared.row, shared.col)), shared.shape)
 
 
-def described(
-    frames: Iterator[Described],
-) -> Iterator[tuple[Regions, Array]]:
+def described(frames: Iterator[Described]) -> Iterator[Described]:
     """All features of candidates frame by frame; three frames are in memory at a time.
 
     Yields
     ------
-    regions, features
-        Of every frame in order, shape (R, F).
+    Described
+        Of every frame in order; features have shape (R, F).
     """
     before: Described | None = None
     here = next(frames, None)
     while here is not None:
         after = next(frames, None)
         in_time = describe_in_time(before, here, after)
-        yield here.regions, np.concatenate([here.features, in_time], axis=1)
+        yield replace(here, features=np.concatenate([here.features, in_time], axis=1))
         before, here = here, after

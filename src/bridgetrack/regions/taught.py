@@ -81,12 +81,15 @@ class MovieScore:
         What was learned from this movie; None where nothing was.
     share
         How much of a say the trees have, 0 to 1.
+    answers
+        Ids of the answers about masks that it was learned with.
     """
 
     start: RegionScore
     size: CellSize | None = None
     trees: MovieTrees | None = None
     share: float = 0.0
+    answers: frozenset[str] = frozenset()
 
     @property
     def own(self) -> float:

@@ -78,6 +78,12 @@ class SegmentationSettings:
     fill_holes: bool = True
     clear_border: bool = False
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left open that a movie decides."""
+        known = (self.diameter, self.smoothing, self.depth)
+        return self.foreground != "auto" and all(value is not None for value in known)
+
     def __post_init__(self) -> None:
         check_options(self, "segmentation:")
         if not self.max_size > self.min_size:

@@ -16,9 +16,9 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import chosen_as
 from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers, with_outlines_of
-from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.taught import MovieScore
 from bridgetrack.session.movie import MovieAndCells
 
 
@@ -27,8 +27,8 @@ def chosen_again(
     answers: MaskAnswers,
     weights: Model,
     named: Mapping[int, int] | None = None,
-    learned: LearnedMasks | None = None,
-) -> Steps[tuple[list[Mend], LearnedMasks | None]]:
+    learned: MovieScore | None = None,
+) -> Steps[tuple[list[Mend], MovieScore | None]]:
     """What changes where the masks of a movie are chosen anew with the answers about them.
 
     They are chosen as they were found. Masks of another origin stay where neither the image nor

@@ -14,7 +14,6 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.notes import plural
-from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
@@ -36,7 +35,7 @@ class MendedMovie(TrackedMovie):
 
     def __init__(self, runner: Runner | None = None) -> None:
         super().__init__(runner)
-        self.learned: LearnedMasks | None = None
+        self.learned: MovieScore | None = None
         self.movie_changed.connect(self._on_other_movie)
 
     def _on_other_movie(self) -> None:
@@ -98,7 +97,7 @@ class MendedMovie(TrackedMovie):
     @property
     def _score(self) -> MovieScore | None:
         """What the movie taught, by which masks are mended."""
-        return None if self.learned is None else self.learned.score
+        return self.learned
 
     def accept(self, mend: Mend) -> Mend:
         """Make a change of masks that `act` prepared; returns and raises as `mend`."""
@@ -283,7 +282,7 @@ class MendedMovie(TrackedMovie):
         named, learned = highest_named(answers, self.annotations or ()), self.learned
         said = self.said_of_masks()
 
-        def work() -> Steps[tuple[list[Mend], LearnedMasks | None]]:
+        def work() -> Steps[tuple[list[Mend], MovieScore | None]]:
             everything = yield from said
             return (yield from chosen_again(movie, everything, weights, named, learned))
 
@@ -296,7 +295,7 @@ class MendedMovie(TrackedMovie):
         )
 
     def _on_chosen(
-        self, answers: MaskAnswers, changes: list[Mend], learned: LearnedMasks | None
+        self, answers: MaskAnswers, changes: list[Mend], learned: MovieScore | None
     ) -> None:
         masks, _ = self._mendable()
         self.learned = learned
