@@ -1,17 +1,18 @@
-"""Real movies made ready for the learning benchmarks, and how a choice of events is scored.
+"""Movies with true tracks made ready for the benchmarks, and how a choice of events is scored.
 
-True masks are the segmentation, so that every event has one true answer. A movie is measured
-once; a split divides its true events by frame into those that may be annotated and those that
-are scored. True events of the first part are always among the hypotheses, those of the other
-part only if the program proposes them.
+A movie is measured once. `load_task` divides its true events into an earlier half that may be
+annotated and a later half that is scored. True events of the earlier half are always among the
+hypotheses, those of the later half only where the program proposes them.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,84 +32,86 @@ from bridgetrack.learning import Regularizer, TrainingResult, fit
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose
 from bridgetrack.progress import run
+from bridgetrack.segmentation.movie import segment_movie
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "learning"
-FIGURES = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "data"
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A movie with masks and true tracks.
+    """A movie with true tracks, at a frame rate.
 
     Parameters
     ----------
     name, folder, sequence
-        Name in tables, folder, and two digits.
+        Name in tables, folder, and two digits (for tables of centroids the stem of the files).
     scale, interval
-        Micrometres per pixel, minutes per frame; None where the source says nothing.
+        Micrometres per pixel and minutes per frame; None where the source says nothing.
     start, stop, stride
         Which frames are used.
-    by
-        What the split halves: ``"frames"`` or, for movies that grow, ``"events"``.
-    test
-        Names of other movies to score on, instead of the second half of this one.
     masks
-        ``"truth"``, a folder beside the truth, or ``"plain"``: made by the program from the raw
-        images, each frame by itself.
+        ``"truth"``, ``"points"`` (a table of centroids), ``"plain"`` (found by the program in
+        each frame by itself), or the name of a folder of masks beside the truth.
+    image
+        Whether intensities are measured where there are any.
     border
         Pixels at the edge of the frame that the truth leaves out.
+    test
+        Names of other movies to score on, in place of the later half of this one.
     """
 
     name: str
-    folder: str
+    folder: str = ""
     sequence: str = "01"
     scale: tuple[float, ...] | None = None
     interval: float | None = None
-    stride: int = 1
     start: int = 0
     stop: int | None = None
-    by: str = "frames"
-    test: tuple[str, ...] = ()
+    stride: int = 1
     masks: str = "truth"
+    image: bool = True
     border: float = 0.0
+    test: tuple[str, ...] = ()
 
 
-_HELA = (0.645, 0.645)
+_HELA = DataSet("HeLa", "Fluo-N2DL-HeLa-01", scale=(0.645, 0.645), interval=30)
+_PSC = DataSet("PSC", "PhC-C2DL-PSC-01", scale=(1.6, 1.6), interval=10)
 SETS = {
     s.name: s
     for s in (
+        _HELA,
+        replace(_HELA, name="HeLa, every 4th", stride=4),
+        replace(_HELA, name="HeLa, 01_AUTO", masks="01_AUTO", border=25),
+        replace(_HELA, name="HeLa, plain masks", masks="plain", border=25),
+        replace(_PSC, name="PSC, plain masks", stop=40, masks="plain", border=25),
+        DataSet("bacteria", "bacteria"),
         DataSet("epidermis", "MouseEpidermis-01-masks"),
-        DataSet("bacteria", "bacteria", by="events"),
-        DataSet("iPSC 01", "iPSC-01-masks", "01"),
-        DataSet("iPSC 01, every 2nd", "iPSC-01-masks", "01", stride=2),
+        DataSet("iPSC 01", "iPSC-01-masks"),
         DataSet("iPSC 03", "iPSC-03-masks", "03", test=("iPSC 01", "iPSC 04")),
         DataSet("iPSC 04", "iPSC-04-masks", "04"),
-        DataSet("DIC", "DIC-C2DH-HeLa-01", "01", (0.19, 0.19), 10),
+        DataSet("DIC", "DIC-C2DH-HeLa-01", scale=(0.19, 0.19), interval=10),
         DataSet("SIM+", "Fluo-N2DH-SIM+-01-masks"),
-        DataSet("HeLa", "Fluo-N2DL-HeLa-01", "01", _HELA, 30),
-        DataSet("HeLa, every 4th", "Fluo-N2DL-HeLa-01", "01", _HELA, 30, stride=4),
-        DataSet("HeLa, 01_AUTO", "Fluo-N2DL-HeLa-01", "01", _HELA, 30, masks="01_AUTO", border=25),
-        DataSet(
-            "HeLa, plain masks", "Fluo-N2DL-HeLa-01", "01", _HELA, 30, masks="plain", border=25
-        ),
-        DataSet(
-            "PSC, plain masks",
-            "PhC-C2DL-PSC-01",
-            "01",
-            (1.6, 1.6),
-            10,
-            stop=40,
-            masks="plain",
-            border=25,
-        ),
     )
 }
+"""Movies on which rules and weights of the program were chosen."""
+UNSEEN = {
+    s.name: s
+    for s in (
+        DataSet("epidermis, second half", "MouseEpidermis-01-masks", start=7),
+        DataSet("iPSC 04, every 2nd", "iPSC-04-masks", "04", stride=2),
+        DataSet("CellMigration, every 4th", "CellMigration-masks", stride=4),
+        replace(_PSC, name="PSC, second half, every 4th", start=50, stride=4),
+        DataSet("Phallusia Pm04", "Phallusia-lineages-csv3D", "Pm04", interval=2, masks="points"),
+        DataSet("C2C12 F0018", "C2C12-csv2D", "090318-C2C12P7_F0018", interval=5, masks="points"),
+    )
+}
+"""Movies that no choice has seen."""
 
 
 @dataclass(frozen=True)
@@ -139,11 +142,11 @@ class Task:
     test: tuple[Part, ...]
 
     def clicks(self, seed: int, **how: Any) -> AnnotationSet:
-        """Simulated answers about the training part (``count`` or ``fraction``)."""
+        """Answers about the training part, drawn from the truth (``count`` or ``fraction``)."""
         return draw_annotations(self.train.events, self.train.scene.detections, seed=seed, **how)
 
     def annotated(self, seed: int, **how: Any) -> Scene:
-        """The training movie with simulated answers."""
+        """The training movie with such answers."""
         return annotate(self.train.scene, self.clicks(seed, **how))
 
 
@@ -166,92 +169,112 @@ class Score:
 
 
 def load_task(name: str, root: Path = DATA) -> Task | None:
-    """A data set by name; None, with a message, where it is absent."""
-    data = SETS[name]
-    names = (name, *data.test)
-    for other in names:
-        if not (root / SETS[other].folder).is_dir():
-            print(f"{other} is skipped: there is no {root / SETS[other].folder}", file=sys.stderr)
-            return None
-    scene, events = load_movie(data, root)
-    if data.test:
-        rest = tuple(part_of(*load_movie(SETS[t], root)) for t in data.test)
-        train = part_of(with_truth(scene, events), events)
-        return Task(name, train, rest)
-    early = _early(data, scene, events)
-    mine, others = events.take(np.flatnonzero(early)), events.take(np.flatnonzero(~early))
-    scene = with_truth(scene, mine)
+    """A movie of `SETS` or `UNSEEN`, halved; None, with a message, where it is absent."""
+    data = {**SETS, **UNSEEN}[name]
+    part = load(data, root)
+    rest = [load(SETS[other], root) for other in data.test]
+    if part is None or None in rest:
+        return None
+    if rest:
+        train = part_of(with_truth(part.scene, part.events), part.events)
+        return Task(name, train, tuple(p for p in rest if p is not None))
+    return halved(name, part)
+
+
+def halved(name: str, part: Part) -> Task:
+    """The earlier half of the events to learn from, the later half to score."""
+    pair = frame_pair(part.scene, part.events)
+    early = pair < np.median(pair)
+    mine, others = (part.events.take(np.flatnonzero(k)) for k in (early, ~early))
+    scene = with_truth(part.scene, mine)
     return Task(name, part_of(scene, mine), (part_of(scene, others),))
 
 
 def load_folds(name: str, folds: int, root: Path = DATA) -> list[Task]:
-    """Split a movie into blocks of frames, and score on each what is learned on the others.
-
-    Empty, with a message, where the movie is absent.
-    """
-    data = SETS[name]
-    if not (root / data.folder).is_dir():
-        print(f"{name} is skipped: there is no {root / data.folder}", file=sys.stderr)
+    """Blocks of frames with equally many events; each is scored by what the others teach."""
+    whole = load(SETS[name], root)
+    if whole is None:
         return []
-    scene, events = load_movie(data, root)
-    pair = frame_pair(scene, events)
-    edges = np.quantile(pair, np.arange(1, folds) / folds)
-    block = np.searchsorted(edges, pair)
+    pair = frame_pair(whole.scene, whole.events)
+    block = np.searchsorted(np.quantile(pair, np.arange(1, folds) / folds), pair)
     tasks = []
     for k in range(folds):
-        mine = events.take(np.flatnonzero(block != k))
-        ready = with_truth(scene, mine)
-        others = events.take(np.flatnonzero(block == k))
-        tasks.append(Task(name, part_of(ready, mine), (part_of(ready, others),)))
+        mine, others = (whole.events.take(np.flatnonzero(b)) for b in (block != k, block == k))
+        scene = with_truth(whole.scene, mine)
+        tasks.append(Task(name, part_of(scene, mine), (part_of(scene, others),)))
     return tasks
 
 
-def load_movie(data: DataSet, root: Path = DATA) -> tuple[Scene, Events]:
-    """A prepared movie without annotations, and its true events."""
+def load(data: DataSet, root: Path = DATA) -> Part | None:
+    """A measured movie with its true events; None, with a message, where it is absent."""
     warnings.simplefilter("ignore")
     folder = root / data.folder
+    if not folder.is_dir():
+        print(f"{data.name} is skipped: there is no {folder}", file=sys.stderr)
+        return None
+    if data.masks == "points":
+        return _points(data, folder)
     with tempfile.TemporaryDirectory() as spare:
-        if (data.start, data.stop, data.stride) != (0, None, 1):
-            folder = some_frames(folder, Path(spare), data)
-        how = {"scale": data.scale, "frame_interval": data.interval and data.interval * data.stride}
-        truth = bt.read_ctc(folder / f"{data.sequence}_GT", **how)
-        raw = folder / data.sequence
-        image = bt.open_movie(raw, **how) if raw.is_dir() else None
-        labels = masks_of(data, folder, truth, image, how)
-        scene = run(prepare(labels, image))
-        field = data.border
-        match = match_detections(
-            scene.detections, labels, truth.tracks, truth.labels, field_of_interest=field
+        return _masks(data, folder, Path(spare))
+
+
+def _points(data: DataSet, folder: Path) -> Part:
+    """A table of centroids."""
+    table = folder / f"{data.sequence}_nodes.csv"
+    truth = bt.read_tracks_csv(table, frame_interval=data.interval)
+    scene = run(prepare(bt.read_detections_csv(table, frame_interval=data.interval)))
+    match = match_detections(scene.detections, None, truth, None)
+    events = read_events(true_events(scene.detections, truth, match), scene.detections)
+    if data.stop is not None:
+        events = events.take(np.flatnonzero(frame_pair(scene, events) < data.stop))
+    return part_of(scene, events)
+
+
+def _masks(data: DataSet, folder: Path, spare: Path) -> Part:
+    """Masks, and the image where there is one."""
+    given = data.masks not in ("truth", "plain")
+    if not given and (data.start, data.stop, data.stride) != (0, None, 1):
+        folder = some_frames(folder, spare, data)
+    how = {"scale": data.scale, "frame_interval": data.interval and data.interval * data.stride}
+    truth = bt.read_ctc(folder / f"{data.sequence}_GT", **how)
+    raw = folder / data.sequence
+    image = bt.open_movie(raw, **how) if raw.is_dir() else None
+    labels = truth.labels
+    if given:
+        labels = bt.open_labels(folder / data.masks, **how)
+    elif data.masks == "plain":
+        assert image is not None
+        made = np.stack([np.asarray(frame.labels) for frame in segment_movie(image)])
+        labels = bt.open_labels(
+            made, scale=labels.geometry.scale, frame_interval=labels.geometry.frame_interval
         )
-        found = true_events(scene.detections, truth.tracks, match, field_of_interest=field)
+    scene = run(prepare(labels, image if data.image else None))
+    match = match_detections(
+        scene.detections, labels, truth.tracks, truth.labels, field_of_interest=data.border
+    )
+    found = true_events(scene.detections, truth.tracks, match, field_of_interest=data.border)
     events = read_events(found, scene.detections)
-    return replace(scene, labels=None), events
-
-
-def masks_of(data: DataSet, folder: Path, truth: Any, image: Any, how: Any) -> bt.Movie:
-    """The segmentation that a movie is tracked from."""
-    if data.masks == "truth":
-        return truth.labels
-    if data.masks != "plain":
-        return bt.open_labels(folder / data.masks, **how)
-    made = np.stack([np.asarray(frame.labels) for frame in bt.segment_movie(image)])
-    return bt.open_labels(made, **how)
+    return part_of(replace(scene, labels=None), events)
 
 
 def some_frames(folder: Path, target: Path, data: DataSet) -> Path:
-    """Some frames of a movie with their tracks, as files."""
+    """A copy of a movie in the format of the Cell Tracking Challenge with some of its frames.
+
+    Tracks that are not seen any more are left out, and their parents take their place.
+    """
     wanted = slice(data.start, data.stop, data.stride)
-    layout = find_ctc(folder / f"{data.sequence}_GT", None)
-    kept = sorted(layout.masks)[wanted]
+    truth = folder / f"{data.sequence}_GT"
+    truth = next(truth / name for name in ("FULL", "TRA") if (truth / name).is_dir())
     masks = target / f"{data.sequence}_GT" / "TRA"
     masks.mkdir(parents=True)
     seen: dict[int, list[int]] = {}
-    for t, path in enumerate(kept):
+    for t, path in enumerate(sorted(truth.glob("man_track*.tif"))[wanted]):
         frame = tifffile.imread(path)
         tifffile.imwrite(masks / f"man_track{t:03d}.tif", frame)
         for label in np.unique(frame[frame > 0]).tolist():
             seen.setdefault(label, []).append(t)
-    parent = {int(row[0]): int(row[3]) for row in read_track_table(layout.table)}
+    table = np.loadtxt(truth / "man_track.txt", dtype=int, ndmin=2)
+    parent = dict(zip(table[:, 0].tolist(), table[:, 3].tolist(), strict=True))
     lines = []
     for label, frames in sorted(seen.items()):
         above = parent.get(label, 0)
@@ -269,9 +292,9 @@ def some_frames(folder: Path, target: Path, data: DataSet) -> Path:
 
 def with_truth(scene: Scene, events: Events) -> Scene:
     """The movie with these events among its hypotheses, and no annotations."""
-    geometry = scene.detections.geometry
     everything = draw_annotations(events, scene.detections, fraction=1.0)
-    return annotate(propose(scene.evidence, None, everything), AnnotationSet(geometry))
+    proposed = propose(scene.evidence, None, everything)
+    return annotate(proposed, AnnotationSet(scene.detections.geometry))
 
 
 def frame_pair(scene: Scene, events: Events) -> NDArray[np.int64]:
@@ -281,29 +304,21 @@ def frame_pair(scene: Scene, events: Events) -> NDArray[np.int64]:
     return np.where(source >= 0, frame[source], frame[target] - 1)
 
 
-def _early(data: DataSet, scene: Scene, events: Events) -> Mask:
-    """Events of the first half."""
-    pair = frame_pair(scene, events)
-    if data.by == "frames":
-        return np.asarray(pair < scene.detections.geometry.n_frames // 2)
-    return np.asarray(pair < np.median(pair))
-
-
-def _keys(event: Any, sources: Any, targets: Any) -> list[tuple[int, ...]]:
-    return [tuple(row) for row in np.column_stack([event, sources, targets]).tolist()]
-
-
 def part_of(scene: Scene, events: Events) -> Part:
     """Some true events of a movie, looked up among its hypotheses."""
     h = scene.hypotheses
-    place = {key: k for k, key in enumerate(_keys(h.event, h.sources, h.targets))}
-    wanted = _keys(events.event, events.sources, events.targets)
-    column = np.asarray([place.get(key, -1) for key in wanted], dtype=np.int64)
+    place = {key: k for k, key in enumerate(_keys(h))}
+    column = np.asarray([place.get(key, -1) for key in _keys(events)], dtype=np.int64)
     return Part(scene, events, column)
 
 
+def _keys(events: Any) -> list[tuple[int, ...]]:
+    rows = np.column_stack([events.event, events.sources, events.targets])
+    return [tuple(row) for row in rows.tolist()]
+
+
 def training_data(scene: Scene, balance: float = 0.75) -> TrainingSet:
-    """The annotated components, weighted as `train_steps` does."""
+    """The annotated components, weighted as training does."""
     w = untrained_model().aligned(scene.matrix.features)
     chosen = solve(scene.problem, scene.matrix.scores(w)).chosen
     population = np.bincount(scene.hypotheses.event[chosen], minlength=len(Event)).astype(float)
@@ -313,7 +328,7 @@ def training_data(scene: Scene, balance: float = 0.75) -> TrainingSet:
 def learned(
     model: TrackingModel, regularizer: Regularizer, callback: Any = None, **how: Any
 ) -> TrainingResult:
-    """One training without choosing lambda and without comparing with the prior."""
+    """One fit with a given lambda."""
     data = model.data
     return fit(
         model,
@@ -327,16 +342,11 @@ def learned(
 
 def score(task: Task, weights: Array) -> Score:
     """Score weights on the test parts."""
-    return score_by(task, lambda scene: scene.matrix.scores(weights))
+    return score_parts(task.test, lambda scene: scene.matrix.scores(weights))
 
 
-def score_by(task: Task, scores_of: Any) -> Score:
+def score_parts(parts: Iterable[Part], scores_of: Callable[[Scene], Array]) -> Score:
     """Score anything that gives every hypothesis of a movie a score."""
-    return score_parts(task.test, scores_of)
-
-
-def score_parts(parts: tuple[Part, ...], scores_of: Any) -> Score:
-    """The same for parts of any movies."""
     totals = np.zeros(8)
     wrong: list[int] = []
     for part in parts:
@@ -350,12 +360,10 @@ def score_parts(parts: tuple[Part, ...], scores_of: Any) -> Score:
 
 def _counts(part: Part, chosen: Mask, right: Mask) -> Array:
     """Wrong events, events, and for edges and divisions hits, true ones and chosen ones."""
-    h = part.scene.hypotheses
     pairs = np.unique(frame_pair(part.scene, part.events))
-    columns = np.flatnonzero(chosen)
-    picked = h.take(columns)
+    picked = part.scene.hypotheses.take(np.flatnonzero(chosen))
     picked = picked.take(np.flatnonzero(np.isin(frame_pair(part.scene, picked), pairs)))
-    true, found = _edges(part.events), _edges(picked)
+    true, found = links_of(part.events), links_of(picked)
     divide = part.events.event == Event.DIVIDE
     return np.array(
         [
@@ -372,7 +380,8 @@ def _counts(part: Part, chosen: Mask, right: Mask) -> Array:
     )
 
 
-def _edges(events: Events) -> set[tuple[int, int]]:
+def links_of(events: Events) -> set[tuple[int, int]]:
+    """Links that events draw between cells."""
     linking = (events.event != Event.FALSE) & (events.event != Event.SKIP)
     linking &= (events.sources[:, 0] >= 0) & (events.targets[:, 0] >= 0)
     found: set[tuple[int, int]] = set()
@@ -386,6 +395,66 @@ def _edges(events: Events) -> set[tuple[int, int]]:
 
 def _f1(hits: float, true: float, found: float) -> float:
     return 2 * hits / (true + found) if true + found else float("nan")
+
+
+def graph_errors(
+    frame: NDArray[np.int64],
+    position: Array,
+    true: Iterable[tuple[int, int]],
+    found: Iterable[tuple[int, int]],
+    lost: Iterable[int] = (),
+) -> dict[str, float]:
+    """Edge and division F1 and AOGM by traccuracy, where truth and result have the same cells.
+
+    A wrong link weighs 1, a missed one 1.5, one with the wrong meaning 1, a lost cell 10.
+
+    Parameters
+    ----------
+    frame, position
+        Of every true cell, shapes (n,) and (n, d).
+    true, found
+        Links, rows of cells. The measures know no merges: the first parent counts.
+    lost
+        Cells that the result calls none.
+    """
+    os.environ["TQDM_DISABLE"] = "1"
+    from traccuracy.matchers._matched import Matched
+    from traccuracy.metrics import BasicMetrics, CTCMetrics, DivisionMetrics
+
+    gone = set(lost)
+    parent: dict[int, int] = {}
+    for a, b in found:
+        if a not in gone and b not in gone:
+            parent.setdefault(int(b), int(a))
+    matched = Matched(
+        _graph(frame, position, true, set()),
+        _graph(frame, position, [(a, b) for b, a in parent.items()], gone),
+        [(k, k) for k in range(len(frame)) if k not in gone],
+        {"name": "given", "matching type": "one-to-one"},
+    )
+    basic = BasicMetrics().compute(matched).results
+    divisions = DivisionMetrics(max_frame_buffer=0).compute(matched).results["Frame Buffer 0"]
+    ctc = CTCMetrics().compute(matched).results
+    n = divisions["Total GT Divisions"] + divisions["Total Predicted Divisions"]
+    return {
+        "edge_f1": float(basic["Edge F1"]),
+        "division_f1": float(np.nan_to_num(divisions["Division F1"])) if n else float("nan"),
+        "aogm": float(ctc["AOGM"]),
+        "wrong": int(ctc["fp_edges"]),
+        "missed": int(ctc["fn_edges"]),
+    }
+
+
+def _graph(frame: Any, position: Any, links: Iterable[tuple[int, int]], gone: set[int]) -> Any:
+    import networkx as nx
+    from traccuracy import TrackingGraph
+
+    graph: Any = nx.DiGraph()
+    for k, (t, place) in enumerate(zip(frame.tolist(), position, strict=True)):
+        if k not in gone:
+            graph.add_node(k, t=t, y=float(place[-2]), x=float(place[-1]))
+    graph.add_edges_from((int(a), int(b)) for a, b in links)
+    return TrackingGraph(graph, location_keys=("y", "x"), validate=False)
 
 
 def spread(values: list[float], percent: bool = True, digits: int = 2) -> str:
@@ -402,9 +471,9 @@ def save_figure(figure: Any, name: str) -> None:
     """Keep a figure of matplotlib as SVG, alike each time it is drawn alike."""
     import matplotlib as mpl
 
-    FIGURES.mkdir(parents=True, exist_ok=True)
+    IMAGES.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure.savefig(FIGURES / f"{name}.svg", metadata={"Date": None})
+        figure.savefig(IMAGES / f"{name}.svg", metadata={"Date": None})
 
 
 def row(*cells: object) -> str:
@@ -417,22 +486,15 @@ def header(*cells: str) -> str:
     return row(*cells) + "\n" + row("---", *("---:" for _ in cells[1:]))
 
 
-def option(name: str, default: float) -> float:
-    """A number from the command line, taken out of it; before `arguments`."""
-    if name not in sys.argv:
-        return default
-    place = sys.argv.index(name)
-    value = float(sys.argv[place + 1])
-    del sys.argv[place : place + 2]
-    return value
-
-
-def arguments(description: str | None, seeds: int, sets: tuple[str, ...]) -> argparse.Namespace:
-    """The options that all benchmarks share."""
+def arguments(description: str | None, seeds: int, sets: Iterable[str]) -> argparse.Namespace:
+    """The options that the benchmarks share."""
+    warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the movies")
     parser.add_argument("--seeds", type=int, default=seeds, help="repetitions")
-    parser.add_argument("--sets", nargs="*", default=list(sets), choices=list(SETS), metavar="SET")
+    parser.add_argument(
+        "--sets", nargs="*", default=list(sets), choices=[*SETS, *UNSEEN], metavar="SET"
+    )
     given = parser.parse_args()
     if not given.data.is_dir():
         sys.exit(f"{given.data}: there is no such folder; give it with --data")

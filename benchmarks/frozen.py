@@ -48,23 +48,20 @@ from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
-from common import DATA, Part, Task, frame_pair, part_of, score, with_truth
-from domains import Domain, load_domain
+from common import DATA, SETS, UNSEEN, Task, frame_pair, halved, load, score
 from masks import SETS as RAW_MOVIES
 from masks import open_task, scored
-from untrained_table import SETS as MOVIES
-from untrained_table import score as score_untrained
+from untrained import SETS as MOVIES
+from untrained import score as score_untrained
 
 KEPT = Path(__file__).with_suffix(".json")
 SAMPLE = Path(__file__).resolve().parents[1] / "sample_data"
-ANSWERED = {
-    "bacteria": Domain("bacteria", "bacteria"),
-    "epidermis": Domain("epidermis", "MouseEpidermis-01-masks"),
-    "HeLa, every 4th": Domain(
-        "HeLa", "Fluo-N2DL-HeLa-01", scale=(0.645, 0.645), interval=30, stride=4
-    ),
-    "CellMigration, every 4th": Domain("CellMigration", "CellMigration-masks", stride=4),
-}
+ANSWERED = (
+    SETS["bacteria"],
+    SETS["epidermis"],
+    SETS["HeLa, every 4th"],
+    UNSEEN["CellMigration, every 4th"],
+)
 SEEDS, ANSWERS, RAW_FRAMES = 3, 50, 40
 Figures = dict[str, float]
 
@@ -92,15 +89,6 @@ def losses() -> Figures:
     return {name: float(loss_values(model, model.data.samples, w, name).sum()) for name in LOSSES}
 
 
-def halved(name: str, part: Part) -> Task:
-    """The earlier half of the events to learn from, the later half to score."""
-    pair = frame_pair(part.scene, part.events)
-    early = pair < np.median(pair)
-    mine, others = (part.events.take(np.flatnonzero(k)) for k in (early, ~early))
-    scene = with_truth(part.scene, mine)
-    return Task(name, part_of(scene, mine), (part_of(scene, others),))
-
-
 def wrong_after_answers(task: Task, seed: int) -> int:
     """Wrong events of the later half after training on suggested answers."""
     part = task.train
@@ -125,8 +113,8 @@ def wrong_after_answers(task: Task, seed: int) -> int:
 def suggested() -> Figures:
     """Wrong events untrained and after 50 suggested answers, a figure a seed."""
     found: Figures = {}
-    for name, domain in ANSWERED.items():
-        part = load_domain(domain)
+    for data in ANSWERED:
+        part, name = load(data), data.name
         if part is None:
             continue
         task = halved(name, part)

@@ -24,7 +24,6 @@ import csv
 import hashlib
 import json
 import os
-import pickle
 import random
 import shutil
 import signal
@@ -40,7 +39,6 @@ from typing import Any
 State = dict[str, dict[str, str]]
 """Digests of the files of every unit."""
 TIMES = {"seconds", "created", "run.json"}
-ALL = "csv,ctc,geff,zarr"
 
 
 @dataclass(frozen=True)
@@ -338,14 +336,11 @@ def prepare(root: Path) -> tuple[list[Case], Path]:
             )
         )
         done(lambda k=k: _project(Path(masks[k - 1]), Path(answers[k - 1]), given / f"p{k}.json"))
-        done(lambda k=k: _pickled(masks[k - 1], given / f"tracks{k}.pickle"))
     plain = save_model(untrained_model(), given / "untrained.json")
     for k in (1, 2):
         shutil.copytree(masks[k - 1], given / f"b{k}" / "one")
         shutil.copytree(masks[2 - k], given / f"b{k}" / "two")
-    out = {
-        n: str(root / "out" / n) for n in ("track", "run", "segment", "train", "batch", "export")
-    }
+    out = {n: str(root / "out" / n) for n in ("track", "run", "segment", "train", "batch")}
     for k in (0, 1):
         words.setdefault("track", []).append(
             ["track", masks[k], "--out", f"{out['track']}/r", "--format", "csv,ctc"]
@@ -381,10 +376,6 @@ def prepare(root: Path) -> tuple[list[Case], Path]:
             unit=lambda name: name.split("/")[0], growing=frozenset({"batch.csv"}),
         )
     )  # fmt: skip
-    exports = (
-        lambda k=k: _export(given / f"tracks{k}.pickle", Path(out["export"]) / "r") for k in (1, 2)
-    )
-    cases.append(Case("export", Path(out["export"]), *exports))
     return cases, given
 
 
@@ -404,20 +395,6 @@ def _project(masks: Path, answers: Path, path: Path) -> None:
     save_project(project, path)
 
 
-def _pickled(masks: str, path: Path) -> None:
-    import bridgetrack as bt
-
-    labels = bt.open_labels(masks)
-    path.write_bytes(pickle.dumps((bt.track(labels).tracks, labels)))
-
-
-def _export(path: Path, out: Path) -> None:
-    import bridgetrack as bt
-
-    tracks, labels = pickle.loads(path.read_bytes())
-    bt.write_results(tracks, labels, out, ALL.split(","))
-
-
 def main() -> None:
     """Kill, count, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -430,7 +407,6 @@ def main() -> None:
     import zarr  # noqa: F401
 
     import bridgetrack.cli.main
-    import bridgetrack.io.results
     import bridgetrack.pipeline.windows
     import bridgetrack.segmentation.builtin
     import bridgetrack.training.train  # noqa: F401

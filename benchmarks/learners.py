@@ -2,20 +2,16 @@
 
     python benchmarks/learners.py [--seeds 10] [--sets epidermis bacteria ...]
 
-A quarter of the events of the training part is annotated (all of bacteria's, which are few), as
-in ``optimisation.py``; *20 pairs* are the ten frame pairs of HeLa nuclei and ten of epidermis of
-``training_speed.py``. The bridge loss is regularised towards the shipped weights (lambda = 0.03)
-or towards zero (lambda = 0.003), and training begins at the shipped weights.
+A quarter of the events of the training part is annotated (all of bacteria's, which are few). The
+bridge loss is regularised towards the shipped weights (lambda = 0.03) or towards zero
+(lambda = 0.003), and training begins at the shipped weights.
 
 *One convex problem* is the first surrogate of CCCP, with the completions of the shipped weights:
 it has one minimum, which all learners must find. *Certified* is when a learner's own duality gap
-is 1 % of its objective, *reached* when its objective is within 1 % of the best lower bound of
-all. *A whole training* is CCCP around the learner with the default precision. One call is
-loss-augmented inference of all samples; learners that look at some at a time are charged for just
-these. Seconds are processor seconds of all threads. Slow learners see the first three seeds only,
-and the 20 pairs half of the seeds.
-
-Draws ``docs/images/learning/learners.png``.
+is 1 % of its objective. *A whole training* is CCCP around the learner with the default precision.
+One call is loss-augmented inference of all samples; learners that look at some at a time are
+charged for just these. Seconds are processor seconds of all threads. Slow learners see the first
+three seeds only.
 """
 
 from __future__ import annotations
@@ -29,7 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import training_speed
 from bridgetrack.learning import (
     L2,
     LEARNERS,
@@ -40,18 +35,16 @@ from bridgetrack.learning import (
     risk,
 )
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.pipeline.scene import annotate
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
-from common import IMAGES, SETS, arguments, header, learned, load_task, row, spread, training_data
+from common import arguments, header, learned, load_task, row, spread, training_data
 
 PRIORS = {"shipped weights": 0.03, "zero": 0.003}
 SHARES = {"bacteria": 1.0}
-MIX = "20 pairs"
 CALLS = {"subgradient": 120}
 NAMES = {"bundle": "1-slack (bundle)", "bundle, no cache": "1-slack, no cache"}
 COMPARED = ("n-slack", "bundle", "bundle, no cache", "frank-wolfe", "subgradient")
-AXES = {"n_inferences": "calls", "inference_seconds": "oracle seconds"}
+WHOLE = ("n-slack", "bundle", "frank-wolfe", "perceptron")
 SLOW = ("subgradient", "perceptron", "bundle, no cache")
 SLOW_SEEDS = 3
 Runs = dict[str, list[TrainingResult]]
@@ -76,15 +69,6 @@ def cases(names: list[str], seeds: int, root: Any) -> list[Case]:
             drawn = [training_data(task.annotated(k, fraction=share)) for k in range(seeds)]
             w = untrained_model().aligned(task.train.scene.matrix.features)
             found.append(Case(name, drawn, w))
-    if all((root / SETS[n].folder).is_dir() for n in ("HeLa", "epidermis")):
-        learn, _ = training_speed.load(root)
-        w = untrained_model().aligned(learn[0].scene.matrix.features)
-        drawn = []
-        for seed in range((seeds + 1) // 2):
-            answers = [training_speed.answers(part, seed) for part in learn]
-            scenes = [annotate(p.scene, a) for p, a in zip(learn, answers, strict=True)]
-            drawn.append(training_speed.training_data(scenes, w))
-        found.append(Case(MIX, drawn, w))
     return found
 
 
@@ -132,12 +116,6 @@ def regularizer_of(case: Case, towards: str) -> L2:
     return L2(PRIORS[towards], prior=np.zeros_like(case.w) if towards == "zero" else case.w)
 
 
-def lowest(runs: Runs) -> list[float]:
-    """The best lower bound of each seed."""
-    seeds = len(runs["bundle"])
-    return [max(r[k].lower_bound for r in runs.values() if k < len(r)) for k in range(seeds)]
-
-
 def first(result: TrainingResult, reached: NDArray[np.bool_]) -> tuple[float, float, float]:
     """Calls, oracle seconds and seconds when something was first the case; inf if never."""
     if not reached.any():
@@ -166,37 +144,19 @@ def spread_or_never(values: list[float], digits: int) -> str:
 
 def convex_table(title: str, runs: Runs) -> str:
     """Table of one convex problem."""
-    bound = lowest(runs)
-    lines = [
-        f"#### {title}, one convex problem",
-        "",
-        header("learner", "calls until certified", "calls until reached", "oracle seconds",
-               "seconds", "objective / best bound - 1"),
-    ]  # fmt: skip
+    lines = [f"### {title}, one convex problem", ""]
+    lines.append(header("learner", "calls until certified", "oracle seconds", "seconds"))
     for name, results in runs.items():
         known = [certified(r) for r in results]
-        there = [
-            first(r, r.history.objective <= 1.01 * low)
-            for r, low in zip(results, bound, strict=False)
-        ]
-        above = [r.history.objective[-1] / low - 1 for r, low in zip(results, bound, strict=False)]
-        lines.append(
-            row(
-                NAMES.get(name, name),
-                spread_or_never([k[0] for k in known], 1),
-                spread_or_never([t[0] for t in there], 1),
-                spread_or_never([k[1] for k in known], 3),
-                spread_or_never([k[2] for k in known], 3),
-                f"{100 * np.mean(above):.2f} %",
-            )
-        )
+        cells = [spread_or_never([k[n] for k in known], d) for n, d in enumerate((1, 3, 3))]
+        lines.append(row(NAMES.get(name, name), *cells))
     return "\n".join(lines) + "\n"
 
 
 def whole_table(title: str, runs: Runs, case: Case, towards: str) -> str:
     """Table of whole trainings."""
     lines = [
-        f"#### {title}, a whole training",
+        f"### {title}, a whole training",
         "",
         header(
             "learner", "objective", "calls for P", "CCCP iterations", "oracle seconds", "seconds"
@@ -230,44 +190,6 @@ def objective_at(case: Case, towards: str, seed: int, w: NDArray[np.float64]) ->
     return regularizer_of(case, towards).value(w) + risk
 
 
-def picture(found: dict[str, Runs]) -> None:
-    """Objective above the best lower bound against calls and against oracle seconds."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    columns, rows = len(found) // len(PRIORS), 2 * len(PRIORS)
-    size = (3.1 * columns, 2.5 * rows)
-    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, sharey="row")
-    for number, (title, runs) in enumerate(found.items()):
-        column, prior = divmod(number, len(PRIORS))
-        for axis, kind in zip(axes[2 * prior : 2 * prior + 2, column], AXES, strict=True):
-            curves(axis, runs, kind)
-            axis.set(xlabel=AXES[kind], xscale="log", yscale="log", ylim=(0.02, None))
-            axis.axhline(1.0, color="0.6", lw=0.8, ls=":")
-            axis.spines[["top", "right"]].set_visible(False)
-        axes[2 * prior, column].set_title(title.replace(", prior: ", "\nprior: "), fontsize=10)
-    for axis in axes[:, 0]:
-        axis.set_ylabel("% above the bound")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper center", ncol=5, frameon=False)
-    figure.tight_layout(rect=(0, 0, 1, 0.965))
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    figure.savefig(IMAGES / "learners.png", dpi=100)
-
-
-def curves(axis: Any, runs: Runs, kind: str) -> None:
-    """One line for each learner and each of the first seeds."""
-    bound = lowest(runs)
-    for number, (name, results) in enumerate(runs.items()):
-        for k, (result, low) in enumerate(zip(results[:SLOW_SEEDS], bound, strict=False)):
-            above = np.maximum(100 * (result.history.objective / low - 1), 0.01)
-            spent = np.maximum(getattr(result.history, kind), 1e-3)
-            label = NAMES.get(name, name) if k == 0 else None
-            axis.step(spent, above, color=f"C{number}", lw=1.3, where="post", label=label)
-
-
 def spent(result: TrainingResult) -> tuple[float, float, float]:
     """Calls, oracle seconds and seconds in all."""
     return float(result.n_inferences), result.inference_seconds, result.seconds
@@ -275,7 +197,7 @@ def spent(result: TrainingResult) -> tuple[float, float, float]:
 
 def summary(title: str, found: dict[str, Runs], measure: Callable[..., Any]) -> str:
     """Geometric means of what each learner took, divided by what the bundle took."""
-    lines = [f"#### {title}, relative to 1-slack (bundle) on the same seed", ""]
+    lines = [f"### {title}, relative to 1-slack (bundle) on the same seed", ""]
     lines.append(header("learner", "calls", "oracle seconds", "seconds"))
     for name in dict.fromkeys(n for runs in found.values() for n in runs):
         ratios = []
@@ -306,14 +228,11 @@ def main() -> None:
             title = f"{case.name}, prior: {towards}"
             found[title] = one_problem(case, towards)
             print(convex_table(title, found[title]), flush=True)
-            names: tuple[str, ...] = ("n-slack", "bundle", "frank-wolfe")
-            names += ("perceptron",) if case.name != MIX else ()
-            entire[title] = whole(case, towards, names)
+            entire[title] = whole(case, towards, WHOLE)
             print(whole_table(title, entire[title], case, towards), flush=True)
     if found:
         print(summary("One convex problem until certified", found, certified), flush=True)
         print(summary("A whole training", entire, spent), flush=True)
-        picture(found)
 
 
 if __name__ == "__main__":

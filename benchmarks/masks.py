@@ -1,17 +1,11 @@
-"""Track movies from their raw images: cells found in one pass, frame by frame, or jointly.
+"""Tracks from raw images: cells found frame by frame, or together with their tracks.
 
-    python benchmarks/masks.py [--data ../shared/data] [--frames A:B] [--how HOW,...] [--border N]
-        [NAME ...]
+    python benchmarks/masks.py [--data ../shared/data] [--frames A:B] [NAME ...]
 
 Masks come from the image alone, weights are the shipped ones. For HeLa, as in the Cell Tracking
 Challenge, what lies wholly within 25 pixels of the border is left out on both sides, after
-tracking; for PSC both are scored. Lost are true links that the scores do not find again, by cause:
-one of the cells has *no candidate* (none with an intersection over union above 0.5), another
-candidate was chosen for it (*wrong candidate*: by the scores' own matching of cells it is not
-there), or both cells are there and the link is not (*wrong link*).
-
-Seconds are processor seconds a frame: all that finds and chooses masks, of these the joint choice
-without finding candidates, and tracking the chosen masks as a label movie.
+tracking; PSC is scored with and without that. Seconds are processor seconds a frame of finding
+cells.
 """
 
 from __future__ import annotations
@@ -20,11 +14,9 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -34,17 +26,10 @@ import tifffile
 from numpy.typing import NDArray
 
 import bridgetrack as bt
-from bridgetrack.evaluation.matching import LineageGraph, graph_of_ctc, match_cells
-from bridgetrack.io.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline import masks as masks_module
-from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.masks import MaskSettings, choose_masks
-from bridgetrack.regions.regions import Regions, labels_of, regions_of_labels
-from bridgetrack.regions.score import load_score
-from bridgetrack.segmentation.movie import segment_movie
+from bridgetrack.regions.regions import Regions, regions_of_labels
+from common import DATA, header, row
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 Labels = NDArray[np.int32]
 
 
@@ -83,73 +68,6 @@ def of_frames(frames: list[Labels], image: Movie) -> Movie:
     """A label movie in memory."""
     stack = da.from_array(np.stack(frames)[:, None], chunks=(1, 1, *frames[0].shape))
     return Movie(stack, image.geometry, ("labels",), "benchmark")
-
-
-@dataclass(frozen=True)
-class Found:
-    """Masks of a movie.
-
-    Attributes
-    ----------
-    labels
-        Of every frame.
-    offered
-        The candidates there were.
-    seconds, choosing
-        Of processor time, in all and for the joint choice alone.
-    """
-
-    labels: list[Labels]
-    offered: list[Regions]
-    seconds: float
-    choosing: float = 0.0
-
-
-def found(image: Movie, how: Any, given: GivenMasks) -> Found:
-    """Find the cells of a movie in one of three ways."""
-    start = time.process_time()
-    if how == "plain":
-        labels = [done.labels for done in segment_movie(image)]
-        seconds = time.process_time() - start
-        regions = [regions_of_labels(frame, t) for t, frame in enumerate(labels)]
-        return Found(labels, regions, seconds)
-    choices: list[Any] = []
-    settings = MaskSettings(choose=how)
-    with timed_choice() as choosing:
-        bt.run(choose_masks(image, choices.append, settings=settings, given=given))
-    seconds = time.process_time() - start
-    labels = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in choices]
-    return Found(labels, [c.candidates.regions for c in choices], seconds, sum(choosing))
-
-
-@contextmanager
-def timed_choice() -> Iterator[list[float]]:
-    """Collect the seconds of joint choices, without those in which candidates are found."""
-    whole, spent = masks_module.choose_jointly, list[float]()
-
-    def timed(candidates: Any, *args: Any, **named: Any) -> Any:
-        def found_at(t: int) -> Any:
-            start = time.process_time()
-            one = candidates(t)
-            spent.append(start - time.process_time())
-            return one
-
-        work = whole(found_at, *args, **named)
-        while True:
-            start = time.process_time()
-            try:
-                step = next(work)
-            except StopIteration as end:
-                return end.value
-            finally:
-                spent.append(time.process_time() - start)
-            yield step
-
-    masks_module.choose_jointly = timed
-    try:
-        yield spent
-    finally:
-        masks_module.choose_jointly = whole
 
 
 def rows_of(masks: list[Labels], parent: dict[int, int], border: int) -> pd.DataFrame:
@@ -218,43 +136,7 @@ class Task:
     border: int
 
 
-def causes(
-    task: Task, offered: list[Regions], true: LineageGraph, result: LineageGraph
-) -> dict[str, int]:
-    """Why links of true cells, those to daughters among them, are lost."""
-    rows, columns, share = match_cells(true, result)
-    order = np.lexsort((-share, columns))  # a detection keeps the true cell that it covers best
-    best = order[np.r_[True, np.diff(columns[order]) != 0][: len(order)]]
-    match = np.full(len(true.frame), -1)
-    match[rows[best]] = columns[best]
-    there = {tuple(edge) for edge in result.edges.tolist()}
-    seen = has_candidate(task, offered)
-    counts = dict.fromkeys(CAUSES, 0)
-    for a, b in true.edges.tolist():
-        if match[a] >= 0 and match[b] >= 0:
-            counts["wrong link"] += (match[a], match[b]) not in there
-            continue
-        missing = [(int(true.frame[k]), int(true.label[k])) for k in (a, b) if match[k] < 0]
-        counts["wrong candidate" if seen.issuperset(missing) else "no candidate"] += 1
-    return counts
-
-
-def has_candidate(task: Task, offered: list[Regions]) -> set[tuple[int, int]]:
-    """Frames and labels of true cells with a candidate that overlaps well enough."""
-    truth = [frame.copy() for frame in task.truth]
-    rows_of(truth, task.mothers, task.border)  # without what is not scored, and numbered as there
-    found: set[tuple[int, int]] = set()
-    for t, (true, regions) in enumerate(zip(truth, offered, strict=True)):
-        cells = regions_of_labels(true, t)
-        if len(cells) and len(regions):
-            good = likeness(cells, regions).max(axis=1).toarray().ravel() > 0.5
-            found |= {(t, label) for label in np.unique(true[true > 0])[good].tolist()}
-    return found
-
-
-def open_task(
-    data: DataSet, root: Path, frames: tuple[int, int] | None, border: int | None = None
-) -> Task | None:
+def open_task(data: DataSet, root: Path, frames: tuple[int, int] | None = None) -> Task | None:
     """A data set, opened; None, and a remark, where it is not here."""
     folder = root / data.folder
     if not folder.is_dir():
@@ -265,37 +147,23 @@ def open_task(
     truth_of = folder / f"{data.sequence}_GT" / data.truth
     truth = read_masks(truth_of, "man_track*.tif")[first:last]
     mothers = parents(truth_of / "man_track.txt")
-    return Task(part(whole, first, last), truth, mothers, data.border if border is None else border)
+    return Task(part(whole, first, last), truth, mothers, data.border)
 
 
-def scored(
-    task: Task, frames: list[Labels], offered: list[Regions] | None = None
-) -> dict[str, float]:
-    """Track masks with the shipped weights and score them.
-
-    Beside the scores there are SEG, the seconds of tracking, and why links are lost where it is
-    known what the candidates were.
-    """
+def scored(task: Task, frames: list[Labels]) -> dict[str, float]:
+    """Track masks with the shipped weights; the scores, and SEG of the masks."""
     true, border = [frame.copy() for frame in task.truth], task.border
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         labels = of_frames([frame.copy() for frame in frames], task.image)
-        start = time.process_time()
-        tracked = bt.track(labels, task.image)
-        seconds = time.process_time() - start
-        tracked.save(root / "found", ["ctc"])
+        bt.track(labels, task.image).save(root / "found", ["ctc"])
         result = read_masks(root / "found" / "ctc", "mask*.tif")
         table = rows_of(result, parents(root / "found" / "ctc" / "res_track.txt"), border)
         write_ctc(root / "RES" / "ctc", result, table, False)
         write_ctc(root / "01_GT" / "TRA", true, rows_of(true, task.mothers, border), True)
         score = bt.evaluate(root / "RES", root / "01_GT", chota=False)
-        why: dict[str, int] = {}
-        if offered is not None:
-            truth = graph_of_ctc(read_ctc(root / "01_GT"), markers=True)
-            shown = graph_of_ctc(read_ctc(root / "RES" / "ctc"), markers=False)
-            why = causes(task, offered, truth, shown)
     figures = {k: v for k, v in score.to_dict().items() if isinstance(v, int | float)}
-    return {**figures, "seg": seg(task.truth, frames), "tracking": seconds, **why}
+    return {**figures, "seg": seg(task.truth, frames)}
 
 
 def seg(truth: list[Labels], shown: list[Labels]) -> float:
@@ -314,57 +182,36 @@ def seg(truth: list[Labels], shown: list[Labels]) -> float:
     return total / max(n, 1)
 
 
-def rows(args: argparse.Namespace) -> Iterator[list[str]]:
-    """One row per movie and way of finding cells."""
-    given = GivenMasks(score=None if args.score is None else load_score(args.score))
-    for name in args.names or ["hela", "psc"]:
-        task = open_task(SETS[name], args.data, args.frames, args.border)
-        if task is None:
-            continue
-        also = SETS[name].also if args.border is None else None
-        for how in args.how.split(","):
-            one = found(task.image, how, given)
-            for border in dict.fromkeys((task.border, task.border if also is None else also)):
-                figures = scored(replace(task, border=border), one.labels, one.offered)
-                n_cells = sum(len(np.unique(t)) - 1 for t in task.truth)
-                yield [
-                    name if border == task.border else f"{name}, {border} pixels left out",
-                    how,
-                    *(f"{figures.get(k, np.nan):.3f}" for k in COLUMNS),
-                    f"{sum(map(len, one.offered)) / max(n_cells, 1):.1f}",
-                    *(str(figures[cause]) for cause in CAUSES),
-                    *(
-                        f"{seconds / task.image.n_frames:.2f}"
-                        for seconds in (one.seconds, one.choosing, figures["tracking"])
-                    ),
-                ]
-
-
-CAUSES = ("no candidate", "wrong candidate", "wrong link")
 COLUMNS = ("edge_f1", "division_f1", "complete_tracks", "tra", "det", "seg", "bio")
-HEAD = (
-    "movie", "masks", "edge F1", "divisions", "complete", "TRA", "DET", "SEG", "BIO",
-    "candidates/cell", "links lost: no candidate", "wrong candidate", "wrong link",
-    "s/frame", "joint choice alone", "tracking",
-)  # fmt: skip
+HEAD = ("movie", "masks", "edge F1", "divisions", "complete", "TRA", "DET", "SEG", "BIO", "s/frame")
 
 
 def main() -> None:
     """Print a table in markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", choices=[*SETS, []])
+    parser.add_argument("names", nargs="*", default=["hela", "psc"], metavar="NAME")
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--how", default="plain,frame,jointly")
-    parser.add_argument("--border", type=int, help="pixels left out; as the movie's own")
-    parser.add_argument("--score", type=Path, help="a score of regions, instead of the shipped one")
     parser.add_argument(
         "--frames", type=lambda text: tuple(map(int, text.split(":"))), help="first:after the last"
     )
-    args = parser.parse_args()
-    print("| " + " | ".join(HEAD) + " |")
-    print("|" + " --- |" * len(HEAD))
-    for row in rows(args):
-        print("| " + " | ".join(row) + " |", flush=True)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(header(*HEAD))
+    for name in given.names:
+        data = SETS[name]
+        task = open_task(data, given.data, given.frames)
+        if task is None:
+            continue
+        for how in ("plain", "jointly"):
+            start = time.process_time()
+            labels = bt.find_cells(task.image, choose=how).labels
+            seconds = (time.process_time() - start) / task.image.n_frames
+            frames = [np.asarray(frame)[0].astype(np.int32) for frame in labels.array]
+            for border in dict.fromkeys((data.border, data.also or data.border)):
+                figures = scored(replace(task, border=border), frames)
+                told = (f"{figures.get(key, np.nan):.3f}" for key in COLUMNS)
+                words = name if border == data.border else f"{name}, {border} pixels left out"
+                print(row(words, how, *told, f"{seconds:.2f}"), flush=True)
 
 
 if __name__ == "__main__":

@@ -279,39 +279,6 @@ def with_trackpy(cells: Cells) -> tuple[Links, Any]:
     return links_of(cells.frame[row], row, particle, []), {"reach": reach}
 
 
-def with_ultrack(cells: Cells) -> tuple[Links, Any]:
-    """Ultrack on the given masks; its nodes are the cells whose centroids are nearest."""
-    import tempfile
-
-    from scipy.spatial import cKDTree
-    from ultrack import MainConfig, to_tracks_layer, track
-
-    settings = MainConfig()
-    settings.data_config.working_dir = Path(tempfile.mkdtemp())
-    settings.segmentation_config.min_area = max(1, int(0.3 * np.pi * cells.radius**2))
-    settings.segmentation_config.n_workers = settings.linking_config.n_workers = 1
-    settings.linking_config.max_distance = 4.0 * cells.radius
-    track(settings, labels=np.asarray(cells.labels, dtype=np.int32), overwrite=True)
-    table, graph = to_tracks_layer(settings)
-    rows = np.full(len(table), -1)
-    frames = table["t"].to_numpy(int)
-    places = table[["y", "x"]].to_numpy()
-    for t in range(cells.n_frames):
-        mine = np.flatnonzero(frames == t)
-        there = cells.rows(t)
-        if len(mine) and len(there):
-            far, near = cKDTree(cells.position[there]).query(places[mine])
-            rows[mine] = np.where(far < cells.radius, there[np.minimum(near, len(there) - 1)], -1)
-    good = rows >= 0
-    track_id = table["track_id"].to_numpy(int)
-    splits = [
-        (int(parent), int(child))
-        for child, parents in graph.items()
-        for parent in np.atleast_1d(parents)
-    ]
-    return links_of(frames[good], rows[good], track_id[good], splits), {}
-
-
 TOOLS: dict[str, Callable[[Cells], tuple[Links, Any]]] = {
     "assignment by distance": scipy_distance,
     "assignment by overlap": scipy_overlap,
@@ -321,9 +288,8 @@ TOOLS: dict[str, Callable[[Cells], tuple[Links, Any]]] = {
     "btrack": with_btrack,
     "motile": with_motile,
     "trackpy": with_trackpy,
-    "Ultrack": with_ultrack,
 }
-NEED_MASKS = ("assignment by overlap", "LapTrack, overlap", "Ultrack")
+NEED_MASKS = ("assignment by overlap", "LapTrack, overlap")
 
 
 def main() -> None:

@@ -3,21 +3,17 @@
     python benchmarks/peers.py --peers /path/to/python [--sets HeLa ...] [--tools LapTrack ...]
 
 ``--peers`` is the interpreter of an environment with laptrack, btrack, motile and trackpy
-(``python -m venv DIR; DIR/bin/pip install laptrack btrack motile trackpy scipy``), ``--btrack`` and
-``--ultrack`` others for these two, where they need libraries of their own; the defaults are
-``$BRIDGETRACK_PEERS``, ``$BRIDGETRACK_BTRACK`` and ``$BRIDGETRACK_ULTRACK``. A tool without an
-interpreter is left out. True cells are what every tool gets, as centroids and, where there are any,
-as masks: Bridgetrack untrained, *asked* (untrained, and without the kinds of events that it asks
-about, `session.unclear_kinds`, which no movie here has; where it asks about none there is no such
-row), and trained on the same share of the true links that one of the others is tuned on (a
-twentieth: a block of frames in the middle). The raw images, where there are
-any, go to Bridgetrack alone, once with and once without them. *Development* movies have been
-looked at while setting Bridgetrack's weights; *unseen* ones had no part in any choice.
+(``python -m venv DIR; DIR/bin/pip install laptrack btrack motile trackpy scipy``), ``--btrack``
+another for btrack, where it needs libraries of its own; the defaults are ``$BRIDGETRACK_PEERS`` and
+``$BRIDGETRACK_BTRACK``. True cells are what every tool gets, as centroids and, where there are any,
+as masks: Bridgetrack untrained, and trained on the same share of the true links that LapTrack is
+tuned on (a twentieth: a block of frames in the middle). The raw images, where there are any, go to
+Bridgetrack alone, once with and once without them. *Development* movies have been looked at while
+setting Bridgetrack's weights; *unseen* ones had no part in any choice.
 
 Edge and division F1 and AOGM (with the Cell Tracking Challenge's weights) are traccuracy's, cell by
-cell; a last table says what kinds of links are wrong. Seconds are of the processor, imports left
-out. Finished runs are kept in ``--log`` and ``--others`` (delete it where their versions changed).
-Draws ``docs/evidence/data/peers.svg``.
+cell. Seconds are of the processor, imports left out. Finished runs are kept in ``--log`` (delete it
+where a version changed). Draws ``docs/images/peers.svg``.
 """
 
 from __future__ import annotations
@@ -43,19 +39,13 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.annotations.truth import draw_annotations, read_events
-from bridgetrack.evaluation.matching import graph_of
-from bridgetrack.hypotheses.kinds import kind_words
-from bridgetrack.session.unclear_kinds import unclear_kinds
-from common import DATA, header, row, save_figure
-from graph_errors import graph_errors
-from link_kinds import KINDS, link_kinds
+from bridgetrack.evaluation.graph import graph_of
+from common import DATA, graph_errors, header, row, save_figure
 from peer_runner import NEED_MASKS, TOOLS
 
-OTHERS = Path(__file__).resolve().parents[1] / "build" / "evidence" / "other_trackers.jsonl"
-"""Their runs do not hang on Bridgetrack's code, and are kept when that changes."""
-OURS = ("Bridgetrack", "Bridgetrack, no image", "Bridgetrack, asked", "Bridgetrack, 5 %")
+OURS = ("Bridgetrack", "Bridgetrack, no image", "Bridgetrack, 5 %")
 SHARE = 0.05
-MOST = {"motile": 3000, "Ultrack": 3000}
+MOST = {"motile": 3000}
 """Cells up to which tools are run that take long."""
 LIMIT = 60
 """Processor seconds after which another tool is stopped."""
@@ -207,10 +197,6 @@ def with_bridgetrack(cells: Cells, tool: str) -> dict[str, Any]:
         start, spent = time.perf_counter(), time.process_time()
         model = taught(cells, source, raw) if "5 %" in tool else None
         tracking = bt.track(source, raw, model)
-        without: tuple[str, ...] = ()
-        while "asked" in tool and (unclear := unclear_kinds(tracking)):
-            without = (*without, *(kind_words(kind) for kind in unclear))
-            tracking = bt.track(source, raw, model, without=without)
         seconds, cpu = time.perf_counter() - start, time.process_time() - spent
         graph = graph_of(tracking.tracks, None)
     # Cells are sorted as ours are: by frame, then by number.
@@ -225,7 +211,7 @@ def with_bridgetrack(cells: Cells, tool: str) -> dict[str, Any]:
     peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
     return {
         "links": links.tolist(), "seconds": seconds, "cpu": cpu, "memory": peak,
-        "chosen": {"without": without} if without else {}, "lost": lost,
+        "lost": lost,
     }  # fmt: skip
 
 
@@ -306,7 +292,7 @@ def with_peer(cells: Cells, tool: str, python: str) -> dict[str, Any] | None:
 
 def measure(name: str, tools: list[str], given: argparse.Namespace) -> None:
     """Run every tool on a movie, and keep its figures."""
-    done = {(r["set"], r["tool"]) for r in kept(given.log) + kept(given.others)}
+    done = {(r["set"], r["tool"]) for r in kept(given.log)}
     missing = [
         t
         for t in tools
@@ -330,25 +316,19 @@ def measure(name: str, tools: list[str], given: argparse.Namespace) -> None:
         line = {"set": name, "tool": tool, "cells": len(cells.frame), "true": len(cells.links)}
         if "error" in found:
             line["error"] = found["error"]
-        elif "asked" in tool and not found["chosen"]:
-            continue
         else:
-            line |= {k: found[k] for k in ("seconds", "cpu", "memory", "chosen")}
+            line |= {k: found[k] for k in ("seconds", "cpu", "memory")}
             line |= graph_errors(
                 cells.frame, cells.position, cells.links, found["links"], found.get("lost", ())
             )
-            line |= link_kinds(cells.frame, cells.links.tolist(), found["links"])
         print(line, file=sys.stderr, flush=True)
-        log = given.log if tool in OURS else given.others
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("a", encoding="utf-8") as file:
+        with given.log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
 
 def interpreter(tool: str, given: argparse.Namespace) -> str | None:
     """Of the environment that a tool lives in."""
-    own = {"btrack": given.btrack, "Ultrack": given.ultrack}.get(tool)
-    return own or (None if tool == "Ultrack" else given.peers)
+    return (given.btrack if tool == "btrack" else None) or given.peers
 
 
 def in_own_process(name: str, tool: str, given: argparse.Namespace) -> dict[str, Any]:
@@ -426,20 +406,6 @@ def behind(names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools:
     return "\n".join(lines)
 
 
-def kinds(names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools: list[str]) -> str:
-    """Which links are wrong: Bridgetrack's, and those of the other tool with the best edge F1."""
-    lines = [header("movie", "tool", *KINDS.values())]
-    for name in names:
-        others = [t for t in tools if t not in OURS and "edge_f1" in rows.get((name, t), {})]
-        top = sorted(others, key=lambda t: rows[name, t]["edge_f1"])[-1:]
-        first = name
-        for tool in (*OURS, *top):
-            if "edge_f1" in (r := rows.get((name, tool), {})):
-                lines.append(row(first, tool, *(f"{r[k]:,}" for k in KINDS)))
-                first = ""
-    return "\n".join(lines)
-
-
 def picture(
     names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools: list[str]
 ) -> None:
@@ -495,13 +461,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the movies")
     parser.add_argument("--peers", default=os.environ.get("BRIDGETRACK_PEERS"), metavar="PYTHON")
-    for name in ("btrack", "ultrack"):
-        own = os.environ.get(f"BRIDGETRACK_{name.upper()}")
-        parser.add_argument(f"--{name}", default=own, metavar="PYTHON")
+    parser.add_argument("--btrack", default=os.environ.get("BRIDGETRACK_BTRACK"), metavar="PYTHON")
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS), metavar="SET")
     parser.add_argument("--tools", nargs="*", default=every, choices=every, metavar="TOOL")
     parser.add_argument("--log", type=Path, default=Path("peers.jsonl"), help="finished runs")
-    parser.add_argument("--others", type=Path, default=OTHERS, help="those of the other trackers")
     parser.add_argument("--one", nargs=2, metavar=("SET", "TOOL"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if not given.data.is_dir():
@@ -512,19 +475,18 @@ def main() -> None:
         return
     if given.peers is None and set(given.tools) - set(OURS):
         sys.exit("give the interpreter of the other trackers' environment with --peers")
-    for name in ("peers", "btrack", "ultrack"):
+    for name in ("peers", "btrack"):
         path = getattr(given, name)
         if path is not None and not Path(path).is_file():
             sys.exit(f"--{name} {path}: there is no such interpreter")
     for name in given.sets:
         measure(name, given.tools, given)
-    rows = {(r["set"], r["tool"]): r for r in kept(given.log) + kept(given.others)}
+    rows = {(r["set"], r["tool"]): r for r in kept(given.log)}
     names = [n for n in given.sets if any((n, t) in rows for t in given.tools)]
     if not names:
         sys.exit(f"none of these movies is in {given.data}")
     print(behind(names, rows, given.tools) + "\n")
-    print(table(names, rows, given.tools) + "\n")
-    print(kinds(names, rows, given.tools))
+    print(table(names, rows, given.tools))
     picture(names, rows, given.tools)
 
 

@@ -2,12 +2,11 @@
 
     python benchmarks/speed.py [--frames 100] [--cells 1000] [--repeats 3] [--folder DIR]
 
-Simulates label movies (kept in DIR where given), tracks them in a process of its own for every
-tool and repeat, the tools taking turns, and prints tables in markdown: medians, ratios, the share
-of inference, and how the cost grows with frames and with cells. Nobody uses intensities. LapTrack
-and btrack get what their users give them: centroids by scikit-image's ``regionprops_table``, and
-settings that suit the movie; btrack runs in its default mode and in the approximate one, which it
-advises for many cells. A tool that is not installed is left out with a message.
+Simulates a label movie (kept in DIR where given), tracks it in a process of its own for every tool
+and repeat, the tools taking turns, and prints a table in markdown. Nobody uses intensities.
+LapTrack and btrack get what their users give them: centroids by scikit-image's
+``regionprops_table``, and settings that suit the movie; btrack runs in its approximate mode, which
+it advises for many cells. A tool that is not installed is left out with a message.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,19 +41,15 @@ def with_bridgetrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
     from dataclasses import replace
 
     import bridgetrack as bt
-    from bridgetrack.cli.console import Stopwatch
 
-    watch = Stopwatch()
     labels = bt.open_labels(movie / "01_GT" / "TRA")
     geometry = replace(labels.geometry, n_frames=frames)
     labels = replace(labels, array=labels.array[:frames], geometry=geometry)
-    tracking = bt.run(bt.track_steps(labels), watch)
-    watch(bt.Progress("Writing tables", 0.0))
-    bt.write_results(tracking.tracks, labels, out, ("csv",))
-    watch.stop()
+    tracking = bt.track(labels)
+    tracking.save(out, ["csv"])
     nodes, edges = tracking.tracks.nodes.set_index("id"), tracking.tracks.edges
     ends = [nodes["label"].reindex(edges[end]).to_numpy() for end in ("source", "target")]
-    return {"stages": watch.seconds, "links": np.column_stack(ends).tolist()}
+    return {"links": np.column_stack(ends).tolist()}
 
 
 def centroids(movie: Path, frames: int) -> pd.DataFrame:
@@ -76,21 +70,17 @@ def with_laptrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
     """Labels to tables by LapTrack, with gap closing and divisions."""
     from laptrack import LapTrack
 
-    start = time.perf_counter()
     cells = centroids(movie, frames)
-    measured = time.perf_counter()
     tracker = LapTrack(cutoff=REACH**2, gap_closing_cutoff=REACH**2, splitting_cutoff=REACH**2)
     tracks, splits, merges = tracker.predict_dataframe(
         cells, coordinate_cols=["centroid-0", "centroid-1"], frame_col="frame"
     )
-    linked = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     for name, table in (("tracks", tracks), ("splits", splits), ("merges", merges)):
         table.to_csv(out / f"{name}.csv")
     tracks = tracks.reset_index(drop="frame" in tracks.columns)
     links = links_of(tracks, "frame", "track_id", splits)
-    stages = {"regionprops": measured - start, "linking": linked - measured}
-    return {"stages": stages, "links": links}
+    return {"links": links}
 
 
 def links_of(cells: pd.DataFrame, frame: str, track: str, splits: pd.DataFrame) -> list[list[int]]:
@@ -106,14 +96,12 @@ def links_of(cells: pd.DataFrame, frame: str, track: str, splits: pd.DataFrame) 
     return links
 
 
-def with_btrack(movie: Path, frames: int, out: Path, updates: str = "EXACT") -> dict[str, Any]:
-    """Labels to tables by btrack; exact updates are its default."""
+def with_btrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
+    """Labels to tables by btrack."""
     import btrack
     from btrack.constants import BayesianUpdates
 
-    start = time.perf_counter()
     cells = centroids(movie, frames)
-    measured = time.perf_counter()
     objects = btrack.io.objects_from_dict(
         {
             "t": cells["frame"].to_numpy(),
@@ -126,13 +114,12 @@ def with_btrack(movie: Path, frames: int, out: Path, updates: str = "EXACT") -> 
     side = float(cells[["centroid-0", "centroid-1"]].to_numpy().max()) + REACH
     with btrack.BayesianTracker(verbose=False) as tracker:
         tracker.configure(_btrack_settings(out))
-        tracker.update_method = BayesianUpdates[updates]
+        tracker.update_method = BayesianUpdates.APPROXIMATE
         tracker.max_search_radius = 2 * REACH
         tracker.append(objects)
         tracker.volume = ((0, side), (0, side))
         tracker.track(step_size=frames)
         tracker.optimize()
-        linked = time.perf_counter()
         tracker.export(out / "tracks.csv", obj_type="obj_type_1")
         tracks = tracker.tracks
     rows = [
@@ -145,8 +132,7 @@ def with_btrack(movie: Path, frames: int, out: Path, updates: str = "EXACT") -> 
     parents = [(x.parent, x.ID) for x in tracks if x.parent not in (x.ID, 0)]
     splits = pd.DataFrame(parents, columns=["parent", "child"])
     links = links_of(cells, "frame", "track", splits)
-    stages = {"regionprops": measured - start, "linking": linked - measured}
-    return {"stages": stages, "links": links}
+    return {"links": links}
 
 
 def _btrack_settings(out: Path) -> Path:
@@ -193,8 +179,7 @@ def _btrack_settings(out: Path) -> Path:
 TOOLS: dict[str, Callable[[Path, int, Path], dict[str, Any]]] = {
     "bridgetrack": with_bridgetrack,
     "laptrack": with_laptrack,
-    "btrack": with_btrack,
-    "btrack, approximate": partial(with_btrack, updates="APPROXIMATE"),
+    "btrack, approximate": with_btrack,
 }
 
 
@@ -210,7 +195,6 @@ def measure(tool: str, movie: Path, frames: int) -> dict[str, Any]:
     links = np.asarray(found.pop("links"), dtype=int).reshape(-1, 2)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     result = {"tool": tool, "seconds": seconds, "cpu": spent, **found}
-    result["work"] = sum(found["stages"].values())
     result["memory"] = peak_memory()
     return result | judged(links, movie, frames)
 
@@ -294,42 +278,6 @@ def print_tools(runs: dict[str, list[dict[str, Any]]]) -> None:
     print(f"\n{runs['bridgetrack'][-1]['true']:,} true links\n")
 
 
-def print_stages(runs: list[dict[str, Any]]) -> None:
-    """What Bridgetrack's time goes to."""
-    stages = {s: statistics.median(r["stages"][s] for r in runs) for s in runs[0]["stages"]}
-    total = sum(stages.values())
-    print("| stage | seconds | share |")
-    print("| --- | ---: | ---: |")
-    for stage, seconds in stages.items():
-        print(f"| {stage} | {seconds:.2f} | {seconds / total:.0%} |")
-    print()
-
-
-def print_growth(rows: list[tuple[str, float, float, float]], what: str) -> None:
-    """How time and memory grow, each row against the one before."""
-    print(f"| {what} | seconds | peak MB | size, against the row above | time, likewise |")
-    print("| --- | ---: | ---: | ---: | ---: |")
-    before: tuple[str, float, float, float] | None = None
-    for row in rows:
-        name, size, seconds, memory = row
-        ratios = ["", ""] if before is None else [f"{size / before[1]:.2f}"]
-        if before is not None:
-            ratios.append(f"{seconds / before[2]:.2f}")
-        print(f"| {name} | {seconds:.2f} | {memory:,.0f} | {' | '.join(ratios)} |", flush=True)
-        before = row
-    print()
-
-
-def growth(movie_frames: list[tuple[str, float, Path, int]], repeats: int) -> list[Any]:
-    """Median seconds (imports left out) and memory of Bridgetrack for every movie."""
-    rows = []
-    for name, size, movie, frames in movie_frames:
-        runs = [in_own_process("bridgetrack", movie, frames) for _ in range(repeats)]
-        good = [r for r in runs if r is not None]
-        rows.append((name, size, middle(good, "work"), middle(good, "memory")))
-    return rows
-
-
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -347,16 +295,7 @@ def main() -> None:
         folder = given.folder or Path(scratch)
         n, cells = given.frames, given.cells
         movie = movie_of(folder, n, cells)
-        runs = side_by_side(movie, n, given.repeats)
-        print_tools(runs)
-        print_stages(runs["bridgetrack"])
-        parts = [n // 4, n // 2, n]
-        rows = growth([(str(f), f, movie, f) for f in parts], given.repeats)
-        print_growth(rows, "frames")
-        few = max(2, n // 4)
-        counts = [cells // 4, cells // 2, cells, 2 * cells]
-        movies = [(f"{c:,}", c, movie_of(folder, few, c), few) for c in counts]
-        print_growth(growth(movies, given.repeats), f"cells ({few} frames)")
+        print_tools(side_by_side(movie, n, given.repeats))
 
 
 if __name__ == "__main__":

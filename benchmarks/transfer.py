@@ -6,9 +6,8 @@ A *source* movie is annotated; a share of the events of the *target's* training 
 too, every kind alike; scored are the events of the target's other part, which no strategy learns
 from. Five strategies (Table 1.4), all by `strategy_steps` with its defaults, all starting from the
 hand-set weights: those of the shipped model, but without its tightness, which has been learned from
-some of these movies. Prints tables and verdicts, and draws ``docs/images/learning/transfer.png``.
-Finished rows are kept in ``--log``, so that a stopped run can be continued; the pairs take turns,
-seed by seed, and a seed counts once it is complete.
+some of these movies. Prints tables and verdicts. Finished rows are kept in ``--log``, so that a
+stopped run can be continued; the pairs take turns, seed by seed, and a seed counts once complete.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.models.shipped import untrained_model
@@ -33,12 +31,12 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.train import strategy_steps
 from common import (
     DATA,
-    IMAGES,
     SETS,
+    Array,
     DataSet,
     Task,
     header,
-    load_movie,
+    load,
     load_task,
     row,
     score,
@@ -46,7 +44,6 @@ from common import (
     with_truth,
 )
 
-Array = NDArray[np.float64]
 SHARES = (0, 2, 5, 10, 20, 35, 50)
 DRAWS = 2_000
 LOOSE = 3.0
@@ -134,9 +131,11 @@ class Row:
 
 def source_scene(pair: Pair, root: Path) -> Scene:
     """The annotated source movie."""
-    scene, events = load_movie(pair.source, root)
-    scene = with_truth(scene, events)
-    return annotate(scene, draw_annotations(events, scene.detections, seed=0, fraction=pair.share))
+    part = load(pair.source, root)
+    assert part is not None
+    scene = with_truth(part.scene, part.events)
+    cells = scene.detections
+    return annotate(scene, draw_annotations(part.events, cells, seed=0, fraction=pair.share))
 
 
 def learn(pair: Pair, task: Task, source: Scene, strategy: str, share: int, seed: int) -> Row:
@@ -279,7 +278,7 @@ def _name(weight: float, tie: float) -> str:
 
 
 def verdicts(found: dict[str, list[Row]]) -> str:
-    """The goals of issue 6."""
+    """Whether transfer is near all of the target, and where it is worse than other strategies."""
     lines = [
         header("pair", "all target", "5 %", "10 %", "20 %", "within 10 % (5 to 20 %)",
                "worse than partial up to 50 %", "worse than union up to 50 %")
@@ -320,49 +319,6 @@ def _worse(rows: list[Row], other: str, n: int) -> str:
     return ", ".join(found) or "never"
 
 
-def picture(found: dict[str, list[Row]]) -> None:
-    """Test loss against the annotated share, one panel per pair."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    columns = min(3, len(found))
-    height = -(-len(found) // columns)
-    figure, axes = plt.subplots(
-        height, columns, figsize=(3.5 * columns, 2.8 * height + 0.5), squeeze=False
-    )
-    styles = {"target": ("C1", "s"), "union": ("C2", "^"), "transfer": ("C0", "o")}
-    place = np.arange(len(SHARES))
-    for axis, (name, rows) in zip(axes.flat, found.items(), strict=False):
-        for nudge, (strategy, (colour, marker)) in zip(
-            (-0.06, 0.0, 0.06), styles.items(), strict=True
-        ):
-            values = [100 * np.asarray(losses(rows, strategy, s)) for s in SHARES]
-            mean = [v.mean() for v in values]
-            deviation = [v.std(ddof=1) if len(v) > 1 else 0.0 for v in values]
-            axis.errorbar(place + nudge, mean, deviation, color=colour, marker=marker, ms=4,
-                          lw=1.5, capsize=2, label=LABELS[strategy])  # fmt: skip
-        source, target = losses(rows, "source", 0)[0], losses(rows, best_full(rows), 100)[0]
-        axis.axhline(100 * source, color="0.45", ls=":", lw=1.5, label="all source")
-        axis.axhline(100 * target, color="0.2", ls="--", lw=1.2, label="all target")
-        axis.set_title(name, fontsize=10)
-        axis.set_xticks(place, [str(s) for s in SHARES])
-        axis.set_ylim(0, None)
-        axis.spines[["top", "right"]].set_visible(False)
-    for axis in axes.flat[len(found) :]:
-        axis.set_visible(False)
-    for axis in axes.flat[max(0, len(found) - columns) : len(found)]:
-        axis.set_xlabel("annotated share of the target, %")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("wrong events, %")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper center", ncol=5, frameon=False)
-    figure.tight_layout(rect=(0, 0, 1, 0.94))
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    figure.savefig(IMAGES / "transfer.png", dpi=110)
-
-
 def main() -> None:
     """Print tables and verdicts, and draw."""
     warnings.simplefilter("ignore")
@@ -387,7 +343,6 @@ def main() -> None:
         print(table(PAIRS[name], rows), flush=True)
     if found:
         print(verdicts(found), flush=True)
-        picture(found)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def shipped_model(features: FeatureSet | None = None) -> Model:
     """Where every user starts: the hand-set weights, and how tightly each is tied.
 
     The weights are those of `untrained_model`; how much each varies between movies was learned
-    from movies of many kinds (``benchmarks/pretrain.py``), so that training from a few clicks
+    from movies of many kinds (``benchmarks/prior.py``), so that training from a few clicks
     changes first what differs between movies.
 
     Parameters

@@ -1,6 +1,6 @@
 """Make the starting scores of regions that come with the program: of cells, and of rods.
 
-    python benchmarks/make_region_score.py cells|rods [--cache FILE.npz]
+    python benchmarks/region_score.py cells|rods [--cache FILE.npz]
 
 That of cells is learned from simulated movies and from pictures drawn from the masks of the iPSC
 movies (MIT licence) alone, that of rods from simulated colonies. Calibrated on films that the trees

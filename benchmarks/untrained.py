@@ -1,6 +1,6 @@
 """Score the shipped weights on real movies, true masks taken for the segmentation.
 
-    python benchmarks/untrained_table.py [--data ../shared/data] [NAME ...]
+    python benchmarks/untrained.py [--data ../shared/data] [NAME ...]
 
 Prints a table in markdown. The movies are not part of the project; `SETS` says which they are.
 """
@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bridgetrack as bt
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+from common import DATA, row
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ FIGURES = ("edge_f1", "division_f1", "division_f1_within_1", "tra", "lnk", "bio"
 
 def lines(root: Path, names: list[str]) -> Iterator[str]:
     """The lines of the table, as they are ready."""
-    yield "| " + " | ".join(HEADER) + " |"
+    yield row(*HEADER)
     yield "| --- | --- |" + " ---: |" * (len(HEADER) - 2)
     for data in SETS:
         wanted = not names or any(n in data.folder or n in data.name for n in names)
@@ -122,8 +121,7 @@ def lines(root: Path, names: list[str]) -> Iterator[str]:
         values = [figures[key] for key in FIGURES]
         texts = ["–" if v is None else f"{v:.3f}" for v in values]
         divisions = figures["n_divisions"]
-        row = [data.name, data.kind, f"{cells:,}", f"{divisions:,}", *texts, f"{seconds:.1f}"]
-        yield "| " + " | ".join(row) + " |"
+        yield row(data.name, data.kind, f"{cells:,}", f"{divisions:,}", *texts, f"{seconds:.1f}")
 
 
 def main() -> None:

@@ -1,0 +1,165 @@
+"""What answers about one half of a movie bring to the other half, beside tracking untrained.
+
+    python benchmarks/answers.py [--seeds 3] [--sets S ...] [--answers 10 20 50 100] [--wrong .05]
+
+A simulated annotator answers about the earlier half of the events of a movie, ``bridgetrack train``
+learns from that with its defaults, and the later half is scored, no answer honoured. *Suggested*
+are the answers to a session's questions, *stratified* 60 % moves, 20 % divisions and 20 % of the
+rest by truth, which nobody knows beforehand; *all* is every event of the earlier half. Movies are
+those on which rules of the program were chosen (`common.SETS`, also with masks that are not
+perfect), or those that no choice has seen (`common.UNSEEN`, the default). ``--wrong`` is the share
+of answers that are plausible mistakes. Printed are wrong events, and AOGM by traccuracy with the
+weights of the Cell Tracking Challenge where masks are true.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from bridgetrack.active.options import SessionOptions
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.solve import solve
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.pipeline.scene import annotate
+from bridgetrack.progress import run
+from bridgetrack.training.train import train_steps
+from common import (
+    DATA,
+    SETS,
+    UNSEEN,
+    Array,
+    Task,
+    frame_pair,
+    graph_errors,
+    header,
+    links_of,
+    load_task,
+    row,
+    score,
+)
+
+COUNTS = (10, 20, 50, 100)
+
+
+def suggested(
+    task: Task, seed: int, counts: list[int], wrong: float
+) -> Iterator[tuple[int, AnnotationSet]]:
+    """Answers to the questions of one session, after each number of them."""
+    part = task.train
+    last = int(frame_pair(part.scene, part.events).max()) + 1
+    options = SessionOptions()
+    options = replace(options, suggest=replace(options.suggest, seed=seed, frames=(0, last)))
+    session = ActiveSession(part.scene, shipped_model(), options=options)
+    session.adopt(run(session.update()))
+    annotator = SimulatedAnnotator(part.events, part.scene.detections, wrong=wrong, seed=seed)
+    for count in range(1, max(counts) + 1):
+        question = session.next()
+        if question is None:
+            return
+        answer_by(session, annotator, question)
+        if session.wants_update:
+            session.adopt(run(session.update()))
+        if count in counts:
+            yield count, session.annotations
+
+
+def trained(task: Task, given: AnnotationSet) -> Array:
+    """Weights that ``bridgetrack train`` learns from answers."""
+    scene = annotate(task.train.scene, given)
+    return run(train_steps(scene)).model.aligned(scene.matrix.features)
+
+
+def aogm(task: Task, weights: Array) -> float:
+    """AOGM of the frames that are scored, summed over the test parts."""
+    total = 0.0
+    for part in task.test:
+        scene, d = part.scene, part.scene.detections
+        pairs = frame_pair(scene, part.events)
+        chosen = solve(scene.problem, scene.matrix.scores(weights)).chosen
+        picked = scene.hypotheses.take(np.flatnonzero(chosen))
+        picked = picked.take(np.flatnonzero(frame_pair(scene, picked) >= pairs.min()))
+        rows = np.flatnonzero(d.frame >= pairs.min())
+        place = np.full(len(d), -1)
+        place[rows] = np.arange(len(rows))
+        true, found = (
+            [(int(place[a]), int(place[b])) for a, b in sorted(links_of(events))]
+            for events in (part.events, picked)
+        )
+        lost = place[picked.sources[picked.event == Event.FALSE, 0]].tolist()
+        total += graph_errors(d.frame[rows], d.position[rows], true, found, lost)["aogm"]
+    return total
+
+
+def figures(task: Task, weights: Array, true_masks: bool) -> tuple[float, float]:
+    """Wrong events, and AOGM where every mask is a true cell."""
+    wrong = len(score(task, weights).wrong)
+    return wrong, aogm(task, weights) if true_masks else float("nan")
+
+
+def measure(
+    task: Task, seeds: int, counts: list[int], wrong: float, true_masks: bool
+) -> dict[tuple[str, int], list[tuple[float, float]]]:
+    """Figures by way of asking and number of answers, one a seed."""
+    start = shipped_model().aligned(task.train.scene.matrix.features)
+    found = {("untrained", 0): [figures(task, start, true_masks)]}
+
+    def add(how: str, count: int, given: AnnotationSet) -> None:
+        one = figures(task, trained(task, given), true_masks)
+        found.setdefault((how, count), []).append(one)
+        print(f"{task.name}, {how} {count}: {one}", file=sys.stderr, flush=True)
+
+    for seed in range(seeds):
+        for count in counts:
+            add("stratified", count, task.clicks(seed, count=count, wrong=wrong))
+        for count, given in suggested(task, seed, counts, wrong):
+            add("suggested", count, given)
+    add("all", len(task.train.events), task.clicks(0, fraction=1.0))
+    return found
+
+
+def told(values: list[float]) -> str:
+    """Mean ± standard deviation, and the range where they differ."""
+    if not np.isfinite(values).all():
+        return "–"
+    if len(set(values)) == 1:
+        return f"{values[0]:g}"
+    spread = f"{np.mean(values):.1f} ± {np.std(values, ddof=1):.1f}"
+    return f"{spread} ({min(values):g} to {max(values):g})"
+
+
+def main() -> None:
+    """Print a row for every way of asking about every movie."""
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the movies")
+    parser.add_argument("--seeds", type=int, default=3, help="repetitions")
+    parser.add_argument("--answers", type=int, nargs="*", default=list(COUNTS))
+    parser.add_argument("--wrong", type=float, default=0.0, help="share of wrong answers")
+    every = {**SETS, **UNSEEN}
+    parser.add_argument("--sets", nargs="*", default=list(UNSEEN), choices=every, metavar="SET")
+    given = parser.parse_args()
+    print(header("movie", "answers", "", "events scored", "wrong events", "AOGM"))
+    for name in given.sets:
+        task = load_task(name, given.data)
+        if task is None:
+            continue
+        true_masks = every[name].masks in ("truth", "points")
+        scored = sum(len(part.events) for part in task.test)
+        found = measure(task, given.seeds, given.answers, given.wrong, true_masks)
+        for (how, count), values in found.items():
+            wrong, errors = ([v[k] for v in values] for k in (0, 1))
+            print(row(name, how, f"{count:,}", f"{scored:,}", told(wrong), told(errors)))
+
+
+if __name__ == "__main__":
+    main()
