@@ -1,6 +1,6 @@
 """What the papers measure and other pages do not: training time, methods by hand, the bound.
 
-    python benchmarks/papers.py [--seeds 3] [--sets epidermis ...]
+    python -m papers.times_and_bound [--seeds 3] [--sets epidermis ...]
 
 *Training time* against the share of annotated events is 000, Figure 1.5 and 001, Figure 4: one fit
 of the bridge loss and the averaged perceptron on that share, beside the hinge loss (the bundle
@@ -10,7 +10,7 @@ nearest cell), and Padfield et al. 2011, an integer program with costs that nobo
 radii: a move its length, a division the way to the daughters' middle, both plus how much the area
 changes, an end or a beginning three). *The bound* is Theorem 1.1 with its terms as measured: norm
 of the weights, largest joint feature, size of the output space of one frame pair, beside what the
-excess of the test loss is. Seconds are of the processor. Draws ``docs/evidence/data/papers.svg``.
+excess of the test loss is. Seconds are of the processor.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ from common import (
     learned,
     load_task,
     row,
-    save_figure,
     score,
-    score_by,
+    score_parts,
     spread,
     training_data,
 )
@@ -202,30 +201,6 @@ def time_table(name: str, found: Times) -> str:
     return "\n".join(lines) + "\n"
 
 
-def picture(found: dict[str, Times]) -> None:
-    """Seconds against the share of annotated events."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(found), figsize=(4.2 * len(found), 3.2), squeeze=False)
-    for axis, (name, runs) in zip(axes.flat, found.items(), strict=True):
-        for k, method in enumerate(("bridge", "perceptron")):
-            values = [np.asarray(runs[method, s])[:, 0] for s in SHARES]
-            error = [v.std(ddof=1) if len(v) > 1 else 0.0 for v in values]
-            axis.errorbar(SHARES, [v.mean() for v in values], error, marker="o", ms=4, capsize=2,
-                          color=f"C{k}", label=method)  # fmt: skip
-        whole = np.asarray(runs["hinge, all annotated", 100])[:, 0].mean()
-        axis.axhline(whole, color="0.4", ls="--", label="hinge, all annotated")
-        axis.set(title=name, xlabel="annotated events, %", ylim=(0, None))
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0, 0].set_ylabel("processor seconds of one training")
-    axes[0, 0].legend(frameon=False, fontsize=8)
-    figure.tight_layout()
-    save_figure(figure, "papers")
-
-
 def main() -> None:
     """Print the tables, and draw."""
     warnings.simplefilter("ignore")
@@ -246,12 +221,11 @@ def main() -> None:
     for name, task in ready.items():
         prior = untrained_model().aligned(task.train.scene.matrix.features)
         whole = np.mean([v[2] for v in found[name]["bridge", 100]])
-        losses = (li(task), score_by(task, padfield).loss, score(task, prior).loss, whole)
+        losses = (li(task), score_parts(task.test, padfield).loss, score(task, prior).loss, whole)
         print(row(name, *(f"{100 * v:.2f}" for v in losses)), flush=True)
     for name, task in ready.items():
         print(f"\n### {name}: Theorem 1.1\n")
         print(bound(task, given.seeds), flush=True)
-    picture(found)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Compare the six losses, and the likelihood, by test loss and runtime (cf. 001, Table 3).
 
-    python benchmarks/losses.py [--seeds 10] [--sets epidermis ...]
+    python -m papers.losses [--seeds 10] [--sets epidermis ...]
 
 A quarter of the events of the training part is annotated; lambda is the same for all, and the
 trained weights are scored as they are, without falling back on the prior. Bridge and max are
 trained with the exact difference of convex functions and with the paper's literal treatment of
 negative margins. Beside them the latent log-likelihood, which has no task loss, with the same
-lambda. Draws ``docs/images/learning/losses.png``.
+lambda.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from bridgetrack.learning import L2, LOSSES, fit_likelihood
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from common import (
-    IMAGES,
     Task,
     arguments,
     header,
@@ -37,7 +36,6 @@ CASES = (
     ("max", "literal"),
     LIKELIHOOD,
 )
-COLOURS = {"bridge": "C0", "hinge": "C0", LIKELIHOOD[0]: "C2"}
 Figures = dict[tuple[str, str], list[list[float]]]
 
 
@@ -79,45 +77,16 @@ def table(name: str, untrained: float, found: Figures) -> str:
     return "\n".join(lines) + "\n"
 
 
-def picture(results: dict[str, tuple[float, Figures]]) -> None:
-    """Test loss of every loss, one panel per movie."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(results), figsize=(3.6 * len(results), 3.2), squeeze=False)
-    labels = [f"{n}, literal" if t == "literal" else n for n, t in CASES]
-    for axis, (name, (untrained, found)) in zip(axes.flat, results.items(), strict=True):
-        values = [100 * np.asarray(found[case])[:, 0] for case in CASES]
-        mean, deviation = [v.mean() for v in values], [v.std() for v in values]
-        colours = [COLOURS.get(n, "C1") for n, _ in CASES]
-        axis.barh(labels, mean, xerr=deviation, color=colours, capsize=2)
-        axis.axvline(100 * untrained, color="0.4", ls="--", lw=1.2)
-        axis.set(title=name, xlabel="wrong events, %")
-        axis.invert_yaxis()
-        axis.spines[["top", "right"]].set_visible(False)
-    for axis in axes.flat[1:]:
-        axis.set_yticklabels([])
-    figure.text(0.99, 0.01, "dashed: untrained", ha="right", color="0.4", fontsize=8)
-    figure.tight_layout()
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    figure.savefig(IMAGES / "losses.png", dpi=110)
-
-
 def main() -> None:
     """Print the tables, and draw."""
     given = arguments(__doc__, 10, ("epidermis", "bacteria", "HeLa, every 4th"))
-    results = {}
     for name in given.sets:
         task = load_task(name, given.data)
         if task is None:
             continue
         prior = untrained_model().aligned(task.train.scene.matrix.features)
-        results[name] = (score(task, prior).loss, measure(task, given.seeds))
-        print(table(name, *results[name]), flush=True)
-    if results:
-        picture(results)
+        found = measure(task, given.seeds)
+        print(table(name, score(task, prior).loss, found), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Algorithm 1.2 on patches: the analogues of 000, Figures 1.8 and 1.9 and Table 1.3.
 
-    python benchmarks/active_patches.py [--seeds 10] [--sets "HeLa, every 4th" ...] [--log FILE]
+    python -m papers.active_learning [--seeds 10] [--sets "HeLa, every 4th" ...] [--log FILE]
 
 The training part of a movie is cut into patches, whose labels are revealed when a measure of
 uncertainty chooses them, up to 50 %; the perceptron (step 1, as printed, from the hand-set weights)
 learns after every label. Seeds move the cuts between patches and draw the order of the passes.
 Prints one table per movie (AL: the perceptron's weights; CL: max-margin training on the same
 patches, around the hand-set weights, one lambda for all) and draws ``figure_1_8.png`` and
-``figure_1_9.png`` into ``docs/images/active``. With ``--log`` finished runs are kept in a file, so
+``figure_1_9.png`` into ``build``. With ``--log`` finished runs are kept in a file, so
 that a stopped run can be continued; begin a new one when the program has changed.
 """
 
@@ -27,7 +27,7 @@ from common import Task, arguments, header, load_task, row, score, spread
 from papers.algorithm import AlgorithmOptions, active_perceptron, max_margin
 from papers.patches import build_pool, local_patches
 
-IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "active"
+IMAGES = Path(__file__).resolve().parents[2] / "build"
 SETS = ("HeLa, every 4th", "bacteria")
 CELLS = 5.0
 SHARES = (0.17, 0.30, 0.40)

@@ -1,6 +1,6 @@
 """Untrained, random forest, L1 and L2 on full annotation: the analogue of 000, Table 1.1.
 
-    python benchmarks/classifiers.py [--seeds 4] [--sets epidermis ...]
+    python -m papers.classifiers [--seeds 4] [--sets epidermis ...]
 
 Every movie is cut into blocks of frames with equally many events; each block is scored with what
 is learned from all events of the others (``--seeds`` is the number of blocks).
@@ -20,7 +20,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.train import train_steps
-from common import Task, arguments, header, load_folds, row, score_by, spread
+from common import Task, arguments, header, load_folds, row, score_parts, spread
 from papers.forest import train_forest
 
 Scores = Callable[[Scene], Any]
@@ -59,7 +59,7 @@ def measure(tasks: list[Task]) -> dict[str, list[list[float]]]:
             start = time.perf_counter()
             scores_of = train(scene, number)
             seconds = time.perf_counter() - start
-            figures = score_by(task, scores_of)
+            figures = score_parts(task.test, scores_of)
             found[name].append([figures.loss, figures.edge_f1, figures.division_f1, seconds])
     return found
 

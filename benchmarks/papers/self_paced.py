@@ -1,6 +1,6 @@
 """Self-paced learning: the analogue of 002's comparison of slack, entropy and novelty.
 
-    python benchmarks/self_paced.py [--seeds 10] [--sets bacteria ...]
+    python -m papers.self_paced [--seeds 10] [--sets bacteria ...]
 
 A quarter of the true events of the training part is drawn. *Confirmed*: all of them are told.
 *Vague*: of half of them only that one likely rival is wrong, or that it is the event or this
