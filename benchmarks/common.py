@@ -418,7 +418,7 @@ def graph_errors(
         Cells that the result calls none.
     """
     os.environ["TQDM_DISABLE"] = "1"
-    from traccuracy.matchers._matched import Matched
+    from traccuracy.matchers import Matched
     from traccuracy.metrics import BasicMetrics, CTCMetrics, DivisionMetrics
 
     gone = set(lost)

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.annotations.truth import draw_annotations, read_events
-from bridgetrack.evaluation.graph import graph_of
+from bridgetrack.evaluation.matching import graph_of
 from common import DATA, graph_errors, header, row, save_figure
 from peer_runner import NEED_MASKS, TOOLS
 
