@@ -46,10 +46,3 @@ def test_movies_must_fit() -> None:
     nothing = np.zeros(0, dtype=np.int64)
     with pytest.raises(InputError, match="same movie"):
         movie_overlaps(CellIds(nothing, nothing, small), CellIds(nothing, nothing, large))
-
-
-def test_labels_that_are_not_listed_are_background() -> None:
-    movie = movie_of([np.array([[0, 1], [2, 2]])])
-    listed = CellIds(np.array([0]), np.array([1]), movie)
-    both = CellIds(np.array([0, 0]), np.array([1, 2]), movie)
-    assert movie_overlaps(listed, both).pixels.tolist() == [1]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.truth import Match, Status, match_detections, true_events
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.io.ctc import read_ctc
+from bridgetrack.evaluation.truth import Status, match_detections, share_found, true_events
+from bridgetrack.hypotheses.events import Event, Events
+from bridgetrack.io.ctc import nodes_of, read_ctc
 from bridgetrack.movie import Movie, open_labels
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 from lineage_cases import Box, detections_of, frame_of, movie_of
 
 Frames = list[dict[int, Box]]
@@ -20,11 +22,6 @@ FAR = (28, 40, 6, 6)
 
 def truth_of(frames: Frames, parents: dict[int, int] | None = None) -> tuple[Tracks, Movie]:
     """Tracks of which a label is one, with the parents named."""
-    import pandas as pd
-
-    from bridgetrack.io.ctc import nodes_of
-    from bridgetrack.tracks.tracks import assemble_tracks
-
     movie = movie_of([frame_of(f) for f in frames])
     nodes = nodes_of(movie)
     nodes["track_id"] = nodes["label"]
@@ -61,7 +58,47 @@ def said(
     }
 
 
-def test_perfect_detections() -> None:
+TWO, ONE = {1: LEFT, 2: RIGHT}, {1: BOTH}
+UNEVEN = {1: (10, 10, 8, 11), 2: (10, 21, 8, 5)}
+DEBRIS = {1: (10, 10, 8, 15), 2: (10, 25, 1, 1)}
+SMALL = {1: (10, 10, 8, 6), 2: (14, 16, 8, 4)}
+CASES: dict[str, tuple[Frames, Frames, set[str]]] = {
+    "two cells drawn as one": (
+        [TWO, {7: BOTH}, {8: BOTH}, TWO],
+        [TWO] * 4,
+        {"merge 0:1,2>1:7", "move 1:7>2:8", "split 2:8>3:1,2"},
+    ),
+    "a cell cut in two": (
+        [ONE, TWO, {5: BOTH}],
+        [ONE] * 3,
+        {"split 0:1>1:1,2", "merge 1:1,2>2:5"},
+    ),
+    "uneven pieces": ([ONE, UNEVEN], [ONE] * 2, {"split 0:1>1:1,2"}),
+    "debris": ([ONE, DEBRIS], [ONE] * 2, {"move 0:1>1:1"}),
+    "missed once": ([{1: LEFT}, {}, {1: LEFT}, {}, {}], [{1: LEFT}] * 5, {"skip 0:1>2:1"}),
+    "missed twice": ([{1: LEFT}, {}, {}, {1: LEFT}, {}], [{1: LEFT}] * 5, {"skip 0:1>3:1"}),
+    "missed for longer": ([{1: LEFT}, {}, {}, {}, {1: LEFT}], [{1: LEFT}] * 5, set()),
+    "a gap of the truth": (
+        [{1: LEFT}, {}, {1: LEFT}],
+        [{1: LEFT}, {}, {1: LEFT}],
+        {"skip 0:1>2:1"},
+    ),
+    "false detections": (
+        [{1: LEFT, 2: FAR}, {1: LEFT, 2: (17, 17, 6, 6)}],
+        [{1: LEFT}] * 2,
+        {"move 0:1>1:1", "false 0:2>", "false 1:2>"},
+    ),
+    "it may be a piece": ([{1: LEFT}, SMALL], [{1: LEFT}] * 2, {"move 0:1>1:1"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_happened(name: str) -> None:
+    found, truth, events = CASES[name]
+    assert said(found, truth) == events
+
+
+def test_perfect_detections_and_a_lost_daughter() -> None:
     frames = [{1: LEFT, 4: FAR}, {2: LEFT, 3: RIGHT, 4: FAR}, {2: LEFT, 5: (2, 50, 5, 5)}]
     assert said(frames, frames, {2: 1, 3: 1}) == {
         "divide 0:1>1:2,3",
@@ -71,49 +108,6 @@ def test_perfect_detections() -> None:
         "disappear 1:4>",
         "appear >2:5",
     }
-
-
-def test_two_cells_drawn_as_one() -> None:
-    truth = [{1: LEFT, 2: RIGHT}] * 4
-    found = [{1: LEFT, 2: RIGHT}, {7: BOTH}, {8: BOTH}, {1: LEFT, 2: RIGHT}]
-    assert said(found, truth) == {"merge 0:1,2>1:7", "move 1:7>2:8", "split 2:8>3:1,2"}
-
-
-def test_a_cell_cut_in_two() -> None:
-    truth = [{1: BOTH}] * 3
-    found = [{1: BOTH}, {1: LEFT, 2: RIGHT}, {5: BOTH}]
-    assert said(found, truth) == {"split 0:1>1:1,2", "merge 1:1,2>2:5"}
-
-
-def test_uneven_pieces_and_debris() -> None:
-    truth = [{1: BOTH}] * 2
-    uneven = {1: (10, 10, 8, 11), 2: (10, 21, 8, 5)}
-    debris = {1: (10, 10, 8, 15), 2: (10, 25, 1, 1)}
-    assert said([{1: BOTH}, uneven], truth) == {"split 0:1>1:1,2"}
-    assert said([{1: BOTH}, debris], truth) == {"move 0:1>1:1"}
-
-
-def test_a_missed_cell_is_skipped_for_two_frames_at_most() -> None:
-    truth = [{1: LEFT}] * 5
-    assert said([{1: LEFT}, {}, {1: LEFT}, {}, {}], truth) == {"skip 0:1>2:1"}
-    assert said([{1: LEFT}, {}, {}, {1: LEFT}, {}], truth) == {"skip 0:1>3:1"}
-    assert said([{1: LEFT}, {}, {}, {}, {1: LEFT}], truth) == set()
-
-
-def test_a_gap_of_the_truth_is_a_skip() -> None:
-    frames: Frames = [{1: LEFT}, {}, {1: LEFT}]
-    assert said(frames, frames) == {"skip 0:1>2:1"}
-
-
-def test_false_detections_and_those_that_may_be_something() -> None:
-    truth = [{1: LEFT}] * 2
-    found = [{1: LEFT, 2: FAR}, {1: LEFT, 2: (17, 17, 6, 6)}]
-    assert said(found, truth) == {"move 0:1>1:1", "false 0:2>", "false 1:2>"}
-    touching = [{1: LEFT}, {1: (10, 10, 8, 6), 2: (14, 16, 8, 4)}]
-    assert said(touching, truth) == {"move 0:1>1:1"}
-
-
-def test_a_lost_daughter_leaves_the_mother_open() -> None:
     truth = [{1: LEFT}, {2: LEFT, 3: FAR}]
     assert said([{1: LEFT}, {2: LEFT}], truth, {2: 1, 3: 1}) == set()
 
@@ -149,16 +143,6 @@ def test_dimensions_must_fit() -> None:
         match_detections(solid, None, tracks, None)
 
 
-def assert_consistent(match: Match, n: int, events: object) -> None:
-    """Matched both ways, and no slot settled twice."""
-    i = np.flatnonzero(match.node >= 0)
-    assert np.array_equal(match.detection[match.node[i]], i)
-    e = events
-    active = np.ones(2 * n, dtype=bool)
-    cover = e.incidence(active)  # type: ignore[attr-defined]
-    assert cover.sum(axis=0).max() <= 1
-
-
 def test_real_automatic_masks(shared_data: pytest.TempPathFactory) -> None:
     folder = shared_data / "Fluo-N2DL-HeLa-01"  # type: ignore[operator]
     truth = read_ctc(folder)
@@ -166,7 +150,10 @@ def test_real_automatic_masks(shared_data: pytest.TempPathFactory) -> None:
     detections = detections_of(labels)
     match = match_detections(detections, labels, truth.tracks, truth.labels, field_of_interest=25.0)
     events = true_events(detections, truth.tracks, match, field_of_interest=25.0)
-    assert_consistent(match, len(detections), events)
+    i = np.flatnonzero(match.node >= 0)
+    assert np.array_equal(match.detection[match.node[i]], i)
+    settled = events.incidence(np.ones(2 * len(detections), dtype=bool)).sum(axis=0)
+    assert settled.max() <= 1, "no slot is settled twice"
     counts = {e.key: len(events.of(e)) for e in Event}
     assert counts["move"] > 7000
     assert counts["divide"] > 80
@@ -175,3 +162,31 @@ def test_real_automatic_masks(shared_data: pytest.TempPathFactory) -> None:
         detections_of(truth.labels), truth.labels, truth.tracks, truth.labels
     )
     assert np.array_equal(perfect.node, np.arange(len(truth.tracks.nodes)))
+
+
+def tracks_with(*events: tuple[str, tuple[int, ...], tuple[int, ...]]) -> Tracks:
+    """Tracks of which only the events matter."""
+    table = pd.DataFrame(events, columns=["event", "sources", "targets"])
+    none = pd.DataFrame()
+    return Tracks(none, none, table, none, Geometry(3, None, (1.0, 1.0)))
+
+
+TRUTH = Events(
+    np.array([Event.MOVE, Event.MOVE, Event.DIVIDE, Event.FALSE], dtype=np.int8),
+    np.array([[0, -1], [1, -1], [2, -1], [7, -1]]),
+    np.array([[3, -1], [4, -1], [5, 6], [-1, -1]]),
+)
+
+
+def test_the_share_of_true_events_that_are_found() -> None:
+    tracks = tracks_with(
+        ("move", (0,), (3,)),
+        ("move", (1,), (5,)),
+        ("divide", (2,), (6, 5)),
+        ("disappear", (7,), ()),
+    )
+    assert share_found(tracks, TRUTH) == pytest.approx(0.5)
+    assert share_found(tracks_with(("split", (2,), (5, 6))), TRUTH) == 0, "a split is no division"
+    nothing = np.zeros((0, 2), dtype=np.int64)
+    empty = Events(np.zeros(0, dtype=np.int8), nothing, nothing)
+    assert share_found(tracks, empty) is None
