@@ -95,10 +95,6 @@ def test_folds_of_a_training_give_the_same_model(client: Any, tmp_path: Path) ->
     answers = bt.draw_annotations(chosen, tracking.scene.detections, count=40, seed=1)
     here, there = (bt.train(tracking, clicks=answers, client=c).training for c in (None, client))
     assert here.result.w.tobytes() == there.result.w.tobytes()
-    assert here.validation is not None and there.validation is not None
-    for one, other in zip(here.validation.held_out, there.validation.held_out, strict=True):
-        assert one.loss.tobytes() == other.loss.tobytes()
-    assert here.validation.held_out[0].risk > 0
     tifffile.imwrite(tmp_path / "cells.tif", movie.labels, photometric="minisblack")
     bt.save_annotations(answers, tmp_path / "answers.json")
     words = ["train", str(tmp_path / "cells.tif"), "--annotations", str(tmp_path / "answers.json")]

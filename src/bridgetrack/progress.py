@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
-
-from bridgetrack.freed import give_back
 
 Step = TypeVar("Step")
 Told = TypeVar("Told")
@@ -80,6 +81,18 @@ def begin(stage: str) -> Progress:
     """The first step of a stage; what the one before freed has gone back to the system."""
     give_back()
     return Progress(stage, 0.0)
+
+
+def give_back() -> None:
+    """Hand memory that was freed back to the system, where libraries keep it for later.
+
+    Solvers run in short-lived threads, and glibc keeps what each of them freed; pandas holds text
+    by pyarrow, which keeps what a table took that was read.
+    """
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    with suppress(AttributeError, KeyError):
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 Steps = Generator[Progress, None, Result]

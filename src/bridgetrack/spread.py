@@ -19,7 +19,6 @@ from typing import Any, Protocol, TypeVar
 
 from bridgetrack.errors import BridgetrackError, DependencyError
 from bridgetrack.files import program_version
-from bridgetrack.limits import address_space
 from bridgetrack.progress import relayed, run
 
 THREADS = 2
@@ -107,9 +106,6 @@ _PATIENCE = 30.0
 _WORTH = 50_000_000
 """Pixels to segment from which on processes on all cores gain: they begin in about five seconds, in
 which one segments some ten million."""
-
-_LARGE = 3e9
-"""Bytes of addresses that a process of a cluster takes at most, most of them never used."""
 
 
 @dataclass(frozen=True)
@@ -238,8 +234,7 @@ def address_of(client: Any) -> str:
 
 def worth_it(pixels: int) -> bool:
     """Whether so much is to be segmented that a cluster of this machine's own cores gains."""
-    room = address_space() >= _LARGE  # each process loads all libraries, with threads of its own
-    several = room and (os.cpu_count() or 1) > 1
+    several = (os.cpu_count() or 1) > 1
     return pixels >= _WORTH and several and find_spec("distributed") is not None
 
 

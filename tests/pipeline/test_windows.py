@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +20,7 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.room import Room, free_memory, parse_memory
+from bridgetrack.pipeline.room import Room, parse_memory
 from bridgetrack.pipeline.summary import least_certain, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.window import WholeMovie
@@ -199,16 +198,6 @@ def test_enough_memory_needs_no_windows(
     found = bt.track(table)
     assert found.windows is not None and found.windows.count == 3
     assert found.solution.value == pytest.approx(whole.solution.value)
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux says what it holds")
-def test_a_limit_of_the_shell_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    import resource
-
-    page = os.sysconf("SC_PAGE_SIZE")
-    held = page * int(Path("/proc/self/statm").read_text().split()[0])
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (int(held + 1e8), -1))
-    assert 0 < free_memory() < 5e8
 
 
 LIMITED = """

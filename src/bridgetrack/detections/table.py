@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack import paged
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.paged import Pages, in_parts
+from bridgetrack.parts import ROWS_AT_ONCE, in_parts
 
 _SHOWN = 12
 FARTHEST = 1e12
@@ -131,14 +130,6 @@ class Detections:
         pixels = self.table[list(self.geometry.axes)].to_numpy(dtype=np.float64)
         return _fixed(pixels * self.geometry.scale_array)
 
-    def on(self, pages: Pages) -> Detections:
-        """The same with its arrays on these pages."""
-        found = pages.keep(self)
-        if pages.folder is not None:  # as if asked for before
-            parts = (found.within(frames).position for frames in found.some_frames())
-            vars(found)["position"] = _fixed(pages.stack(parts))
-        return found
-
     def within(self, frames: range) -> Detections:
         """The same movie with the cells of some frames alone; rows count from the first of them."""
         first, stop = int(self.offsets[frames.start]), int(self.offsets[frames.stop])
@@ -170,7 +161,7 @@ class Detections:
         """All frames, some at a time, for work that takes much memory for each cell."""
         start, n_frames = 0, self.geometry.n_frames
         while start < n_frames:
-            full = int(self.offsets[start]) + paged.ROWS_AT_ONCE
+            full = int(self.offsets[start]) + ROWS_AT_ONCE
             stop = int(np.searchsorted(self.offsets, full, side="right")) - 1
             stop = min(max(stop, start + 1), n_frames)
             yield range(start, stop)
@@ -235,17 +226,16 @@ def border_distance(table: pd.DataFrame, geometry: Geometry) -> NDArray[np.float
     return np.asarray(np.maximum(gaps.min(axis=1), 0.0))
 
 
-def median_diameter(detections: Detections, pages: Pages) -> float:
-    """Median equivalent diameter of the cells, few of which are in memory at a time."""
-    some = (equivalent_diameter(detections.within(t)) for t in detections.some_frames())
-    return pages.median(some, len(detections))
+def median_diameter(detections: Detections) -> float:
+    """Median equivalent diameter of the cells."""
+    return float(np.median(equivalent_diameter(detections)))
 
 
-def cell_diameter(detections: Detections, pages: Pages | None = None) -> float:
+def cell_diameter(detections: Detections) -> float:
     """Median equivalent diameter of the movie, in its unit; positive.
 
     Where there are no masks, the areas of a table may be unknown (all the same); then half the
     median distance between neighbours stands in.
     """
-    diameter = median_diameter(detections, pages or Pages()) if len(detections) else 1.0
+    diameter = median_diameter(detections) if len(detections) else 1.0
     return max(diameter, 1e-6)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import overload
 
 import numpy as np
@@ -18,7 +17,6 @@ from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.view import CellMeasures, EventView, describe_cells
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.paged import Pages, in_parts
 from bridgetrack.spread import THREADS
 
 Array = NDArray[np.float64]
@@ -382,7 +380,6 @@ def compute_features(
     *,
     on_demand: bool = False,
     cells: CellMeasures | None = None,
-    pages: Pages | None = None,
 ) -> FeatureMatrix:
     """Compute all features of all hypotheses.
 
@@ -395,8 +392,6 @@ def compute_features(
         take more memory than anything else of a movie, and tracking looks at them once.
     cells
         The measures of the movie's cells, where they are known already.
-    pages
-        Where the numbers of the hypotheses of every event lie; in memory where None.
 
     Raises
     ------
@@ -407,12 +402,5 @@ def compute_features(
     if not on_demand:
         for _ in blocks.keeping():
             pass
-    rows = tuple(_rows_of(hypotheses, event, pages or Pages()) for event in Event)
+    rows = tuple(np.flatnonzero(hypotheses.event == e).astype(np.int32) for e in Event)
     return FeatureMatrix(features, rows, blocks, len(hypotheses))
-
-
-def _rows_of(hypotheses: Events, event: Event, pages: Pages) -> NDArray[np.integer]:
-    """Numbers of the hypotheses of an event."""
-    kinds, none = hypotheses.event, [np.zeros(0, dtype=np.int32)]
-    some = ((np.flatnonzero(kinds[p] == event) + p.start) for p in in_parts(len(kinds)))
-    return pages.stack(chain(none, (rows.astype(np.int32) for rows in some)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from bridgetrack.detections.table import Detections
 from bridgetrack.features.chains import Chains
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.paged import Pages
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -85,25 +83,20 @@ class Usual:
     spread: tuple[float, ...]
 
     @classmethod
-    def of(cls, detections: Detections, pages: Pages | None = None) -> Usual:
-        """Of all cells, few of which are in memory at a time where pages are given."""
-        pages, n = pages or Pages(), len(detections)
-        if not n:
+    def of(cls, detections: Detections) -> Usual:
+        """Of all cells of a movie."""
+        if not len(detections):
             return cls(0.0, (), ())
-        size = pages.median((np.log(_area(part.table)) for part in _parts(detections)), n)
+        size = float(np.median(np.log(_area(detections.table))))
         level, spread = [], []
         for k in range(len(detections.channels)):
-            level.append(pages.median((np.abs(_mean(p, k)) for p in _parts(detections)), n))
-            off = pages.median((np.abs(_deviation(p, k)) for p in _parts(detections)), n)
+            mean = np.abs(_mean(detections, k))
+            off = float(np.median(np.abs(_deviation(detections, k))))
             # where most cells are equally bright, rounding errors must not count as differences
-            least = 1e-6 * max(float(np.abs(_mean(p, k)).max()) for p in _parts(detections))
+            least = 1e-6 * float(mean.max())
+            level.append(float(np.median(mean)))
             spread.append(max(1.4826 * off, least + 1e-12))
         return cls(size, tuple(level), tuple(spread))
-
-
-def _parts(detections: Detections) -> Iterator[Detections]:
-    parts = (detections.within(frames) for frames in detections.some_frames())
-    return (part for part in parts if len(part))
 
 
 def _area(table: pd.DataFrame) -> Array:

@@ -16,7 +16,6 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections, equivalent_diameter, median_diameter
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.paged import Pages
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -193,7 +192,7 @@ def _mutual_pairs(here: Array, there: Array, gate: float) -> tuple[Index, Index,
     return i[mutual], j[mutual], distance[mutual]
 
 
-def false_detections(evidence: Evidence, pages: Pages | None = None) -> Index:
+def false_detections(evidence: Evidence) -> Index:
     """Rows of detections that nothing before or after explains, or that are oddly small.
 
     Specks persist, so small ones are proposed even where neighbours in time explain them, but no
@@ -204,7 +203,7 @@ def false_detections(evidence: Evidence, pages: Pages | None = None) -> Index:
     detections = evidence.detections
     if not len(detections):
         return np.zeros(0, dtype=np.int64)
-    usual = median_diameter(detections, pages or Pages())
+    usual = median_diameter(detections)
     alone, small, sizes, inner = [], [], [], []
     for frames in detections.some_frames():
         wide = _around(detections, frames, 1)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.paged import Pages, in_parts
+from bridgetrack.parts import in_parts
 
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -207,41 +207,27 @@ class Events:
         """
         return self._covering(active, np.arange(len(active), dtype=np.int32), len(active))
 
-    def covering(self, active: Mask, pages: Pages | None = None) -> sp.csr_matrix:
-        """As `incidence`, with the active slots alone as columns; its arrays in these pages."""
-        pages = pages or Pages()
-        number = pages.zeros(len(active), np.int32)
-        np.cumsum(active, out=number)
-        number -= 1
-        return self._covering(active, number, int(active.sum()), pages)
+    def covering(self, active: Mask) -> sp.csr_matrix:
+        """As `incidence`, with the active slots alone as columns."""
+        number = np.cumsum(active, dtype=np.int32) - np.int32(1)
+        return self._covering(active, number, int(active.sum()))
 
     def touching(self, active: Mask) -> Mask:
         """Which events cover an active slot, shape (E,)."""
         found = [part._active_slots(active)[1].any(axis=1) for part in self._parts()]
         return np.concatenate([np.zeros(0, dtype=bool), *found])
 
-    def _covering(
-        self, active: Mask, number: NDArray[np.int32], n_slots: int, pages: Pages | None = None
-    ) -> sp.csr_matrix:
+    def _covering(self, active: Mask, number: NDArray[np.int32], n_slots: int) -> sp.csr_matrix:
         """As `incidence`, with these numbers of the slots as columns."""
-        pages = pages or Pages()
-        start, at = pages.zeros(len(self) + 1, np.int32), 0
-
-        def named_by_parts() -> Iterator[NDArray[np.int32]]:
-            nonlocal at
-            yield np.zeros(0, dtype=np.int32)
-            for part in self._parts():
-                every, covers = part._active_slots(active)
-                start[at + 1 : at + 1 + len(part)] = covers.sum(axis=1, dtype=np.int32)
-                at += len(part)
-                yield number[every[covers]]
-
-        named = pages.stack(named_by_parts())
-        np.cumsum(start, out=start)
+        counts, named = [np.zeros(1, np.int32)], [np.zeros(0, np.int32)]
+        for part in self._parts():
+            every, covers = part._active_slots(active)
+            counts.append(covers.sum(axis=1, dtype=np.int32))
+            named.append(number[every[covers]])
+        start, columns = np.cumsum(np.concatenate(counts), dtype=np.int32), np.concatenate(named)
         # An event covers five slots at most, so that bytes hold all sums over the slots of one.
-        ones = pages.zeros(len(named), np.int8)
-        ones[:] = 1
-        matrix = sp.csr_matrix((ones, named, start), shape=(len(self), n_slots))
+        ones = np.ones(len(columns), np.int8)
+        matrix = sp.csr_matrix((ones, columns, start), shape=(len(self), n_slots))
         matrix.sort_indices()
         return matrix
 

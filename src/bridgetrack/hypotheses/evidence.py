@@ -20,12 +20,9 @@ from bridgetrack.detections.labels import (
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.hypotheses.motion import Motion, motion_steps
 from bridgetrack.movie.movie import Movie
-from bridgetrack.paged import Pages, Pile, in_parts
 from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.spread import THREADS, Here, Workers
 
-_LET_GO = 50
-"""Frames after which what lies on disk is let go of."""
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
@@ -219,7 +216,6 @@ def gather_evidence(
     labels: Movie | None = None,
     known: Known | None = None,
     workers: Workers | None = None,
-    pages: Pages | None = None,
 ) -> Steps[Evidence]:
     """Collect the evidence of a movie.
 
@@ -234,8 +230,6 @@ def gather_evidence(
         others are read only where their cells are expected to move otherwise than before.
     workers
         Who compares the frames where all are read; this process where None.
-    pages
-        Where large arrays lie; in memory where None.
 
     Yields
     ------
@@ -246,44 +240,33 @@ def gather_evidence(
     Evidence
     """
     yield begin("Comparing frames")
-    pages = pages or Pages()
-    motion = yield from motion_steps(detections, pages)
+    motion = yield from motion_steps(detections)
     offsets, n = detections.offsets, len(detections)
-    predicted = pages.stack([detections.position[:0], detections.position])
-    following, previous = pages.zeros(n, np.int64), pages.zeros(n, np.int64)
-    ahead, back = pages.zeros(n), pages.zeros(n)
-    following[:], previous[:], ahead[:], back[:] = -1, -1, np.inf, np.inf
+    predicted = detections.position.copy()
+    following, previous = np.full(n, -1), np.full(n, -1)
+    ahead, back = np.full(n, np.inf), np.full(n, np.inf)
     for t, pair in enumerate(motion.pairs):
         predicted[offsets[t] : offsets[t + 1]] += pair.flow
         matched = np.flatnonzero(pair.match >= 0)
         here, there = matched + offsets[t], pair.match[matched] + offsets[t + 1]
         following[here], previous[there] = there, here
         ahead[here] = back[there] = pair.residual[matched]
-        if not t % _LET_GO:
-            pages.let_go()
-    pages.let_go()
-    keys, pixels = Pile(pages), Pile(pages)
-    keys.add(np.zeros(0, dtype=np.int64))
-    pixels.add(np.zeros(0))
+    keys, pixels = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     if labels is not None and detections.has_masks:
         scale = detections.geometry.scale_array
-        shift = pages.stack(
-            (predicted[p] - detections.position[p]) / scale for p in (slice(0, 0), *in_parts(n))
-        )
+        shift = (predicted - detections.position) / scale
         movie = _Shifted(labels, offsets, detections.label, shift)
         if workers is None or isinstance(workers, Here) or known is not None:
             for t, (key, count) in enumerate(_pair_overlaps(movie, detections, known)):
                 order = np.argsort(key, kind="stable")
-                keys.add(key[order])
-                pixels.add(count[order])
+                keys.append(key[order])
+                pixels.append(count[order])
                 yield Progress("Comparing frames", (t + 1) / labels.n_frames)
         else:
             work = workers.map(_compare, movie, range(labels.n_frames - 1))
             for key, count in (yield from relayed(work, partial(Progress, "Comparing frames"))):
                 order = np.argsort(key, kind="stable")
-                keys.add(key[order])
-                pixels.add(count[order])
-    overlaps = keys.done(), pixels.done()
-    return pages.keep(
-        Evidence(detections, motion, predicted, following, previous, ahead, back, *overlaps)
-    )
+                keys.append(key[order])
+                pixels.append(count[order])
+    overlaps = np.concatenate(keys), np.concatenate(pixels)
+    return Evidence(detections, motion, predicted, following, previous, ahead, back, *overlaps)

@@ -22,7 +22,6 @@ from bridgetrack.hypotheses.candidates import (
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
-from bridgetrack.paged import Pages
 from bridgetrack.spread import THREADS
 
 LAST_RESORT = frozenset((Event.APPEAR, Event.DISAPPEAR))
@@ -77,12 +76,10 @@ def generate_hypotheses(
     return events if covered.all() else events.take(covered)
 
 
-def rare_events(
-    evidence: Evidence, limits: Reach | None = None, pages: Pages | None = None
-) -> Events:
+def rare_events(evidence: Evidence, limits: Reach | None = None) -> Events:
     """Skips and false detections, of which there are few in a whole movie."""
     i, j = skip_pairs(evidence, limits or Reach())
-    false = Events.of_kind(Event.FALSE, [false_detections(evidence, pages)])
+    false = Events.of_kind(Event.FALSE, [false_detections(evidence)])
     return Events.join([Events.of_kind(Event.SKIP, [i], [j]), false])
 
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections, cell_diameter
-from bridgetrack.paged import Pages, Pile
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.spread import THREADS
 
@@ -186,7 +185,7 @@ def pair_motion(before: Array, after: Array, diameter: float, spacing: float) ->
     return PairMotion(drift, flow, match, residual)
 
 
-def _spacing(detections: Detections, position: Array, diameter: float, pages: Pages) -> float:
+def _spacing(detections: Detections, position: Array, diameter: float) -> float:
     """Median distance to the nearest neighbour over all frames."""
     frames = [(a, b) for a, b in pairwise(detections.offsets.tolist()) if b - a > 1]
     if not frames:
@@ -195,23 +194,19 @@ def _spacing(detections: Detections, position: Array, diameter: float, pages: Pa
     def nearest(points: Array) -> Array:
         return np.asarray(cKDTree(points).query(points, k=2)[0][:, 1])
 
-    distances = (nearest(position[a:b]) for a, b in frames)
-    return max(pages.median(distances, sum(b - a for a, b in frames)), 1e-6)
+    return max(float(np.median(np.concatenate([nearest(position[a:b]) for a, b in frames]))), 1e-6)
 
 
-def estimate_motion(detections: Detections, pages: Pages | None = None) -> Motion:
+def estimate_motion(detections: Detections) -> Motion:
     """Estimate the motion of a whole movie at once, see `motion_steps`."""
-    return run(motion_steps(detections, pages))
+    return run(motion_steps(detections))
 
 
-def motion_steps(detections: Detections, pages: Pages | None = None) -> Steps[Motion]:
-    """Estimate the motion of a whole movie, frame pair by frame pair.
-
-    Its arrays lie in these pages, in memory where None.
-    """
-    position, pages = detections.position, pages or Pages()
-    diameter = cell_diameter(detections, pages)
-    spacing, discs = _spacing(detections, position, diameter, pages), 1.0
+def motion_steps(detections: Detections) -> Steps[Motion]:
+    """Estimate the motion of a whole movie, frame pair by frame pair."""
+    position = detections.position
+    diameter = cell_diameter(detections)
+    spacing, discs = _spacing(detections, position, diameter), 1.0
     area = detections.table["area"]
     if not detections.has_masks and not (len(area) and area.max() > area.min()):
         diameter, discs = 0.7 * spacing, 0.7 * spacing / diameter
@@ -223,24 +218,12 @@ def motion_steps(detections: Detections, pages: Pages | None = None) -> Steps[Mo
         return pair_motion(before, after, diameter, spacing)
 
     with ThreadPoolExecutor(THREADS) as pool:  # trees of places are searched beside each other
-        drifts: list[Array] = []
-        # The arrays of all frames in one, as those of single frames are small.
-        piles = Pile(pages), Pile(pages), Pile(pages)
+        pairs: list[PairMotion] = []
         last = detections.geometry.n_frames - 1
         for t in range(0, last, _AT_ONCE):
-            for found in pool.map(pair, range(t, min(t + _AT_ONCE, last))):
-                drifts.append(found.drift)
-                for pile, array in zip(
-                    piles, (found.flow, found.match, found.residual), strict=True
-                ):
-                    pile.add(array)
+            pairs += pool.map(pair, range(t, min(t + _AT_ONCE, last)))
             yield Progress("Comparing frames", 0.0)
-    flow, match, residual = (pile.done() for pile in piles)
-    pairs = tuple(
-        PairMotion(drift, flow[a:b], match[a:b], residual[a:b])
-        for drift, (a, b) in zip(drifts, pairwise(offsets.tolist()), strict=False)
-    )
-    near = sum(int(np.isfinite(p.residual).sum()) for p in pairs)
-    finite = (p.residual[np.isfinite(p.residual)] for p in pairs)
-    step = pages.median(finite, near) if near else 0.1 * diameter
-    return Motion(pairs, diameter, spacing, max(step, 0.02 * diameter), discs)
+    residual = np.concatenate([np.zeros(0), *(p.residual for p in pairs)])
+    finite = residual[np.isfinite(residual)]
+    step = float(np.median(finite)) if len(finite) else 0.1 * diameter
+    return Motion(tuple(pairs), diameter, spacing, max(step, 0.02 * diameter), discs)

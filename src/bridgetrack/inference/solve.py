@@ -20,12 +20,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InfeasibleError, SolverError
-from bridgetrack.freed import give_back
 from bridgetrack.inference.branch import branch, greedy_choice
 from bridgetrack.inference.problem import Problem, Solution, components, members
 from bridgetrack.inference.sifting import clusters, guessed_prices, sifted
 from bridgetrack.inference.solver import Program, Relaxed, check_scores
-from bridgetrack.progress import relayed, run
+from bridgetrack.progress import give_back, relayed, run
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from bridgetrack.io.tables import (
     read_text_table,
 )
 from bridgetrack.movie.geometry import geometry_to_json
-from bridgetrack.paged import Pages, ascending, in_parts
 from bridgetrack.tracks.table import space_unit, track_table
 from bridgetrack.tracks.tracks import (
     AT_LEAST,
@@ -72,11 +70,10 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
     """
     notes, cells = csv_notes(tracks), plain_cells(tracks)
     with staged_files(Path(folder)) as staging:
-        write = partial(_write, tracks.pages)
-        write(cells, staging / "detections.csv")
-        write(tracks.edges, staging / "edges.csv")
-        write(tracks.events, staging / "events.csv")
-        write(track_table(tracks), staging / "tracks.csv")
+        _write(cells, staging / "detections.csv")
+        _write(tracks.edges, staging / "edges.csv")
+        _write(tracks.events, staging / "events.csv")
+        _write(track_table(tracks), staging / "tracks.csv")
         sidecar = _sidecar(tracks, list(cells.columns), notes)
         text = json.dumps(sidecar, indent=1, allow_nan=False) + "\n"
         (staging / SIDECAR).write_text(text, encoding="utf-8")
@@ -97,29 +94,18 @@ def plain_cells(tracks: Tracks) -> pd.DataFrame:
 
 def first_parents(tracks: Tracks) -> pd.Series[Any]:
     """Id of the (first) parent of every node, missing at roots; nullable integers."""
-    n, pages, row_of = len(tracks.nodes), tracks.pages, rows_by_id(tracks)
     source, target = (tracks.edges[name].to_numpy() for name in ("source", "target"))
-    order = None if ascending(source) else pages.argsort(source)
-    parent, root = pages.zeros(n, np.int64), pages.zeros(n, bool)
-    root[:] = True
-    for part in reversed(list(in_parts(len(source)))):
-        rows = np.arange(part.start, min(part.stop, len(source)))
-        rows = (rows if order is None else order[rows])[::-1]
-        place = row_of(target[rows])  # the first of several is written last
-        parent[place], root[place] = source[rows], False
+    order = np.argsort(source, kind="stable")[::-1]  # the first of several is written last
+    place = rows_by_id(tracks)(target[order])
+    parent, root = np.zeros(len(tracks.nodes), np.int64), np.ones(len(tracks.nodes), bool)
+    parent[place], root[place] = source[order], False
     return pd.Series(pd.arrays.IntegerArray(parent, root), copy=False)
 
 
 def _with_several_parents(tracks: Tracks) -> int:
     """How many detections have more than one parent."""
-    target, row_of = tracks.edges["target"].to_numpy(), rows_by_id(tracks)
-    seen, again = (tracks.pages.zeros(len(tracks.nodes), bool) for _ in range(2))
-    for part in in_parts(len(target)):
-        place = np.sort(row_of(target[part]))
-        again[place[seen[place]]] = True
-        again[place[1:][place[1:] == place[:-1]]] = True
-        seen[place] = True
-    return int(again.sum())
+    target = tracks.edges["target"].to_numpy()
+    return int((np.bincount(rows_by_id(tracks)(target)) > 1).sum()) if len(target) else 0
 
 
 def csv_notes(tracks: Tracks) -> tuple[str, ...]:
@@ -131,7 +117,7 @@ def csv_notes(tracks: Tracks) -> tuple[str, ...]:
     return (f"{many} {have} several parents: parent_id names the first; all are in edges.csv",)
 
 
-def _write(pages: Pages, table: pd.DataFrame, path: Path) -> None:
+def _write(table: pd.DataFrame, path: Path) -> None:
     """Write a table a part at a time, as its values as Python's would take much memory at once.
 
     pandas takes half as long again, for the same digits.
@@ -142,7 +128,6 @@ def _write(pages: Pages, table: pd.DataFrame, path: Path) -> None:
         for start in range(0, len(table), _AT_ONCE):
             part = table.iloc[start : start + _AT_ONCE]
             rows.writerows(zip(*(_values(part[name]) for name in part), strict=True))
-            pages.let_go()
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:

@@ -14,17 +14,11 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Events
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import events_between
-from bridgetrack.limits import address_space, left_in_groups
 from bridgetrack.pipeline.window import REACH
 
 _PROGRAM, _PER_CELL, _PER_HYPOTHESIS = 3.2e8, 800.0, 400.0
 """Bytes that the program takes; a cell in tables and evidence; and a hypothesis while it is chosen.
 See benchmarks/memory.py."""
-_ON_DISK, _PER_ROW = 60.0, 130.0
-"""Bytes that a cell takes whose tables lie on disk: while events are chosen, and for a moment while
-it is read or written."""
-AT_ONCE = 2000.0
-"""Bytes that each cell takes at least where a movie is tracked at once."""
 _SHORTEST = 2 * (2 * REACH + 1)
 """Frames that a window must hold at least."""
 _USED = 0.8
@@ -80,22 +74,13 @@ class Room:
 
     @property
     def at_once(self) -> float:
-        """Bytes that the whole movie takes, its tables in memory."""
-        return _PROGRAM + (_PER_CELL + self.each * _PER_HYPOTHESIS) * len(self.evidence.detections)
-
-    @property
-    def fixed(self) -> float:
-        """Bytes that are held while events are chosen in windows."""
-        return _PROGRAM + _ON_DISK * len(self.evidence.detections)
-
-    @property
-    def written(self) -> float:
-        """Bytes that are needed when all is chosen, however short the windows were."""
-        return _PROGRAM + _PER_ROW * len(self.evidence.detections)
+        """Bytes that the whole movie takes."""
+        return self.needed(len(self.evidence.detections))
 
     def needed(self, cells: int) -> float:
         """Bytes that it takes to look at so many cells at a time."""
-        return max(self.fixed + self.each * _PER_HYPOTHESIS * cells, self.written)
+        fixed = _PROGRAM + _PER_CELL * len(self.evidence.detections)
+        return fixed + self.each * _PER_HYPOTHESIS * cells
 
     def windows(self) -> list[range]:
         """As few windows as the memory allows; each begins where the last ends.
@@ -109,9 +94,9 @@ class Room:
         offsets, n_frames = detections.offsets, detections.geometry.n_frames
         if self.at_once <= self.memory:
             return [range(n_frames)]
-        if self.written >= self.memory:
-            raise self._too_little(self.written, f"the tables of {len(detections):,} cells")
-        size = int((self.memory - self.fixed) / (self.each * _PER_HYPOTHESIS))
+        if self.needed(0) >= self.memory:
+            raise self._too_little(self.needed(0), f"the tables of {len(detections):,} cells")
+        size = int((self.memory - self.needed(0)) / (self.each * _PER_HYPOTHESIS))
         found: list[range] = []
         start = 0
         while start < n_frames - 1:
@@ -147,11 +132,6 @@ def free_memory() -> float:
     with suppress(OSError, ValueError, IndexError):
         text = Path("/proc/meminfo").read_text(encoding="ascii")
         found.append(1024 * float(text.split("MemAvailable:")[1].split()[0]))
-    found.append(left_in_groups())
-    with suppress(OSError, ValueError, IndexError, AttributeError):
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        # what is held counts there, and the program with it
-        found.append(address_space() - pages * os.sysconf("SC_PAGE_SIZE") + _PROGRAM)
     if not np.isfinite(min(found)):
         with suppress(OSError, ValueError, AttributeError):
             found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))

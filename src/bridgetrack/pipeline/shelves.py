@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.constraints import compile_constraints
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.paged import Pages, in_parts
+from bridgetrack.parts import in_parts
 from bridgetrack.pipeline.window import REACH, Chosen, Meeting, Part, WholeMovie
 
 Array = NDArray[np.float64]
@@ -29,8 +29,6 @@ class Shelves:
 
     Parameters
     ----------
-    pages
-        Where its arrays lie.
     offsets
         First row of every frame of the movie, and the number of its cells at the end.
     bounds
@@ -47,7 +45,6 @@ class Shelves:
         How far from the frames where windows meet events were chosen again.
     """
 
-    pages: Pages
     offsets: Index
     bounds: Index
     shelves: list[Chosen]
@@ -59,15 +56,14 @@ class Shelves:
     @classmethod
     def of(cls, movie: WholeMovie, windows: list[range], parts: list[Part]) -> Shelves:
         """From the parts of a movie."""
-        detections, pages = movie.evidence.detections, movie.pages
+        detections = movie.evidence.detections
         bounds = detections.offsets[[frames.start for frames in windows[1:]]]
         shelves = [Chosen.join([])] * len(windows)
-        prices = pages.zeros(2 * len(detections))
+        prices = np.zeros(2 * len(detections))
         count = sum(part.hypotheses for part in parts) + _between(movie, windows)
-        found = cls(pages, detections.offsets, bounds, shelves, prices, [], count)
+        found = cls(detections.offsets, bounds, shelves, prices, [], count)
         for part in parts:
             found._take_over(part)
-            pages.let_go()
         return found
 
     @property
@@ -160,7 +156,7 @@ class Shelves:
     def _take_over(self, part: Part) -> None:
         self.prices[part.slots] = part.prices
         for k, events in self._by_shelf(part.chosen):
-            self.shelves[k] = self.pages.keep(Chosen.join([self.shelves[k], events]))
+            self.shelves[k] = Chosen.join([self.shelves[k], events])
         unknown = np.full(len(part.noted), np.nan)
         if len(part.noted):
             self.noted.append(Chosen(part.noted, part.noted_scores, unknown, unknown))
@@ -190,9 +186,8 @@ class Shelves:
             for noted in more.get(k, []):
                 every = Chosen.join([every, noted.take(shelf.events.find(noted.events) < 0)])
             order = every.events.in_order()
-            found.append(self.pages.keep(every.take(order)))
+            found.append(every.take(order))
             held.append(order < len(shelf.events))
-            self.pages.let_go()
         # Those of a kind ascend from shelf to shelf.
         cuts = [np.searchsorted(one.events.event, range(len(Event) + 1)) for one in found]
         some = [
@@ -200,8 +195,8 @@ class Shelves:
             for kind in Event
             for k, cut in enumerate(cuts)
         ]
-        chosen = self.pages.stack(held[k][rows] for k, rows in some)
-        return self.pages.stack(found[k].take(rows) for k, rows in some), chosen
+        chosen = np.concatenate([held[k][rows] for k, rows in some])
+        return Chosen.join([found[k].take(rows) for k, rows in some]), chosen
 
 
 def _between(movie: WholeMovie, windows: list[range]) -> int:

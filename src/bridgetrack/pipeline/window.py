@@ -14,7 +14,7 @@ events of the whole movie is worth more than all prices together.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ from bridgetrack.annotations.constraints import (
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.features.feature import FeatureSet, compute_features
 from bridgetrack.features.view import Usual, describe_cells
-from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.candidates import Reach
 from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
@@ -39,7 +38,6 @@ from bridgetrack.inference.exact_margins import smallest_margins
 from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.solve import SolverLimits, prices, solve_steps
-from bridgetrack.paged import Pages
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -73,8 +71,6 @@ class WholeMovie:
         What can happen in the movie.
     limits
         When the choice in a window gives up.
-    pages
-        Where its arrays lie.
     """
 
     evidence: Evidence
@@ -87,7 +83,6 @@ class WholeMovie:
     meetings: tuple[int, ...]
     kinds: EventKinds = EVERYTHING
     limits: SolverLimits | None = None
-    pages: Pages = field(default_factory=Pages)
 
     @classmethod
     def of(
@@ -100,21 +95,14 @@ class WholeMovie:
         *,
         kinds: EventKinds = EVERYTHING,
         limits: SolverLimits | None = None,
-        pages: Pages | None = None,
     ) -> WholeMovie:
         """Of the evidence and the annotations of a movie, and weights for these features."""
-        pages = pages or Pages()
-        usual, rare = Usual.of(evidence.detections, pages), rare_events(evidence, pages=pages)
+        usual, rare = Usual.of(evidence.detections), rare_events(evidence)
         if anchored.listed:
             rare = Events.join([rare, required_events(anchored)]).unique()
         rare = rare.take(np.argsort(rare.sources[:, 0], kind="stable"))
-        known = evidence, usual, pages.keep(rare), features, weights, anchored
-        return cls(*known, answered_slots(anchored), meetings, kinds, limits, pages)
-
-    def let_go(self) -> None:
-        """Hold nothing in memory that is not looked at."""
-        self.pages.let_go()
-        give_back()
+        known = evidence, usual, rare, features, weights, anchored
+        return cls(*known, answered_slots(anchored), meetings, kinds, limits)
 
     def near(self, frames: range) -> WholeMovie:
         """The cells that events within some frames can name, and all that is known of them.
@@ -286,11 +274,10 @@ def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]
 
     Annotations that events beyond the part may meet are left to `mend_meeting`.
     """
-    movie.let_go()
     near = movie.near(frames)
     part = yield from _solved(near, frames)
     sizes = len(near.evidence.detections), len(movie.evidence.detections)
-    return movie.pages.keep(part.placed(movie.start(frames), *sizes))
+    return part.placed(movie.start(frames), *sizes)
 
 
 def _solved(movie: WholeMovie, frames: range) -> Generator[float, None, Part]:
@@ -356,7 +343,6 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, 
 
     None where no choice there meets the annotations.
     """
-    movie.let_go()
     frames = meeting.frames(movie)[-1]
     near, start = movie.near(frames), movie.start(frames)
     known = replace(meeting, chosen=meeting.chosen.moved(-start))

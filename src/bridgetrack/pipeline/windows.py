@@ -1,10 +1,9 @@
 """Track a movie a few frames at a time, so that memory does not grow with its length.
 
-Cells are measured, and how they move is estimated, for the whole movie, whose tables lie on disk
-then (see `bridgetrack.paged`). Events
-are proposed, described and chosen in parts of the movie; then they are chosen again around the
-frames where parts meet, farther and farther until nothing is lost there, or little enough. Parts
-do not need each other, so a cluster can share them out (see `bridgetrack.spread`).
+Cells are measured, and how they move is estimated, for the whole movie. Events are proposed,
+described and chosen in parts of the movie; then they are chosen again around the frames where parts
+meet, farther and farther until nothing is lost there, or little enough. Parts do not need each
+other, so a cluster can share them out (see `bridgetrack.spread`).
 
 What that may cost is bounded by the prices of the slots (see `pipeline/window.py`): as every slot
 is covered once, all prices together exceed the choice by the reduced costs of the chosen events,
@@ -13,8 +12,7 @@ which tell where something may be lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -36,8 +34,7 @@ from bridgetrack.inference.solve import SolverLimits
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.paged import Pages, in_parts, room_on_disk
-from bridgetrack.pipeline.room import AT_ONCE, Room, free_memory
+from bridgetrack.pipeline.room import Room
 from bridgetrack.pipeline.scene import Scene, check_kinds, measure, propose
 from bridgetrack.pipeline.shelves import Shelves
 from bridgetrack.pipeline.tracking import (
@@ -131,10 +128,7 @@ def track_movie(
     pieces = pieces or InPieces()
     detections = yield from measure(source, image, pieces.workers)
     labels = source if isinstance(source, Movie) else None
-    pages = Pages(room_on_disk()) if pieces.window or _is_large(detections, pieces) else Pages()
-    detections = detections.on(pages)
-    evidence = yield from gather_evidence(detections, labels, workers=pieces.workers, pages=pages)
-    pages.let_go()
+    evidence = yield from gather_evidence(detections, labels, workers=pieces.workers)
     cuts = _cuts(evidence, pieces)
     if len(cuts) == 1:
         yield begin("Proposing events")
@@ -142,9 +136,6 @@ def track_movie(
         limits = SolverLimits(max_seconds=pieces.seconds)
         tracking = yield from track_scene(scene, model, limits)
         return (yield from exact_steps(tracking)) if margins == "exact" else tracking
-    if pages.folder is None:
-        pages = Pages(room_on_disk())
-        evidence = pages.keep(replace(evidence, detections=detections.on(pages)))
     if margins == "exact":
         raise InputError(
             "exact margins need the whole movie at once, and it would be tracked in windows of "
@@ -152,15 +143,9 @@ def track_movie(
         )
     return (
         yield from track_in_windows(
-            evidence, labels, model, cuts, annotations, features, pieces, kinds, pages
+            evidence, labels, model, cuts, annotations, features, pieces, kinds
         )
     )
-
-
-def _is_large(detections: Detections, pieces: InPieces) -> bool:
-    """Whether the tables of a movie are to lie on disk."""
-    memory = free_memory() if pieces.memory is None else pieces.memory
-    return len(detections) * AT_ONCE > memory
 
 
 def _cuts(evidence: Evidence, pieces: InPieces) -> list[range]:
@@ -186,7 +171,6 @@ def track_in_windows(
     features: FeatureSet | None = None,
     pieces: InPieces | None = None,
     kinds: EventKinds = EVERYTHING,
-    pages: Pages | None = None,
 ) -> Steps[Tracking]:
     """Track a movie in windows of frames.
 
@@ -202,8 +186,6 @@ def track_in_windows(
         See `track_movie`.
     kinds
         What can happen in the movie.
-    pages
-        Where large arrays lie; in memory where None.
 
     Raises
     ------
@@ -228,7 +210,7 @@ def track_in_windows(
     limits = SolverLimits(max_seconds=pieces.seconds / (2 * len(windows)))
     weights = model.aligned(features)
     movie = WholeMovie.of(
-        evidence, features, weights, anchored, meetings, kinds=kinds, limits=limits, pages=pages
+        evidence, features, weights, anchored, meetings, kinds=kinds, limits=limits
     )
     work = pieces.workers.map(solve_part, movie, windows)
     try:
@@ -241,7 +223,6 @@ def track_in_windows(
     del parts  # the shelves have all of them
     yield from _mend(state, movie, windows, pieces)
     yield begin("Joining tracks")
-    movie.pages.let_go()
     tracking = _result(state, movie, labels, model, windows)
     scene = tracking.scene
     if (tracking.solution.chosen & ~allowed_by(scene)).any():
@@ -312,41 +293,29 @@ def _result(
     state: Shelves, movie: WholeMovie, labels: Movie | None, model: Model, windows: list[range]
 ) -> Tracking:
     """The tracks of all windows, as if they had been chosen at once."""
-    evidence, anchored, pages = movie.evidence, movie.anchored, movie.pages
+    evidence, anchored = movie.evidence, movie.anchored
     every, chosen = state.in_order()
-    movie.let_go()
     events, scores, margins = every.events, every.scores, every.margins
-    slots = pages.stack(np.arange(some.start, some.stop) for some in _pieces(state.active))
-    prices = pages.stack(state.prices[some] for some in _pieces(state.active))
+    slots = np.concatenate([np.arange(some.start, some.stop) for some in state.active])
+    prices = state.prices[slots]
     value = float(scores[chosen].sum())
     nothing, one = np.broadcast_to(0.0, len(slots)), np.broadcast_to(np.int64(0), len(slots))
     solution = Solution(chosen, value, value + state.gap, prices, nothing, one)
-    problem = Problem(events.covering(movie.active, pages))
+    problem = Problem(events.covering(movie.active))
     solution.check(problem, scores)
-    movie.let_go()
-    matrix = compute_features(evidence, events, movie.features, on_demand=True, pages=pages)
+    matrix = compute_features(evidence, events, movie.features, on_demand=True)
     constraints = compile_constraints(anchored, events)
     scene = Scene(
         labels, evidence, events, matrix, problem, slots, anchored, constraints, movie.kinds
     )
-    movie.let_go()
     known = np.flatnonzero(np.isfinite(every.exact))
     doubtful = known[smallest_first(every.exact[known], known)][:DOUBTFUL]
     margins[doubtful] = every.exact[doubtful]
     last = margins[doubtful].max(initial=-np.inf) if len(doubtful) == DOUBTFUL else np.inf
     overlooked = int((chosen & np.isnan(every.exact) & (margins < last)).sum())
-    tracks = build_tracks(evidence.detections, events, chosen, scores, margins, pages=pages)
+    tracks = build_tracks(evidence.detections, events, chosen, scores, margins)
     tracks = tell_verified(tracks, scene, chosen)
     longest = max(len(frames) for frames in windows)
     overlap = 2 * state.reach
     report = Windows(len(windows), longest, overlap, state.hypotheses, doubtful, overlooked)
     return Tracking(scene, model, scores, solution, margins, tracks, report)
-
-
-def _pieces(slots: tuple[range, range]) -> Iterator[slice]:
-    """Some slots at a time, and at least one piece."""
-    yield slice(0, 0)
-    for of in slots:
-        yield from (
-            slice(of.start + p.start, min(of.start + p.stop, of.stop)) for p in in_parts(len(of))
-        )

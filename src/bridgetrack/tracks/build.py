@@ -7,7 +7,7 @@ theirs when the region parts again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.paged import Pages, in_parts
 from bridgetrack.tracks.cell_tuples import CellTuples
 from bridgetrack.tracks.tracks import AT_LEAST, EXACT, Tracks
 
@@ -40,7 +39,6 @@ def build_tracks(
     margins: Array | None = None,
     *,
     exact: bool = False,
-    pages: Pages | None = None,
 ) -> Tracks:
     """Join chosen events into tracks.
 
@@ -54,8 +52,6 @@ def build_tracks(
         Per hypothesis, shape (H,); NaN in the tables where None.
     exact
         Whether the margins are that, and not lower bounds.
-    pages
-        Where the tables lie; in memory where None.
 
     Returns
     -------
@@ -63,61 +59,48 @@ def build_tracks(
         Track numbers count from 1 in the order of first frame and label. A false detection
         belongs to no track.
     """
-    pages = pages or Pages()
-    events = pages.take(hypotheses, chosen)
-    pages.let_go()
+    events = hypotheses.take(chosen)
     unknown = np.broadcast_to(np.nan, len(events))
     values = {
-        "score": unknown if scores is None else pages.take(scores, chosen),
-        EXACT if exact else AT_LEAST: unknown if margins is None else pages.take(margins, chosen),
+        "score": unknown if scores is None else scores[chosen],
+        EXACT if exact else AT_LEAST: unknown if margins is None else margins[chosen],
     }
     kept = np.ones(len(detections), dtype=bool)
     kept[events.sources[events.of(Event.FALSE), 0]] = False
-    linking = pages.take(events, (events.event == Event.MOVE) | (events.event == Event.SKIP))
-    chain, first, last = _chains(detections, linking, pages)
-    del linking
-    pages.let_go()
+    linking = events.take((events.event == Event.MOVE) | (events.event == Event.SKIP))
+    chain, first, last = _chains(detections, linking)
     ends = _chain_ends(detections, first, last)
-    diameter = cell_diameter(detections, pages)
+    diameter = cell_diameter(detections)
     track, links = _tracks_of_chains(detections, events, chain, ends, diameter)
-    pages.let_go()
     number, table = _numbered(kept, track, first, links)
-    nodes = _nodes(detections, kept, number[track], chain, roots(int(number.max()), table), pages)
-    del chain
-    pages.let_go()
-    edges = _edges(events, values, pages)
-    pages.let_go()
-    happened = _events(events, values, detections, pages)
+    nodes = _nodes(detections, kept, number[track], chain, roots(int(number.max()), table))
+    edges = _edges(events, values)
+    happened = _events(events, values, detections)
     notes = tuple(_blanks(detections, nodes))
-    return Tracks(nodes, edges, happened, table, detections.geometry, notes, pages)
+    return Tracks(nodes, edges, happened, table, detections.geometry, notes)
 
 
 _BRIDGED = 2
 """Successive frames without a cell that a skip bridges."""
 
 
-def _chains(detections: Detections, linking: Events, pages: Pages) -> tuple[Index, Index, Index]:
+def _chains(detections: Detections, linking: Events) -> tuple[Index, Index, Index]:
     """Chain of every cell, in the order of their first cells; first and last cell of every chain.
 
     Shapes (n,), (chains,) and (chains,). `linking` holds moves and skips.
     """
     n, offsets = len(detections), detections.offsets
-    previous, chain = pages.zeros(n, np.int64), pages.zeros(n, np.int64)
-    for some in in_parts(len(linking)):
-        previous[linking.targets[some, 0]] = linking.sources[some, 0] + 1  # 0 for none
-    pages.let_go()
+    previous, chain = np.full(n, -1), np.zeros(n, np.int64)
+    previous[linking.targets[:, 0]] = linking.sources[:, 0]
     count, starts = 0, [np.zeros(0, dtype=np.int64)]
-    for frames in detections.some_frames():
-        for a, b in pairwise(offsets[frames.start : frames.stop + 1].tolist()):
-            before = previous[a:b] - 1
-            new = before < 0
-            chain[a:b] = np.where(new, count + np.cumsum(new) - 1, chain[before])
-            starts.append(a + np.flatnonzero(new))
-            count += len(starts[-1])
-        pages.let_go()
+    for a, b in pairwise(offsets.tolist()):
+        before = previous[a:b]
+        new = before < 0
+        chain[a:b] = np.where(new, count + np.cumsum(new) - 1, chain[before])
+        starts.append(a + np.flatnonzero(new))
+        count += len(starts[-1])
     last = np.zeros(count, dtype=np.int64)
-    for some in in_parts(n):
-        last[chain[some]] = np.arange(some.start, min(some.stop, n))
+    last[chain] = np.arange(n)
     return chain, np.concatenate(starts), last
 
 
@@ -283,28 +266,17 @@ def _nodes(
     number: Index,
     chain: Index,
     root: Index,
-    pages: Pages,
 ) -> pd.DataFrame:
     """One row per cell; `number` is that of the track of every chain."""
     # A table read from a file may have ids of its own; here the id is the detection's row.
-    columns: dict[str, Any] = {"id": pages.stack(_kept_rows(kept))}
+    columns: dict[str, Any] = {"id": np.flatnonzero(kept)}
     for name in detections.table:
         column = detections.table[name]
         named = "file_id" if name == "id" else str(name)
-        values = pages.put_column(column)
-        if not kept.all():
-            plain = isinstance(values, np.ndarray)
-            values = pages.take(values, kept) if plain else column[kept].array
-        columns[named] = values
-    columns["track_id"] = pages.take(number, pages.take(chain, kept))
-    columns["lineage_id"] = pages.take(root, columns["track_id"])
+        columns[named] = column[kept].array
+    columns["track_id"] = number[chain[kept]]
+    columns["lineage_id"] = root[columns["track_id"]]
     return pd.DataFrame(columns, copy=False)
-
-
-def _kept_rows(kept: NDArray[np.bool_]) -> Iterator[Index]:
-    """Rows that are kept, some at a time."""
-    yield np.zeros(0, dtype=np.int64)
-    yield from (some.start + np.flatnonzero(kept[some]) for some in in_parts(len(kept)))
 
 
 def roots(n_tracks: int, links: pd.DataFrame) -> Index:
@@ -320,65 +292,34 @@ def roots(n_tracks: int, links: pd.DataFrame) -> Index:
     return parent
 
 
-def _edges(events: Events, values: dict[str, Array], pages: Pages) -> pd.DataFrame:
+def _edges(events: Events, values: dict[str, Array]) -> pd.DataFrame:
     """One row per link between two detections."""
-    found = pages.stack(_links_of(events))
-    order = pages.argsort(pages.stack(_link_keys(found)))
-    source, target, row = (pages.take(values, order) for values in found.T)
+    links = _links_of(events)
+    links = links[np.lexsort((links[:, 1], links[:, 0]))]
+    source, target, row = links.T
     columns: dict[str, Any] = {"source": source, "target": target}
-    columns["event"] = _names(events.event, row, pages)
-    columns |= {name: pages.take(value, row) for name, value in values.items()}
+    columns["event"] = _KEYS[events.event[row]]
+    columns |= {name: value[row] for name, value in values.items()}
     return pd.DataFrame(columns, copy=False)
 
 
-def _links_of(events: Events) -> Iterator[Index]:
-    """Source, target and event of every link, some at a time, shapes (k, 3)."""
-    yield np.zeros((0, 3), dtype=np.int64)
-    for some in in_parts(len(events)):
-        for k, m in ((0, 0), (0, 1), (1, 0)):
-            source, target = events.sources[some, k], events.targets[some, m]
-            both = np.flatnonzero((source >= 0) & (target >= 0))
-            yield np.stack([source[both], target[both], both + some.start], axis=1)
+def _links_of(events: Events) -> Index:
+    """Source, target and event of every link, shape (k, 3)."""
+    found = [np.zeros((0, 3), dtype=np.int64)]
+    for k, m in ((0, 0), (0, 1), (1, 0)):
+        source, target = events.sources[:, k], events.targets[:, m]
+        both = np.flatnonzero((source >= 0) & (target >= 0))
+        found.append(np.stack([source[both], target[both], both], axis=1))
+    return np.concatenate(found)
 
 
-def _link_keys(links: Index) -> Iterator[Index]:
-    """A number for every link, by source and then target."""
-    yield np.zeros(0, dtype=np.int64)
-    base = max((int(links[some, :2].max()) for some in in_parts(len(links))), default=0) + 1
-    yield from (links[some, 0] * base + links[some, 1] for some in in_parts(len(links)))
-
-
-def _events(
-    events: Events, values: dict[str, Array], detections: Detections, pages: Pages
-) -> pd.DataFrame:
-    """One row per chosen event."""
-    frame = pages.stack(_frames_of(events, detections))
-    order = pages.argsort(pages.stack(_event_keys(events, frame)))
-    columns: dict[str, Any] = {"frame": pages.take(frame, order)}
-    columns["event"] = _names(events.event, order, pages)
-    columns["sources"] = CellTuples(pages.take(events.sources, order))
-    columns["targets"] = CellTuples(pages.take(events.targets, order))
-    columns |= {name: pages.take(value, order) for name, value in values.items()}
+def _events(events: Events, values: dict[str, Array], detections: Detections) -> pd.DataFrame:
+    """One row per chosen event, by frame of the later cell and then the name of its kind."""
+    first, cause = events.targets[:, 0], events.sources[:, 0]
+    frame = detections.frame[np.where(first >= 0, first, cause)]
+    order = np.argsort(frame * len(Event) + _RANK[events.event], kind="stable")
+    columns: dict[str, Any] = {"frame": frame[order], "event": _KEYS[events.event[order]]}
+    columns["sources"] = CellTuples(events.sources[order])
+    columns["targets"] = CellTuples(events.targets[order])
+    columns |= {name: value[order] for name, value in values.items()}
     return pd.DataFrame(columns, copy=False)
-
-
-def _frames_of(events: Events, detections: Detections) -> Iterator[Index]:
-    """Frame of the later cell of every event, some at a time."""
-    yield np.zeros(0, dtype=np.int64)
-    for some in in_parts(len(events)):
-        first, cause = events.targets[some, 0], events.sources[some, 0]
-        yield detections.frame[np.where(first >= 0, first, cause)]
-
-
-def _event_keys(events: Events, frame: Index) -> Iterator[Index]:
-    """A number for every event, by frame and then the name of its kind."""
-    yield np.zeros(0, dtype=np.int64)
-    for some in in_parts(len(events)):
-        yield frame[some] * len(Event) + _RANK[events.event[some]]
-
-
-def _names(kinds: NDArray[np.int8], rows: Index, pages: Pages) -> Any:
-    """Names of the kinds of some events; in large tables as numbers, which take an eighth."""
-    if pages.folder is None:
-        return _KEYS[kinds[rows]]
-    return pd.Categorical.from_codes(pages.take(kinds, rows), pd.Index(_KEYS), validate=False)

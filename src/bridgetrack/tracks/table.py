@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack import paged
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.paged import in_parts
+from bridgetrack.parts import ROWS_AT_ONCE, in_parts
 from bridgetrack.tracks.tracks import Tracks, margin_column, rows_by_id
 from bridgetrack.tracks.verified import VERIFIED
 
@@ -74,13 +73,12 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
         confirm all of its events. Units stand in brackets in the header: um, min and 1/h
         where scale and interval are known, else px, frames and 1/frame.
     """
-    geometry, margins, pages = tracks.geometry, node_margins(tracks), tracks.pages
+    geometry, margins = tracks.geometry, node_margins(tracks)
     title = track_titles(geometry)
     found = []
     for rows in _by_tracks(tracks):
         some = tracks.nodes.iloc[rows]
         found.append(_summary(replace(tracks, nodes=some), margins[rows]))
-        pages.let_go()
     table = pd.concat(found, ignore_index=True)
     ids, start, end = (table[name].to_numpy() for name in ("track_id", "start", "end"))
     if not (table["largest"].max() > table["smallest"].min()):  # sizes are unknown
@@ -106,12 +104,12 @@ _COLUMNS = (
 def _by_tracks(tracks: Tracks) -> Iterator[Rows | slice]:
     """Rows of the nodes of some tracks at a time, ascending; all where they are few."""
     ids = tracks.nodes["track_id"].to_numpy(dtype=np.int64)
-    if len(ids) <= paged.ROWS_AT_ONCE:
+    if len(ids) <= ROWS_AT_ONCE:
         yield slice(None)
         return
-    order, start = tracks.pages.argsort(ids), 0
+    order, start = np.argsort(ids, kind="stable"), 0
     while start < len(ids):
-        stop = min(start + paged.ROWS_AT_ONCE, len(ids))
+        stop = min(start + ROWS_AT_ONCE, len(ids))
         last = ids[order[stop - 1]]
         while stop < len(ids) and ids[order[stop]] == last:
             stop += int(np.searchsorted(ids[order[stop : stop + _MORE]] != last, True))
@@ -190,8 +188,7 @@ def node_margins(tracks: Tracks) -> Array:
     """
     margin = margin_column(tracks.events)
     ids, row_of = tracks.nodes["id"].to_numpy(dtype=np.int64), rows_by_id(tracks)
-    least, seen = tracks.pages.zeros(len(ids)), tracks.pages.zeros(len(ids), bool)
-    least[:] = np.inf
+    least, seen = np.full(len(ids), np.inf), np.zeros(len(ids), bool)
     for part in in_parts(len(tracks.events) if len(ids) else 0):
         some = tracks.events.iloc[part]
         for side in ("sources", "targets"):
@@ -201,9 +198,7 @@ def node_margins(tracks: Tracks) -> Array:
             known = ids[place] == cell  # events of false detections name what is no node
             seen[place[known]] = True
             np.minimum.at(least, place[known], named[known, 1])
-        tracks.pages.let_go()
-    for part in in_parts(len(ids)):
-        least[part][~seen[part]] = np.nan
+    least[~seen] = np.nan
     return least
 
 

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.paged import Pages, ascending
+from bridgetrack.parts import ascending
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -49,8 +49,6 @@ class Tracks:
         Extent, scale and units of the movie.
     notes
         What there is to say about them.
-    pages
-        Where the tables lie.
     """
 
     nodes: pd.DataFrame
@@ -59,7 +57,6 @@ class Tracks:
     links: pd.DataFrame
     geometry: Geometry
     notes: tuple[str, ...] = field(default=())
-    pages: Pages = field(default_factory=Pages, repr=False, compare=False)
 
     @property
     def n_tracks(self) -> int:
@@ -72,7 +69,7 @@ def rows_by_id(tracks: Tracks) -> Callable[[Rows], Rows]:
     ids = tracks.nodes["id"].to_numpy(dtype=np.int64)
     if ascending(ids):
         return lambda wanted: np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    rank = tracks.pages.argsort(ids)
+    rank = np.argsort(ids, kind="stable")
     return lambda wanted: rank[np.minimum(np.searchsorted(ids, wanted, sorter=rank), len(ids) - 1)]
 
 
