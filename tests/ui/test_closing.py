@@ -204,8 +204,8 @@ def test_a_project_is_saved_and_opened_at_the_head(
     assert "Found here by the plain segmentation" in panel.segment.summary.text()
 
 
-def test_a_new_folder_is_made_where_its_name_is_typed(viewer, qtbot, tmp_path):
-    dialog = FolderDialog(viewer.window._qt_window, "Folder", str(tmp_path))
+def test_a_new_folder_is_made_where_its_name_is_typed(qtbot, tmp_path):
+    dialog = FolderDialog(None, "Folder", str(tmp_path))
     qtbot.addWidget(dialog)
     dialog.show()
     line = dialog.findChild(QLineEdit)

@@ -34,25 +34,6 @@ def drawn_as(layer, tracking, frame):
     return np.array_equal(np.asarray(layer.data[frame]), expected)
 
 
-def test_the_frame_in_view_is_read_before_the_layer_comes(open_short, viewer, qtbot, monkeypatch):
-    # Else the window would stand still while it is read.
-    from bridgetrack.session import results
-
-    widget, read = open_short(), []
-
-    def noted(movie, frame, made=results.label_frame):
-        read.append((frame, find_role(viewer.layers, "coloured") is None))
-        return made(movie, frame)
-
-    monkeypatch.setattr(results, "label_frame", noted)
-    viewer.dims.set_current_step(0, 2)
-    widget.open_step(3)
-    widget.track.go.click()
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured").visible, timeout=20_000)
-    assert read == [(2, True)]
-
-
 def test_cells_have_the_colours_of_their_tracks(tracked, viewer, qtbot):
     # Cells have the colours of their families.
     widget, state, layer = tracked

@@ -7,8 +7,6 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
-from qtpy.QtGui import QDropEvent
 
 from asking_table import Table
 from bridgetrack.errors import OutputError
@@ -75,21 +73,12 @@ def test_tracks_survive_csv_and_come_back(session, tmp_path):
     assert len(options["graph"]) == len(layer_data(tracks).graph)
 
 
-def test_a_file_of_trackmate_dropped_on_the_window(viewer, tmp_path, qtbot):
-    mime = QMimeData()
-    mime.setUrls([QUrl.fromLocalFile(str(saved(tmp_path / "cells.xml")))])
-    canvas = viewer.window._qt_viewer
-    where = QPointF(canvas.rect().center())
-    left = Qt.MouseButton.LeftButton
-    drop = QDropEvent(where, Qt.DropAction.CopyAction, mime, left, Qt.KeyboardModifier.NoModifier)
-    canvas.dropEvent(drop)
-    qtbot.waitUntil(lambda: len(viewer.layers) == 1, timeout=20_000)
-    layer = viewer.layers[0]
-    assert (layer.name, type(layer).__name__) == ("cells", "Tracks")
-    assert len(layer.data) == 4
-    assert layer.graph
-    tracks = layer.metadata[KEY]["tracks"]
-    assert tracks.nodes["id"].tolist() == [1, 2, 3, 4]
+def test_a_file_of_trackmate_is_a_layer_of_tracks(tmp_path):
+    path = str(saved(tmp_path / "cells.xml"))
+    [(data, options, kind)] = trackmate_reader(path)(path)
+    assert (options["name"], kind, len(data)) == ("cells", "tracks", 4)
+    assert options["graph"]
+    assert options["metadata"][KEY]["tracks"].nodes["id"].tolist() == [1, 2, 3, 4]
 
 
 def test_other_xml_is_no_tracks(tmp_path):

@@ -161,17 +161,6 @@ def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
     assert "there are no masks" in box.words.text()
 
 
-def test_other_points_are_not_taken_for_cells(viewer, qtbot):
-    widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
-    viewer.add_points(np.zeros((3, 3)), name="somebody else's")
-    qtbot.wait(100)
-    chooser = widget.segment.source
-    assert chooser.labels.layer is None
-    chooser.labels.choose(viewer.add_points(np.zeros((3, 2)), name="flat"))
-    qtbot.waitUntil(chooser.notice.isVisible, timeout=20_000)
-    assert "time, y, x" in chooser.notice.text()
-
-
 def test_a_table_with_an_image_takes_its_extent(centroids, source, tmp_path):
     table = centroids.assign(area=1.0).reset_index(drop=True)
     detections = Detections(table, source.labels.geometry, has_masks=False)

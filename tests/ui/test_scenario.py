@@ -119,29 +119,6 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     assert tables(tmp_path / "headless") == expected
 
 
-def test_training_can_be_cancelled_and_keeps_the_model(pace, open_short, viewer, qtbot):
-    from bridgetrack.ui.panel import state_of
-
-    widget = open_short()
-    state = state_of(viewer)
-    for row in central(state, 0, 12):
-        state.annotator.select(row)
-        state.annotator.accept()
-    qtbot.waitUntil(lambda: not state.session.busy("track", "correct"), timeout=20_000)
-    before = state.session.model
-    widget.open_step(2)
-    pace.held = True
-    widget.train.go.click()
-    qtbot.waitUntil(widget.train.work.isVisible, timeout=20_000)
-    assert state.session.trainer.busy
-    widget.train.work.stop.click()
-    assert not state.session.trainer.busy, "it is over as soon as the button is released"
-    pace.held = False
-    qtbot.wait(500)
-    assert state.session.model is before
-    assert state.session.trainer.training is None
-
-
 def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
     from bridgetrack.ui.panel import state_of
 

@@ -53,7 +53,7 @@ def settled(state, qtbot) -> None:
     qtbot.wait(100)
 
 
-def test_keys_act_on_the_row_that_is_highlighted(opened, qtbot):
+def keys_act_on_the_row_that_is_highlighted(opened, qtbot):
     state, panel = opened
     session, table = state.session, panel.doubts
     choose(qtbot, table, 0)
@@ -78,7 +78,7 @@ def test_keys_act_on_the_row_that_is_highlighted(opened, qtbot):
     assert next(iter(session.annotations)).kind == Kind.REJECT, "no answer is reversed"
 
 
-def test_list_and_canvas_share_one_selection(opened, hand, qtbot):
+def list_and_canvas_share_one_selection(opened, hand, qtbot):
     # Up and down on the image move the list and the view.
     state, panel = opened
     hand.key("Down")
@@ -124,3 +124,8 @@ def test_list_and_canvas_share_one_selection(opened, hand, qtbot):
     hand.key("Down")
     hand.key("Up")
     assert state.annotator.outlined == selected
+
+
+def test_the_list_of_doubtful_events(opened, hand, qtbot):
+    list_and_canvas_share_one_selection(opened, hand, qtbot)
+    keys_act_on_the_row_that_is_highlighted(opened, qtbot)

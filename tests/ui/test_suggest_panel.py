@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 
 from bridgetrack.session.names import CellNames, question_words
 from bridgetrack.ui.coloured_cells import COLOURED
@@ -70,6 +70,11 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     qtbot.waitUntil(
         lambda: any("frame" in str(t) for t in written.features["text"]), timeout=20_000
     )
+    strip = widget.suggest.frames
+    assert [p.frame for p in strip.pictures] == [question.frame, question.last_frame]
+    for spot, frame in ((strip.width() - 40, question.last_frame), (40, question.frame)):
+        qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(spot, 40))
+        assert asked.canvas.frame == frame, "a click on a picture shows its frame"
     for frame in (question.last_frame, question.frame):
         hand.key("T")
         assert asked.canvas.frame == frame
@@ -155,21 +160,6 @@ def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
     qtbot.waitUntil(
         lambda: getattr(find_role(viewer.layers, "tracks"), "visible", False), timeout=20_000
     )
-
-
-def test_learning_is_cancelled_within_a_second(asked, hand, qtbot, pace):
-    pace.held = True
-    for _ in range(6):
-        hand.key("Return")
-    qtbot.waitUntil(lambda: asked.session.questions.busy, timeout=20_000)
-    before = asked.session.questions.current
-    asked.widget.suggest.work.stop.click()
-    assert not asked.session.questions.busy
-    pace.held = False
-    qtbot.wait(50)
-    assert asked.session.questions.current is before
-    hand.key("Return")
-    assert len(asked.session.annotations) == 7
 
 
 def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):
