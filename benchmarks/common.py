@@ -27,7 +27,6 @@ from bridgetrack.annotations.truth import draw_annotations, read_events
 from bridgetrack.evaluation.truth import match_detections, true_events
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.inference.solve import solve
-from bridgetrack.io.ctc import find_ctc, read_track_table
 from bridgetrack.learning import Regularizer, TrainingResult, fit
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose

@@ -88,7 +88,6 @@ def plain_cells(tracks: Tracks) -> pd.DataFrame:
     columns |= {"id": nodes["id"], "parent_id": first_parents(tracks)}
     columns |= {name: nodes[name] for name in ("track_id", "label", "lineage_id", "area")}
     columns |= {name: nodes[name] for name in nodes.columns if name not in {*_STANDARD, *columns}}
-    # Columns as they are: those of a large movie lie on disk.
     return pd.DataFrame({name: column.array for name, column in columns.items()}, copy=False)
 
 
