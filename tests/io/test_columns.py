@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bridgetrack.errors import InputError
 from bridgetrack.io.tables import guess_columns
 
 KNOWN = {
@@ -42,14 +41,5 @@ KNOWN = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_headers(name: str) -> None:
     header, expected = KNOWN[name]
-    used = guess_columns(header.split(",")).used()
+    used = guess_columns(header.split(","))
     assert " ".join(f"{role}={column}" for role, column in used.items()) == expected
-
-
-def test_corrections() -> None:
-    guess = guess_columns(["t", "y", "x", "cell", "id"])
-    assert guess.label is None
-    assert guess.corrected({"label": "cell", "id": None}).used()["label"] == "cell"
-    assert guess.corrected({"label": "cell", "id": None}).id is None
-    with pytest.raises(InputError, match="no role 'colour'"):
-        guess.corrected({"colour": "cell"})

@@ -90,6 +90,11 @@ def test_columns_can_be_corrected(tmp_path: Path) -> None:
         read_detections_csv(path)
     mapping = {"frame": "when", "y": "row", "x": "col"}
     assert read_detections_csv(path, mapping).table["x"].tolist() == [2]
+    with pytest.raises(InputError, match="no role 'colour'"):
+        read_detections_csv(path, {"colour": "row"})
+    named = table(tmp_path, "t,y,x,id,cell\n0,1,2,5,7\n")
+    assert read_detections_csv(named, {"label": "cell"}).label.tolist() == [7]
+    assert read_detections_csv(named, {"id": None}).label.tolist() == [1]
 
 
 def test_empty_cells_at_the_ends_of_rows_are_nothing(tmp_path: Path) -> None:

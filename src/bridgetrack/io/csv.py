@@ -21,7 +21,6 @@ from bridgetrack.io.tables import (
     NOTHING,
     SIDECAR,
     CellTable,
-    Columns,
     TextTable,
     known_columns,
     plain_names,
@@ -176,7 +175,7 @@ def as_plain(values: np.ndarray) -> np.ndarray:
 
 def read_tracks_csv(
     path: Path | str,
-    columns: Columns | Mapping[str, str | None] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     *,
     edges: Path | str | None = None,
     track_table: Path | str | None = None,
@@ -395,7 +394,7 @@ def _nodes(cells: CellTable, graph: pd.DataFrame, notes: list[str]) -> pd.DataFr
             nodes["track_id"] = track
         else:
             notes.append(
-                f"the column {cells.columns.track!r} names whole lineages; tracks were numbered "
+                f"the column {cells.columns['track']!r} names whole lineages; tracks were numbered "
                 "anew from birth to division"
             )
     for name, dtype in (cells.sidecar.dtypes if cells.sidecar is not None else {}).items():

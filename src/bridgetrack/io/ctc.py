@@ -557,16 +557,14 @@ class Renamed:
         InputError
             Where a node is not drawn in the segmentation.
         """
+        from skimage.util import map_array
+
         nodes = self._order[self._starts[t] : self._starts[t + 1]]
         image, old = self._labels.channel_frame(t), self._label[nodes]
-        highest = max(int(image.max(initial=0)), int(old.max(initial=0)))
-        table = np.zeros(highest + 1, dtype=np.int64)
-        table[old] = self._number[nodes]
-        present = np.zeros(len(table), dtype=bool)
-        present[image.ravel()] = True
-        if not present[old].all():
+        absent = old[~np.isin(old, image)]
+        if len(absent):
             raise InputError(
-                f"{self._labels.source}, frame {t}: the cell {old[~present[old]][0]} is in the "
+                f"{self._labels.source}, frame {t}: the cell {absent[0]} is in the "
                 "tracks but not in the segmentation; give the segmentation that was tracked"
             )
-        return np.asarray(table[image])
+        return np.asarray(map_array(image.astype(np.int64), old, self._number[nodes]))

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -69,81 +69,27 @@ _ROWS_AT_ONCE = 1 << 16
 """Rows that are parsed at once: a parser takes many times what they hold."""
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Names of the columns that hold what; None where the table has no such column.
-
-    Parameters
-    ----------
-    frame
-        Frame number from 0.
-    z, y, x
-        Position of the centroid.
-    id
-        Number of the detection, unique in the file.
-    parent
-        ``id`` of the detection this one came from; empty or negative at roots.
-    track
-        Track, constant from birth to division.
-    parent_track
-        Track this track came from; empty, 0 or negative at roots.
-    lineage
-        Family tree; read by nothing, so that it is not taken for a track.
-    label
-        Label in the segmentation, unique in the frame.
-    area, radius
-        Size.
-    """
-
-    frame: str | None = None
-    z: str | None = None
-    y: str | None = None
-    x: str | None = None
-    id: str | None = None
-    parent: str | None = None
-    track: str | None = None
-    parent_track: str | None = None
-    lineage: str | None = None
-    label: str | None = None
-    area: str | None = None
-    radius: str | None = None
-
-    def used(self) -> dict[str, str]:
-        """Role and column of everything that is there."""
-        pairs = ((f.name, getattr(self, f.name)) for f in fields(self))
-        return {role: column for role, column in pairs if column is not None}
-
-    def corrected(self, corrections: Mapping[str, str | None]) -> Columns:
-        """The same with some roles set by hand."""
-        known = [f.name for f in fields(self)]
-        for role in corrections:
-            if role not in known:
-                raise InputError(f"there is no role {role!r} for a column; known are {known}")
-        return replace(self, **dict(corrections))
-
-    def check(self, header: Sequence[str], source: str) -> None:
-        """Complain about columns that are named but absent, or needed but not named."""
-        shown = ", ".join(repr(str(name)) for name in header[:_SHOWN])
-        more = f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else ""
-        listed = f"the file has the columns {shown}{more}"
-        for role, column in self.used().items():
-            if column not in header:
-                raise InputError(
-                    f"{source}: there is no column {column!r} (meant as {role}); {listed}"
-                )
-        missing = [role for role in ("frame", "y", "x") if getattr(self, role) is None]
-        if missing:
-            known = "; ".join(f"{role}: {', '.join(CELL_COLUMNS[role][:4])}" for role in missing)
-            raise InputError(
-                f"{source}: found no column for {', '.join(missing)}; {listed}. Rename the column "
-                f"in the first line of the file (known names are {known}; in upper or lower "
-                "case), or, in Python, say which it is: "
-                f"columns={{'{missing[0]}': '...'}}"
-            )
+def check_columns(columns: Mapping[str, str], header: Sequence[str], source: str) -> None:
+    """Complain about columns that are named but absent, or needed but not named."""
+    shown = ", ".join(repr(str(name)) for name in header[:_SHOWN])
+    more = f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else ""
+    listed = f"the file has the columns {shown}{more}"
+    for role, column in columns.items():
+        if column not in header:
+            raise InputError(f"{source}: there is no column {column!r} (meant as {role}); {listed}")
+    missing = [role for role in ("frame", "y", "x") if role not in columns]
+    if missing:
+        known = "; ".join(f"{role}: {', '.join(CELL_COLUMNS[role][:4])}" for role in missing)
+        raise InputError(
+            f"{source}: found no column for {', '.join(missing)}; {listed}. Rename the column "
+            f"in the first line of the file (known names are {known}; in upper or lower "
+            "case), or, in Python, say which it is: "
+            f"columns={{'{missing[0]}': '...'}}"
+        )
 
 
-def guess_columns(header: Sequence[str]) -> Columns:
-    """Guess what the columns of a table mean from their names.
+def guess_columns(header: Sequence[str]) -> dict[str, str]:
+    """Guess what the columns of a table mean from their names: a column by its role.
 
     Knows this package's own files, TrackMate, ilastik, Mastodon-like and scikit-image tables,
     in any case and with units in brackets. ``parent`` is taken for a parent *track* in a table
@@ -161,7 +107,7 @@ def guess_columns(header: Sequence[str]) -> Columns:
     if found["id"] is None and found["track"] is not None and found["parent"] is not None:
         found["parent_track"] = found["parent_track"] or found["parent"]
         found["parent"] = None
-    return Columns(**found)
+    return {role: column for role, column in found.items() if column is not None}
 
 
 def known_columns(
@@ -352,7 +298,7 @@ def _more_header(cells: pd.DataFrame) -> bool:
 
 def read_detections_csv(
     path: Path | str,
-    columns: Columns | Mapping[str, str | None] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     *,
     scale: tuple[float, ...] | None = None,
     unit: str | None = None,
@@ -368,8 +314,8 @@ def read_detections_csv(
     path
         Parted by commas, semicolons or tabs; TrackMate's four header rows are understood.
     columns
-        What the columns mean, all of it (`Columns`) or corrections of the guess
-        (role → column); see `guess_columns`.
+        Column by its role (one of `CELL_COLUMNS`) where the guess of `guess_columns` is wrong;
+        None where the table has no such column.
     scale
         Size of a pixel along each axis; with positions in micrometres it turns them to pixels.
     unit
@@ -434,7 +380,7 @@ class CellTable:
     # unknown); ``parent``, ``track``, ``parent_track`` where there are such columns, with -1
     # for none. The index is the line of the file.
     table: pd.DataFrame
-    columns: Columns  # what the columns were taken for
+    columns: dict[str, str]  # column by its role
     text: TextTable
     geometry: Geometry
     sidecar: Sidecar | None  # what the package's own sidecar says; None for files of others
@@ -448,7 +394,7 @@ class CellTable:
 
 def read_cells(
     path: Path | str,
-    columns: Columns | Mapping[str, str | None] | None,
+    columns: Mapping[str, str | None] | None,
     scale: tuple[float, ...] | None,
     unit: str | None,
     frame_interval: float | None,
@@ -460,22 +406,20 @@ def read_cells(
     text = read_text_table(path)
     sidecar = _read_sidecar(Path(path))
     known = None if sidecar is None else sidecar.geometry
-    if not isinstance(columns, Columns):
-        corrections = columns or {}
-        columns = guess_columns(text.header).corrected(corrections)
-        said = (len(scale or ()), len(shape or ()), known.ndim if known else 0)
-        if "z" not in corrections and 3 not in said:
-            columns = _flat(columns, text)
-    columns.check(text.header, text.source)
+    found = _columns(text, columns or {})
+    said = (len(scale or ()), len(shape or ()), known.ndim if known else 0)
+    if "z" not in (columns or {}) and 3 not in said and _is_flat(text, found.get("z")):
+        del found["z"]
+    check_columns(found, text.header, text.source)
     if len(text.cells) == 0:
         raise InputError(f"{text.source}: the table has a header but no rows")
-    frame = text.integers(str(columns.frame))
+    frame = text.integers(found["frame"])
     text.refuse(frame < 0, "the frame is negative; frames count from 0")
     text.refuse(frame >= MOST_FRAMES, f"the frame is beyond the {MOST_FRAMES:,} possible")
     if n_frames is not None:
         text.refuse(frame >= n_frames, f"the movie has {n_frames} frames")
     there = max(int(frame.max()) + 1, known.n_frames if known else 0)
-    ndim = 2 if columns.z is None else 3
+    ndim = 3 if "z" in found else 2
     if known is not None and known.ndim != ndim:
         raise InputError(f"{text.source}: the table has {ndim} axes, its sidecar {known.ndim}")
     if scale is not None and len(scale) != ndim:
@@ -483,7 +427,7 @@ def read_cells(
             f"{text.source}: the table has {ndim} spatial columns, the scale {scale} has "
             f"{len(scale)} numbers"
         )
-    micro = _in_micrometers(text, str(columns.x), positions, sidecar)
+    micro = _in_micrometers(text, found["x"], positions, sidecar)
     default = "micrometer" if scale is not None or micro else "pixel"
     own = known or Geometry(1, None, (1.0,) * ndim, default)
     geometry = Geometry(
@@ -494,15 +438,14 @@ def read_cells(
         frame_interval=own.frame_interval if frame_interval is None else frame_interval,
     )
     to_pixels = 1 / geometry.scale_array if micro else np.ones(ndim)
-    found: dict[str, NDArray[Any]] = {"frame": frame}
+    cells: dict[str, NDArray[Any]] = {"frame": frame}
     for axis, factor in zip(geometry.axes, to_pixels, strict=True):
-        found[axis] = text.numbers(str(getattr(columns, axis))) * factor
-    _identities(found, text, columns)
-    keep, notes = _sizes(found, text, columns, to_pixels)
-    found["label"], numbered = _labels(found, text, columns)
-    cells = pd.DataFrame(found, index=text.cells.index)
-    cells = cells if keep.all() else cells[keep]
-    return CellTable(cells, columns, text, geometry, sidecar, (*notes, *numbered))
+        cells[axis] = text.numbers(found[axis]) * factor
+    _identities(cells, text, found)
+    keep, notes = _sizes(cells, text, found, to_pixels)
+    cells["label"], numbered = _labels(cells, text, found)
+    table = pd.DataFrame(cells, index=text.cells.index)[keep]
+    return CellTable(table, found, text, geometry, sidecar, (*notes, *numbered))
 
 
 def _read_sidecar(table: Path) -> Sidecar | None:
@@ -518,11 +461,19 @@ def _read_sidecar(table: Path) -> Sidecar | None:
     return known
 
 
-def _flat(columns: Columns, text: TextTable) -> Columns:
-    """Without a depth that is 0 throughout, as TrackMate writes it for 2D movies."""
-    if columns.z is None or not text.cells[columns.z].str.fullmatch(r"\s*-?0(\.0*)?\s*").all():
-        return columns
-    return columns.corrected({"z": None})
+def _columns(text: TextTable, corrections: Mapping[str, str | None]) -> dict[str, str]:
+    """The columns as guessed, with some roles set by hand; None for a role means no column."""
+    for role in corrections:
+        if role not in CELL_COLUMNS:
+            known = list(CELL_COLUMNS)
+            raise InputError(f"there is no role {role!r} for a column; known are {known}")
+    columns = {**guess_columns(text.header), **corrections}
+    return {role: column for role, column in columns.items() if column is not None}
+
+
+def _is_flat(text: TextTable, depth: str | None) -> bool:
+    """Whether a depth is 0 throughout, as TrackMate writes it for 2D movies."""
+    return depth is not None and bool(text.cells[depth].str.fullmatch(r"\s*-?0(\.0*)?\s*").all())
 
 
 def _in_micrometers(
@@ -539,49 +490,50 @@ def _in_micrometers(
     return text.units.get(column, bracket).lower() in _MICRO
 
 
-def _identities(cells: dict[str, NDArray[Any]], text: TextTable, columns: Columns) -> None:
+def _identities(
+    cells: dict[str, NDArray[Any]], text: TextTable, columns: Mapping[str, str]
+) -> None:
     """Add ``id`` and what the file names of parents, tracks and labels."""
-    if columns.id is None:
+    if "id" not in columns:
         cells["id"] = np.arange(len(text.cells), dtype=np.int64)
     else:
-        ids = text.integers(columns.id)
+        ids = text.integers(columns["id"])
         again = pd.Series(ids).duplicated().to_numpy(dtype=bool)
         text.refuse(again, lambda k: f"the id {ids[k]} was used before; ids must be unique")
         cells["id"] = ids
     for role in ("parent", "track", "parent_track"):
-        column = getattr(columns, role)
-        if column is not None:
-            cells[role] = np.maximum(text.integers(column, empty=NOTHING), NOTHING)
-    if columns.label is not None:
-        cells["file_label"] = text.integers(columns.label, empty=0)
+        if role in columns:
+            cells[role] = np.maximum(text.integers(columns[role], empty=NOTHING), NOTHING)
+    if "label" in columns:
+        cells["file_label"] = text.integers(columns["label"], empty=0)
 
 
 def _sizes(
     cells: dict[str, NDArray[Any]],
     text: TextTable,
-    columns: Columns,
+    columns: Mapping[str, str],
     to_pixels: NDArray[np.float64],
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Add ``area``; which rows have a size, and what to say of the others."""
     keep = np.ones(len(text.cells), dtype=bool)
-    if columns.area is not None:
-        cells["area"] = text.numbers(columns.area, empty=1.0)
+    if "area" in columns:
+        cells["area"] = text.numbers(columns["area"], empty=1.0)
         text.refuse(cells["area"] <= 0, "the area is not positive")
         return keep, ()
-    if columns.radius is None:
+    if "radius" not in columns:
         cells["area"] = np.ones(len(text.cells))
         return keep, ()
-    radius = text.numbers(columns.radius, empty=0.0)
+    radius = text.numbers(columns["radius"], empty=0.0)
     keep = radius > 0
     cells["area"] = content(radius, len(to_pixels)) * np.prod(to_pixels)
     dropped = int((~keep).sum())
     if dropped == len(keep):
-        raise InputError(f"{text.source}, column {columns.radius!r}: no radius is positive")
+        raise InputError(f"{text.source}, column {columns['radius']!r}: no radius is positive")
     return keep, (f"{dropped} rows without a positive radius were left out",) if dropped else ()
 
 
 def _labels(
-    cells: dict[str, NDArray[Any]], text: TextTable, columns: Columns
+    cells: dict[str, NDArray[Any]], text: TextTable, columns: Mapping[str, str]
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """An identity that is unique in its frame: the file's label, id or track, or a number.
 
@@ -589,7 +541,7 @@ def _labels(
     """
     said: tuple[str, ...] = ()
     for column in ("file_label", "id", "track"):
-        if column in cells and (column != "id" or columns.id is not None):
+        if column in cells and (column != "id" or "id" in columns):
             values = cells[column]
             wrong = values < 1
             both = pd.DataFrame({"frame": cells["frame"], "value": values})

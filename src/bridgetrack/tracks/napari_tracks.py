@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.table import sights
 from bridgetrack.tracks.tracks import AT_LEAST, MARGINS, Tracks, assemble_tracks, margin_column
 
 Array = NDArray[np.float64]
@@ -34,31 +36,23 @@ def to_napari(tracks: Tracks) -> tuple[Array, dict[str, NDArray[Any]], Graph]:
     graph
         Track → tracks it came from; several after a merge.
     """
-    nodes, axes = tracks.nodes, list(tracks.geometry.axes)
-    weight = np.maximum(nodes["area"].to_numpy(dtype=np.float64), 1e-9)
-    order = np.lexsort((-weight, nodes["frame"].to_numpy(), nodes["track_id"].to_numpy()))
-    track = nodes["track_id"].to_numpy(dtype=np.int64)[order]
-    frame = nodes["frame"].to_numpy(dtype=np.int64)[order]
-    new = np.r_[True, (np.diff(track) != 0) | (np.diff(frame) != 0)][: len(order)]
-    row, largest = np.cumsum(new) - 1, order[new]
-    total = np.bincount(row, weights=weight[order], minlength=len(largest))
-    pieces = np.bincount(row, minlength=len(largest))
-    columns = [track[new].astype(np.float64), frame[new].astype(np.float64)]
-    for axis in axes:
-        here = nodes[axis].to_numpy(dtype=np.float64)
-        moment = np.bincount(row, weights=(weight * here)[order], minlength=len(largest))
-        columns.append(np.where(pieces == 1, here[largest], moment / total))
-    area = nodes["area"].to_numpy(dtype=np.float64)[order]
+    geometry = tracks.geometry
+    pixels = replace(geometry, scale=(1.0,) * geometry.ndim)
+    table = sights(replace(tracks, geometry=pixels))
+    ids, frame = table["id"].to_numpy(), table["frame"].to_numpy()
+    labels = tracks.nodes.set_index("id")["label"]
+    pieces = tracks.nodes.groupby(["track_id", "frame"]).size()
     properties: dict[str, NDArray[Any]] = {
-        "frame": frame[new],
-        "label": nodes["label"].to_numpy(dtype=np.int64)[largest],
-        "node_id": nodes["id"].to_numpy(dtype=np.int64)[largest],
-        "pieces": pieces,
-        "area": np.bincount(row, weights=area, minlength=len(largest)),
-        "lineage_id": nodes["lineage_id"].to_numpy(dtype=np.int64)[largest],
+        "frame": frame,
+        "label": labels.loc[ids].to_numpy(dtype=np.int64),
+        "node_id": ids,
+        "pieces": pieces.to_numpy(),
+        "area": table["area"].to_numpy(),
+        "lineage_id": table["lineage_id"].to_numpy(),
     }
-    properties |= _histories(tracks, properties["node_id"], frame[new])
-    return np.column_stack(columns), properties, _graph(tracks)
+    properties |= _histories(tracks, ids, frame)
+    data = table[["track_id", "frame", *geometry.axes]].to_numpy(dtype=np.float64)
+    return data, properties, _graph(tracks)
 
 
 def _histories(tracks: Tracks, ids: NDArray[np.int64], frame: NDArray[np.int64]) -> dict[str, Any]:

@@ -232,17 +232,17 @@ _HEAD = 50
 
 def csv_reading(path: str | list[str]) -> Reader | None:
     """Read a CSV table of tracks or of detections, None for other tables."""
-    from bridgetrack.io.tables import guess_columns, read_text_table
+    from bridgetrack.io.tables import check_columns, guess_columns, read_text_table
 
     if not isinstance(path, str):
         return None
     try:
         table = read_text_table(path, rows=_HEAD)
         columns = guess_columns(table.header)
-        columns.check(table.header, path)
+        check_columns(columns, table.header, path)
     except BridgetrackError:
         return None
-    return _read_csv if columns.track or columns.parent else _read_detections
+    return _read_csv if "track" in columns or "parent" in columns else _read_detections
 
 
 def _read_csv(path: str | list[str]) -> list[LayerData]:
