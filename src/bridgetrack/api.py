@@ -10,17 +10,14 @@ from typing import Any, get_args
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import load_annotations
-from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.features.feature import FeatureSet, needs_link_scores
 from bridgetrack.features.link_scores import LinkScores, with_link_scores
 from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.io.read import read_link_scores
-from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
-from bridgetrack.movie.movie import Movie
-from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.pipeline.inputs import open_cells
 from bridgetrack.pipeline.room import parse_memory
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Margins, Tracking
@@ -59,8 +56,6 @@ def track(
     without: Sequence[str] = (),
     memory: str | float | None = None,
     window: int | None = None,
-    gap: float = 0.0,
-    seconds: float = 600.0,
     client: Any = None,
     link_scores: LinkScores | Path | str | None = None,
     progress: Report | None = None,
@@ -92,12 +87,6 @@ def track(
         None. A movie that needs more is tracked a few frames at a time.
     window
         Frames to look at at a time; as many as the memory holds where None.
-    gap
-        Share of the objective that may be lost against the whole movie tracked at once; windows
-        look farther into each other until no more is.
-    seconds
-        How long it may take to choose where many events are equally good, as where cells cannot be
-        told apart; ``solution.gap`` of the result says what another choice could win.
     client
         A dask client (``distributed.Client``), over whose cluster frames and windows are spread;
         this changes nothing in the result.
@@ -129,7 +118,7 @@ def track(
     features = features if scores is None else with_link_scores(scores, features)
     kinds = EventKinds.without(without)
     bytes_ = parse_memory(memory) if isinstance(memory, str) else memory
-    pieces = InPieces(bytes_, window, gap, on(client), seconds)
+    pieces = InPieces(bytes_, window, workers=on(client))
     steps = track_movie(
         cells, pixels, weights, answers, features, pieces, margins=margins, kinds=kinds
     )
@@ -220,48 +209,6 @@ def train(
     training = run(steps, progress)
     known = {f.name: getattr(training.model, f.name) for f in fields(Model)}
     return TrainedModel(**known, training=training)
-
-
-def open_cells(
-    labels: Any,
-    image: Any = None,
-    *,
-    axes: str | None = None,
-    scale: Sequence[float] | None = None,
-    unit: str | None = None,
-    frame_interval: float | None = None,
-    image_axes: str | None = None,
-) -> tuple[Movie | Detections, Movie | None]:
-    """Open labels, or a table of detections, and the image; labels without a scale take its one.
-
-    Parameters
-    ----------
-    labels, image
-        See `track`.
-    axes, scale, unit, frame_interval
-        See `open_movie`.
-    image_axes
-        Axis order of the image.
-
-    Raises
-    ------
-    InputError
-        Where one of them cannot be read.
-    """
-    known: dict[str, Any] = {"scale": scale, "unit": unit, "frame_interval": frame_interval}
-    if isinstance(labels, Path | str) and Path(labels).suffix.lower() in TABLES:
-        labels = read_detections_csv(labels, **known)
-    pixels = None if image is None else open_movie(image, axes=image_axes, **known)
-    if isinstance(labels, Detections):
-        return labels, pixels
-    cells = open_labels(labels, axes=axes, **known)
-    if pixels is None:
-        return cells, None
-    here, there = cells.geometry, pixels.geometry
-    if here.unit == "pixel" and unit is None and here.ndim == there.ndim:
-        interval = here.frame_interval or there.frame_interval
-        cells = open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
-    return cells, pixels
 
 
 def open_link_scores(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_store import load_mask_answers
-from bridgetrack.api import Report, open_cells, open_model
+from bridgetrack.api import Report, open_model
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -23,10 +23,12 @@ from bridgetrack.pipeline.explain_masks import MaskExplanation
 from bridgetrack.pipeline.explain_masks import explain_mask as explain_steps
 from bridgetrack.pipeline.finding import Finding, chosen_as, open_beside
 from bridgetrack.pipeline.finding_record import channel_found, how_found
+from bridgetrack.pipeline.found_masks import find_masks
+from bridgetrack.pipeline.inputs import open_cells
 from bridgetrack.pipeline.joint import MaskSettings
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.repair import repair_masks
-from bridgetrack.progress import Kept, Progress, Steps, run
+from bridgetrack.progress import run
 from bridgetrack.segmentation.probability import open_probability
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
 from bridgetrack.spread import on
@@ -139,23 +141,10 @@ def find_cells(
     how = Finding(settings, way, backend, network, beside=beside, probability=foreign)
     said, weights = _answers(answers, movie), open_model(model)
 
-    def steps() -> Steps[Masks]:
-        finding, _ = yield from how.prepared(
-            movie, said, weights, channel=channel, workers=on(client)
-        )
-        frames: list[NDArray[np.int32]] = []
-        tables: list[pd.DataFrame] = []
-        work = Kept(finding.steps(movie, said, weights, channel=channel, workers=on(client)))
-        for step in work:
-            if isinstance(step, Progress):
-                yield step
-            else:
-                frames.append(step.labels)
-                tables += [] if step.margins is None else [step.margins]
-        margins = pd.concat(tables, ignore_index=True) if tables else None
-        return Masks(_labels(frames, movie), work.result or finding, channel, margins=margins)
-
-    return run(steps(), progress)
+    frames: list[NDArray[np.int32]] = []
+    work = find_masks(how, movie, frames.append, said, weights, channel=channel, workers=on(client))
+    found = run(work, progress)
+    return Masks(_labels(frames, movie), found.finding, channel, margins=found.margins)
 
 
 def repair(
@@ -254,8 +243,9 @@ def explain_mask(
     found, seen = None, 0 if channel is None else channel
     if isinstance(labels, Masks):
         found, seen, labels = labels.finding, labels.channel, labels.labels
-    elif isinstance(labels, Path | str):
-        found, seen = how_found(Path(labels)), channel_found(Path(labels))
+    elif isinstance(labels, Movie | Path | str):
+        file = Path(labels.source if isinstance(labels, Movie) else labels)
+        found, seen = how_found(file), channel_found(file)
     cells, movie = _opened(labels, image, reading)
     how = chosen_as(cells, found)
     work = explain_steps(
@@ -276,7 +266,7 @@ def _opened(labels: Any, image: Any, reading: dict[str, Any]) -> tuple[Movie, Mo
     if not isinstance(cells, Movie) or movie is None:
         raise InputError(
             "masks are judged by the image that they were made from: give a label movie, not a "
-            "table, and the image"
+            "table, and the image (--image)"
         )
     return cells, movie
 

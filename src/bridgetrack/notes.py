@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+
+from bridgetrack.errors import BridgetrackWarning
 
 
 class NoteKind(StrEnum):
@@ -39,3 +44,18 @@ class Note:
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """A number with its noun, e.g. ``"1 cell"`` or ``"1,204 cells"``."""
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def note_texts(notes: Sequence[Note]) -> list[str]:
+    """Notes for machines, each once."""
+    return list(dict.fromkeys(map(str, notes)))
+
+
+@contextmanager
+def collecting_warnings(notes: list[Note]) -> Iterator[None]:
+    """Keep the warnings of the library as notes; others stay off the terminal."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    found = (str(w.message) for w in caught if issubclass(w.category, BridgetrackWarning))
+    notes += [Note(NoteKind.REMARK, words) for words in dict.fromkeys(found)]

@@ -14,7 +14,7 @@ import tifffile
 
 from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.pipeline.batch import BatchRow, ordered
-from bridgetrack.pipeline.tracking import track_steps
+from bridgetrack.pipeline.windows import track_movie
 from bridgetrack.segmentation.readings import SettingsEstimate
 from cli.conftest import Run, write_tiff
 from cli.test_nothing_is_lost import content
@@ -79,10 +79,10 @@ def test_doubts_about_a_movie_are_told(
 
     def prepared(*given: Any, **more: Any) -> Any:
         warnings.warn(odd, BridgetrackWarning, stacklevel=1)
-        return track_steps(*given, **more)
+        return track_movie(*given, **more)
 
     monkeypatch.setattr(SettingsEstimate, "doubts", property(lambda _: (doubt,)))
-    monkeypatch.setattr("bridgetrack.pipeline.tracking.track_steps", prepared)
+    monkeypatch.setattr("bridgetrack.pipeline.batch.track_movie", prepared)
     (many / "damaged.tif").unlink()
     out = tmp_path / "out"
     shown = run("batch", many, "--out", out, "--choose", "plain")
@@ -128,7 +128,7 @@ def test_folders_that_cannot_be_tracked(run: Run, many: Path, tmp_path: Path) ->
         ((many / "raw", "--out", tmp_path / "x"), "this folder is itself a movie"),
         ((many / "01_GT", "--out", tmp_path / "x"), "there are no movies in this folder"),
         ((tmp_path / "gone", "--out", tmp_path / "x"), "there is no such folder"),
-        ((many, "--out", tmp_path / "x", "--model", "nobody"), "no model of that name"),
+        ((many, "--out", tmp_path / "x", "--model", "nobody"), "nobody"),
         ((many, "--out", tmp_path / "x", "--labels", many / "01_GT"), "there are no masks in"),
         ((many, "--out", many / "both.tif"), "both.tif"),
         ((many, "--out", tmp_path / "x", "--choose", "often"), "often"),

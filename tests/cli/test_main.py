@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.__main__ import main as program
-from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.errors import BridgetrackWarning
-from bridgetrack.notes import Note
+from bridgetrack.notes import Note, collecting_warnings
 from cli.conftest import Run, one_line
 
 PROGRAM = [sys.executable, "-m", "bridgetrack"]
@@ -53,18 +52,6 @@ def test_every_command_has_help(run: Run, command: str) -> None:
         ("track", "labels.tif", "--out", "x", "--frame-interval", "soon"),
         ("track", "labels.tif", "--out", "x", "--unit", "furlong"),
         ("annotate", "labels.tif", "--ground-truth", "GT", "--out", "a.json"),
-        (
-            "annotate",
-            "x",
-            "--ground-truth",
-            "GT",
-            "--out",
-            "a",
-            "--count",
-            "3",
-            "--fraction",
-            "0.1",
-        ),
         ("annotate", "x", "--ground-truth", "GT", "--out", "a", "--fraction", "1.5"),
         ("annotate", "x", "--ground-truth", "GT", "--out", "a", "--count", "0"),
         ("track", "x", "--out", "y", "--window", "many"),
@@ -100,7 +87,7 @@ def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("so\nmuch for that")
 
-    monkeypatch.setattr("bridgetrack.pipeline.windows.track_movie", broken)
+    monkeypatch.setattr("bridgetrack.api.track_movie", broken)
     words = ("track", movie / "01_GT" / "TRA", "--out", tmp_path / "out")
     shown = run(*words)
     assert shown.status == 1
@@ -121,7 +108,7 @@ def test_memory_is_named(
     def full(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("bridgetrack.pipeline.windows.track_movie", full)
+    monkeypatch.setattr("bridgetrack.api.track_movie", full)
     shown = run("track", movie / "01_GT" / "TRA", "--out", tmp_path / "x")
     assert shown.status == 1
     assert one_line(shown.err)
@@ -135,7 +122,7 @@ def test_interrupt_is_status_130(
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bridgetrack.pipeline.windows.track_movie", stopped)
+    monkeypatch.setattr("bridgetrack.api.track_movie", stopped)
     shown = run("track", movie / "01_GT" / "TRA", "--out", tmp_path / "x")
     assert shown.status == 130
     assert one_line(shown.err)
@@ -144,14 +131,14 @@ def test_interrupt_is_status_130(
 WRITING = """
 import os, signal, sys
 from bridgetrack.cli.main import main
-from bridgetrack.io import results
+from bridgetrack.pipeline import result_folder
 
 def interrupted(tracks, labels, staging, *more):
     (staging / "half.csv").write_text("half")
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-results.stage_results = interrupted
+result_folder.stage_results = interrupted
 sys.exit(main(sys.argv[2:]))
 """
 
@@ -225,14 +212,6 @@ def test_a_reader_that_leaves_is_no_error(movie: Path, tmp_path: Path) -> None:
     os.close(writer)
     assert done.stderr == ""
     assert (tmp_path / "out" / "run.json").is_file()
-
-
-def test_a_pipe_gets_no_progress_bar(movie: Path, tmp_path: Path) -> None:
-    words = ["track", str(movie / "01_GT" / "TRA"), "--out", str(tmp_path / "out")]
-    done = subprocess.run([*PROGRAM, *words], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    assert "\x1b" not in done.stdout
-    assert "cells in 10 frames" in done.stdout
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ import pytest
 import tifffile
 
 import bridgetrack as bt
-from bridgetrack.cli.main import app
-from bridgetrack.cli.models import models
 from bridgetrack.errors import OutputError
 from bridgetrack.io import may_write
 from bridgetrack.io.may_write import refuse_other, sign, signed
@@ -109,31 +106,6 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     yield "train", scored, "--out", ("other",)
     helped = (f["labels"], *answers, "--source", f["project"])
     yield "train", helped, "--out", ("project",)
-
-
-TRIED = {
-    "segment": {"image", "answers", "labels", "probability"},
-    "track": {"labels", "image", "model", "annotations", "link_scores"},
-    "run": {"project"},
-    "annotate": {"labels", "ground_truth", "image"},
-    "train": {"labels", "image", "annotations", "source", "prior", "link_scores"},
-    "add": {"file"},  # writes into the library alone
-    "check": {"result", "judged"},
-    "batch": {"folder", "model", "labels"},
-}  # fmt: skip
-"""What names a file, beside --out, of commands that write; each stands in a test below."""
-WRITE_NOTHING = {"explain", "evaluate", "suggest", "open_", "list_"}
-
-
-def test_every_option_that_names_a_file_is_tried() -> None:
-    named = {}
-    for command in [*app.registered_commands, *models.registered_commands]:
-        assert command.callback is not None
-        given = signature(command.callback, eval_str=True).parameters.values()
-        paths = {p.name for p in given if "Path" in str(p.annotation)} - {"out"}
-        named[command.callback.__name__] = paths
-    known = {name: paths for name, paths in named.items() if name not in WRITE_NOTHING and paths}
-    assert known == TRIED
 
 
 def test_no_input_is_written_over(run: Run, files: dict[str, Path], tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import save_annotations
-from bridgetrack.cli.earlier_run import given_run
 from bridgetrack.cli.explain import tracked_again
 from bridgetrack.cli.main import main
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.pipeline import masks
+from bridgetrack.pipeline.result_folder import given_run
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.progress import Progress, run
 from bridgetrack.spread import Here
@@ -215,7 +215,6 @@ def test_answers_about_masks_of_another_movie(
     words = ("--image", movie / "image.npy", "--annotations", known)
     for command in (
         ("track", labels, "--repair", "--out", movie / "out"),
-        ("suggest", labels, "--masks"),
         ("explain", labels, "--mask", "--frame", 1, "--cell", 1),
     ):
         assert call(*command, *words) == 1
@@ -241,8 +240,6 @@ def test_the_channel_with_the_cells(movie: Path, capsys: pytest.CaptureFixture[s
         assert call(*cell, *more) == 0
         looks.append(json.loads(capsys.readouterr().out)["probability"])
     assert looks[0] == looks[1] > 0.5 > looks[2]
-    assert call("suggest", labels, *image, "--masks", "--channel", 1) == 0
-    assert "Is this one cell, or two?" in capsys.readouterr().out
     assert call(*words, "--channel", 7) == 1
     assert "7" in capsys.readouterr().err
 
@@ -251,7 +248,6 @@ def test_the_channel_with_the_cells(movie: Path, capsys: pytest.CaptureFixture[s
     ("words", "flag"),
     [
         (("track", "labels.tif", "--out", "out"), "--repair"),
-        (("suggest", "labels.tif"), "--masks"),
         (("explain", "labels.tif", "--frame", 0, "--cell", 1), "--mask"),
     ],
 )
@@ -275,10 +271,12 @@ def test_workers_look_for_what_else_may_be_a_cell(
             return super().stream(task, shared, parts)
 
     @contextmanager
-    def cluster(scheduler: str | None) -> Iterator[Here | None]:
-        yield None if scheduler is None else Others()
+    def cluster(scheduler: str | None) -> Iterator[str | None]:
+        yield scheduler
 
     monkeypatch.setattr("bridgetrack.cli.track.cluster_at", cluster)
+    for module in ("bridgetrack.cli.track", "bridgetrack.api"):
+        monkeypatch.setattr(f"{module}.on", lambda client: Others() if client else Here())
     track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--repair", "--out")
     assert call(*track, movie / "here") == 0
     assert not asked
@@ -303,17 +301,3 @@ def test_what_a_person_put_there_stays(movie: Path) -> None:
     track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--out", out)
     assert call(*track, "--repair") != 0
     assert (out / "repairs.csv").read_text() == "mine"
-
-
-@pytest.mark.parametrize("how", ["jointly", "plain"])
-def test_each_way_of_choosing(movie: Path, how: str) -> None:
-    out = movie / f"{how}.tif"
-    assert call("segment", movie / "images.tif", "--out", out, "--choose", how) == 0
-    assert len(tifffile.imread(out)) == 4
-    assert json.loads((movie / f"{how}.run.json").read_text())["choose"] == how
-
-
-def test_a_way_that_is_not_known(movie: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    images, out = movie / "images.tif", movie / "labels_new.tif"
-    assert call("segment", images, "--out", out, "--choose", "luck") != 0
-    assert "jointly" in capsys.readouterr().err

@@ -99,7 +99,7 @@ def test_probabilities_of_another_program_show_cells(
     refused = run(*words[:-1], "--labels", files["few"])
     assert refused.status == 1 and "give labels of this movie" in refused.err
     refused = run(*words[:-1], "--labels", out)
-    assert refused.status == 2 and "labels.tif" in refused.err
+    assert refused.status == 1 and "labels.tif" in refused.err
     for more in (
         ("--probability", files["bytes"], "--choose", "plain"),
         ("--labels", files["one"], "--choose", "plain"),

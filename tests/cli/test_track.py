@@ -59,8 +59,8 @@ def test_record_says_how_it_was_made(run: Run, movie: Path, truth: Path, tmp_pat
 def test_kinds_that_are_nowhere_clear_are_named_with_the_cure(
     run: Run, truth: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bridgetrack.session.unclear_kinds.LEAST", 1)
-    monkeypatch.setattr("bridgetrack.session.unclear_kinds.CLEAR", np.inf)
+    monkeypatch.setattr("bridgetrack.pipeline.unclear_kinds.LEAST", 1)
+    monkeypatch.setattr("bridgetrack.pipeline.unclear_kinds.CLEAR", np.inf)
     model, shipped = tmp_path / "merging.json", shipped_model()
     weights = shipped.weights.copy()
     weights[shipped.keys.index("merge.bias")] += 9.5
@@ -104,7 +104,7 @@ def test_a_table_has_no_image(run: Run, movie: Path, tmp_path: Path) -> None:
     table = tmp_path / "points.csv"
     table.write_text("t,y,x\n0,1,1\n1,2,2\n")
     shown = run("track", table, "--image", movie / "01", "--out", tmp_path / "out")
-    assert shown.status == 2
+    assert shown.status == 1
     assert "label movie" in shown.err
 
 

@@ -24,7 +24,7 @@ from bridgetrack.pipeline.room import Room, parse_memory
 from bridgetrack.pipeline.summary import least_certain, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.window import WholeMovie
-from bridgetrack.pipeline.windows import track_in_windows
+from bridgetrack.pipeline.windows import InPieces, track_in_windows, track_movie
 
 
 def walk(cells: int, frames: int, lost: float = 0.01) -> pd.DataFrame:
@@ -116,7 +116,8 @@ def test_windows_reach_farther_into_each_other_until_nothing_is_lost(
     whole = bt.track(tmp_path / "cells.csv")
     assert whole.solution.gap < 1e-6
     monkeypatch.setattr("bridgetrack.pipeline.windows._FIRST", 1)  # so that something is lost
-    hasty = bt.track(tmp_path / "cells.csv", window=3, gap=1.0)
+    cells = bt.read_detections_csv(tmp_path / "cells.csv")
+    hasty = bt.run(track_movie(cells, pieces=InPieces(window=3, gap=1.0)))
     lost = whole.solution.value - hasty.solution.value
     assert lost > 1
     assert lost <= hasty.solution.gap + 1e-6

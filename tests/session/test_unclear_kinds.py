@@ -7,7 +7,7 @@ import numpy as np
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.unclear_kinds import clearest, unclear_kinds, unclear_remarks
+from bridgetrack.pipeline.unclear_kinds import clearest, unclear_kinds, unclear_remarks
 from doubtful_kind import as_if
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EventKinds
-from bridgetrack.session.unclear_kinds import clearest
+from bridgetrack.pipeline.unclear_kinds import clearest
 from bridgetrack.ui.panel import state_of
 from doubtful_kind import as_if
 

@@ -196,3 +196,8 @@ class MaskStore:
         """
         self._file.write(lambda: encode_masks(answers))
         self._answers = answers
+
+
+def masks_path(answers: Path) -> Path:
+    """Where answers about masks are kept: beside the file of answers about events."""
+    return answers.with_name(f"{answers.name.removesuffix('.annotations.json')}.masks.json")

@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import answer, note_lines, note_texts, show
+from bridgetrack.cli.console import answer, note_lines, show
 from bridgetrack.cli.options import (
     Axes,
     GroundTruth,
     Image,
     Json,
     Labels,
-    MovieOptions,
     at_least,
-    check_file,
     out_option,
     seed_option,
 )
-from bridgetrack.cli.sources import collecting_warnings, open_sources
-from bridgetrack.io.may_write import signed
-from bridgetrack.notes import Note, plural
+from bridgetrack.io.may_write import check_file, signed
+from bridgetrack.notes import Note, collecting_warnings, note_texts, plural
+from bridgetrack.pipeline.inputs import Reading, open_files
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -85,7 +83,7 @@ def annotate(
     notes: list[Note] = []
     more: dict[str, Any] = {}
     with collecting_warnings(notes):
-        cells, pixels = open_sources(labels, image, MovieOptions(axes), [])
+        cells, pixels = open_files(labels, image, Reading(axes), [])
         truth = read_ctc(ground_truth)
         if suggested and count is not None:
             answers, more = _answered(cells, pixels, truth, count, wrong, seed)

@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.cli.console import answer
-from bridgetrack.cli.options import Json, check_file, make, one_option_each
+from bridgetrack.cli.options import Json, make, one_option_each
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import SampleOptions
-from bridgetrack.io.may_write import RUN_FILE, manifest, refuse_others, sealed, signed
+from bridgetrack.io.may_write import (
+    RUN_FILE,
+    check_file,
+    manifest,
+    refuse_others,
+    sealed,
+    signed,
+)
 from bridgetrack.notes import plural
 
 if TYPE_CHECKING:
@@ -121,10 +128,10 @@ def _judged(sample: Sample, result: Path, table: Path) -> tuple[dict[str, Any], 
 
 def _keep(sample: Sample, result: Path, table: Path) -> bool:
     """Add what was found to the record of a run and its ``methods.txt``; whether there is one."""
-    from bridgetrack.cli.record import write_json
     from bridgetrack.files import staged_files
     from bridgetrack.io.results import METHODS
     from bridgetrack.pipeline.methods import with_checked
+    from bridgetrack.pipeline.result_folder import write_json
 
     run, methods, accuracy = result / RUN_FILE, result / METHODS, sample.accuracy
     if accuracy is None or not run.is_file() or not methods.is_file():

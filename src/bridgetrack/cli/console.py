@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -12,7 +11,7 @@ from typing import Any, TypeVar
 import typer
 
 from bridgetrack.notes import Note, NoteKind, plural
-from bridgetrack.progress import Progress, Steps, run
+from bridgetrack.progress import Progress, Steps, Stopwatch, run
 
 Result = TypeVar("Result")
 
@@ -21,32 +20,6 @@ _FEW = 5
 
 class Stopped(Exception):  # noqa: N818 - not an error
     """Ctrl-C at a point where something was kept; the message says what."""
-
-
-class Stopwatch:
-    """Adds up the seconds between the reports of long work, stage by stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._stage: str | None = None
-        self._since = time.perf_counter()
-
-    def __call__(self, step: Progress) -> None:
-        """Charge the time since the last report to the stage that ran."""
-        self._charge()
-        self._stage = step.stage
-
-    def stop(self) -> None:
-        """Charge the rest to the last stage."""
-        self._charge()
-        self._stage = None
-
-    def _charge(self) -> None:
-        now = time.perf_counter()
-        if self._stage is not None:
-            spent = self.seconds.get(self._stage, 0.0)
-            self.seconds[self._stage] = spent + now - self._since
-        self._since = now
 
 
 def show(steps: Steps[Result], watch: Callable[[Progress], None] | None = None) -> Result:
@@ -129,11 +102,6 @@ def note_lines(notes: Sequence[Note]) -> list[str]:
             f"note: ... and {plural(len(hidden), 'more annotation')} not used (--json lists all)"
         )
     return lines
-
-
-def note_texts(notes: Sequence[Note]) -> list[str]:
-    """Notes for machines, each once."""
-    return list(dict.fromkeys(map(str, notes)))
 
 
 def table(header: list[str], rows: list[list[str]]) -> list[str]:

@@ -7,12 +7,28 @@ from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, answer, show, table
-from bridgetrack.cli.options import Json, check_file
-from bridgetrack.cli.segment import segmenting
-from bridgetrack.cli.sources import RunInputs, collecting_warnings
-from bridgetrack.io.may_write import signed
-from bridgetrack.notes import Note, plural
+from bridgetrack import api
+from bridgetrack.annotations.store import load_annotations
+from bridgetrack.cli.console import answer, show, table
+from bridgetrack.cli.options import Json
+from bridgetrack.cli.track import run_lines
+from bridgetrack.cli.train import describe_training, learn
+from bridgetrack.io.ctc import read_ctc
+from bridgetrack.io.may_write import check_file, signed
+from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.movie.writers import label_writer
+from bridgetrack.notes import Note, collecting_warnings, plural
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.found_masks import find_masks
+from bridgetrack.pipeline.inputs import RunInputs
+from bridgetrack.pipeline.result_folder import check_run, save_run
+from bridgetrack.pipeline.scene import annotate, prepare
+from bridgetrack.pipeline.tracking import track_scene
+from bridgetrack.progress import Stopwatch
+from bridgetrack.sample import SAMPLE_SEQUENCE, sample_folder
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.tracks.overlay import draw_overlay
+from bridgetrack.training.outcome import Training
 
 FORMATS = ("csv", "ctc", "geff")
 COLUMNS = (
@@ -39,18 +55,8 @@ def demo(
 
 def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     """What the demo found, for machines and for people."""
-    from bridgetrack.annotations.store import load_annotations
-    from bridgetrack.cli.record import check_run, finish
-    from bridgetrack.cli.train import describe_training, learn
     from bridgetrack.evaluation.scores import evaluate
     from bridgetrack.evaluation.truth import match_detections, share_found, true_events
-    from bridgetrack.io.ctc import read_ctc
-    from bridgetrack.movie.opening import open_labels, open_movie
-    from bridgetrack.pipeline.scene import annotate, prepare
-    from bridgetrack.pipeline.tracking import track_scene
-    from bridgetrack.sample import SAMPLE_SEQUENCE, sample_folder
-    from bridgetrack.tracks.overlay import draw_overlay
-    from bridgetrack.training.train import train_steps
 
     folder = sample_folder()
     images, clicks = folder / SAMPLE_SEQUENCE, folder / "annotations.json"
@@ -59,15 +65,19 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     check_run(out, given)
     for path in (masks, weights, picture):
         check_file(path, images, clicks)
-    watch = Stopwatch()
-    image = open_movie(images)
-    with signed(masks) as spare:
-        show(segmenting(image, spare), watch)
-    labels = open_labels(masks)
-    truth = read_ctc(folder / f"{SAMPLE_SEQUENCE}_GT")
+    watch, image = Stopwatch(), open_movie(images)
+    with signed(masks) as spare, label_writer(spare, image.geometry) as writer:
+        show(find_masks(Finding(SegmentationSettings()), image, writer.write), watch)
+    labels, truth = open_labels(masks), read_ctc(folder / f"{SAMPLE_SEQUENCE}_GT")
     scene = show(prepare(labels, image), watch)
     clicked = annotate(scene, load_annotations(clicks))
-    training = learn(train_steps(clicked), weights, watch)
+
+    def train(report: api.Report) -> Training:
+        learned = api.train(clicked, progress=report).training
+        assert learned is not None
+        return learned
+
+    training = learn(train, weights, watch)
     model, n = training.model, plural(training.n_annotations, "click")
     held = "trained, and held to them"
     tracked = {
@@ -82,34 +92,29 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         | {"events_right": share_found(t.tracks, events)}
         for name, t in tracked.items()
     }
-    done = finish(tracked[held], out, given, watch, notes)
+    done, said = save_run(tracked[held], out, given, watch, notes)
     last = image.n_frames - 1
     pixels, cells = image.channel_frame(last), labels.channel_frame(last)
     with signed(picture) as spare:
         draw_overlay(pixels, cells, tracked[held].tracks, last, spare)
     learned = describe_training(training, weights, watch, ())
-    record = {
-        "run": done.record,
-        "training": learned,
-        "scores": scores,
-        "picture": str(picture),
-    }
+    record = {"run": done, "training": learned, "scores": scores, "picture": str(picture)}
     rows = [[name, *(_figure(s[key]) for _, key in COLUMNS)] for name, s in scores.items()]
     lines = [
-        *done.lines(),
+        *run_lines(done, said),
         "",
         f"training: {learned['words']}",
         *([learned["estimate_words"]] if learned["estimate_words"] else []),
         "",
         *table(["against the sample's truth", *(title for title, _ in COLUMNS)], rows),
-        *worse(scores),
+        *_worse(scores),
         "",
         f"picture: {picture}",
     ]
     return record, lines
 
 
-def worse(scores: dict[str, dict[str, Any]]) -> list[str]:
+def _worse(scores: dict[str, dict[str, Any]]) -> list[str]:
     """A sentence on the figures that are lower than those of the untrained model."""
     (name, first), *others = scores.items()
     lower = [title for title, key in COLUMNS if any(_lower(o[key], first[key]) for _, o in others)]

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bridgetrack.cli.console import emit, say, table
-from bridgetrack.cli.earlier_run import tracked_labels
 from bridgetrack.cli.options import GroundTruth, Json
 from bridgetrack.io.may_write import RUN_FILE
+from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.opening import open_labels
+from bridgetrack.pipeline.inputs import is_table
+from bridgetrack.pipeline.result_folder import tracked_labels
 
 if TYPE_CHECKING:
     from bridgetrack.evaluation.scores import Scores
-    from bridgetrack.movie.movie import Movie
 
 
 def evaluate(
@@ -57,15 +59,12 @@ def evaluate(
 
 def _masks(result: Path, labels: Path | None) -> Movie | None:
     """The tracked label movie: given, or known from ``run.json`` and still there."""
-    from bridgetrack.io.tables import TABLES
-    from bridgetrack.movie.opening import open_labels
-
     if labels is not None:
         return open_labels(labels)
     if (result / "ctc").is_dir():
         return None
     named = tracked_labels(result / RUN_FILE)
-    if named is None or named.suffix.lower() in TABLES or not named.exists():
+    if named is None or is_table(named) or not named.exists():
         return None
     return open_labels(named)
 

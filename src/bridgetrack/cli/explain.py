@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from bridgetrack.cli.console import emit, say, show
-from bridgetrack.cli.earlier_run import given_run
+from bridgetrack import api
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.api_masks import explain_mask
+from bridgetrack.cli.console import emit, reporting, say, show
 from bridgetrack.cli.options import (
     Image,
     Json,
@@ -20,25 +23,23 @@ from bridgetrack.cli.options import (
     parse_channel,
     parse_choice,
 )
-from bridgetrack.cli.sources import (
-    RunInputs,
-    about_events,
-    collecting_warnings,
-    open_answers,
-    open_mask_answers,
-    open_scores,
-    open_sources,
-    open_weights,
-    refuse_masks_alone,
-)
+from bridgetrack.cli.sources import refuse_masks_alone
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.kinds import EventKinds
-
-if TYPE_CHECKING:
-    from bridgetrack.annotations.annotation_set import AnnotationSet
-    from bridgetrack.models.model import Model
-    from bridgetrack.pipeline.explain import Explanation
-    from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.model import Model
+from bridgetrack.movie.movie import Movie
+from bridgetrack.notes import collecting_warnings
+from bridgetrack.pipeline.explain import Explanation, explain_event, find_event
+from bridgetrack.pipeline.inputs import (
+    RunInputs,
+    open_answers,
+    open_files,
+    open_mask_answers,
+    open_weights,
+)
+from bridgetrack.pipeline.project import MovieFile, load_project, run_project
+from bridgetrack.pipeline.result_folder import given_run
+from bridgetrack.pipeline.tracking import Tracking
 
 EVENTS = ("move", "divide", "split", "merge", "appear", "disappear", "skip", "false")
 
@@ -124,30 +125,17 @@ def _explain_mask(
     json: bool,
 ) -> None:
     """Say why a cell is drawn as it is; answers and channel that are not named are the run's."""
-    from bridgetrack.movie.movie import Movie
-    from bridgetrack.pipeline.explain_masks import explain_mask
-    from bridgetrack.pipeline.finding import chosen_as
-    from bridgetrack.pipeline.finding_record import channel_found, how_found
-    from bridgetrack.pipeline.joint import MaskSettings
-
     with collecting_warnings([]):
-        cells, pixels = open_sources(given.labels, given.image, given.reading, [])
-        if not isinstance(cells, Movie) or pixels is None:
-            raise InputError(
-                "--mask needs masks and the image that they were made from: name the image by "
-                "--image, also where the tracks were made without it"
-            )
-        weights = open_weights(given.model)
-        how = chosen_as(cells, how_found(given.labels))
-        if channel is None:
-            channel = given.channel or channel_found(given.labels)
-        named, needed = answers or given.annotations, answers is not None
-        known = how.known(open_mask_answers(named, cells, needed=needed))
-        steps = explain_mask(
-            pixels, cells, frame, cell, how.settings, MaskSettings(loyalty=how.loyalty), known,
-            weights, channel=channel,
-        )  # fmt: skip
-        found = show(steps)
+        cells, pixels = open_files(given.labels, given.image, given.reading, [])
+        known = None
+        if isinstance(cells, Movie):
+            named, needed = answers or given.annotations, answers is not None
+            known = open_mask_answers(named, cells, needed=needed)
+        with reporting() as report:
+            found = explain_mask(
+                cells, pixels, frame, cell, answers=known, model=open_weights(given.model),
+                channel=(given.channel or None) if channel is None else channel, progress=report,
+            )  # fmt: skip
     if not json:
         say(found.words())
         return
@@ -169,24 +157,21 @@ def _labels(text: str | None) -> tuple[int, ...]:
 
 def tracked_again(given: RunInputs) -> Tracking:
     """Track what a run was given, once more."""
-    from bridgetrack.pipeline.tracking import track_steps
-
-    weights, answers = open_weights(given.model), open_answers(about_events(given.annotations))
+    weights, answers = open_weights(given.model), open_answers(given.annotations)
     if given.project is not None:
         return _tracked_project(given.project, given.image, weights, answers)
-    cells, pixels = open_sources(given.labels, given.image, given.reading, [])
-    _, features = open_scores(given.link_scores, weights)
-    kinds = EventKinds.without(given.without)
-    return show(track_steps(cells, pixels, weights, answers, features, kinds=kinds))
+    cells, pixels = open_files(given.labels, given.image, given.reading, [])
+    with reporting() as report:
+        return api.track(
+            cells, pixels, weights, answers, without=given.without, memory=given.memory,
+            window=given.window, link_scores=given.link_scores, progress=report,
+        )  # fmt: skip
 
 
 def _tracked_project(
     file: Path, image: Path | None, weights: Model | None, answers: AnnotationSet | None
 ) -> Tracking:
     """Repeat the run of a project, with another image, other weights or answers where given."""
-    from bridgetrack.annotations.annotation_set import AnswerHistory
-    from bridgetrack.pipeline.project import MovieFile, load_project, run_project
-
     project = load_project(file)
     if image is not None and (project.image is None or project.image.path != image):
         project = replace(project, image=MovieFile(image))
@@ -200,8 +185,6 @@ def _tracked_project(
 def _explained(
     tracking: Tracking, frame: int, cell: int, targets: tuple[int, ...], event: str | None
 ) -> Explanation:
-    from bridgetrack.pipeline.explain import explain_event, find_event
-
     if not targets and event is None:
         return explain_event(tracking, find_event(tracking, frame, cell))
     return explain_event(tracking, _column(tracking, frame, cell, targets, event))
@@ -211,10 +194,6 @@ def _column(
     tracking: Tracking, frame: int, cell: int, targets: tuple[int, ...], event: str | None
 ) -> int:
     """The best-scored hypothesis of this kind between these cells."""
-    import numpy as np
-
-    from bridgetrack.hypotheses.events import Event
-
     detections, hypotheses = tracking.scene.detections, tracking.scene.hypotheses
     row = detections.row_of(frame, cell)
     fits = (hypotheses.sources == row).any(axis=1)

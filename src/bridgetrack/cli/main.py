@@ -114,11 +114,11 @@ for command in (
     explain,
     evaluate,
     run,
+    suggest,
+    check,
+    batch,
 ):
     app.command()(command)
-app.command()(suggest)
-app.command()(check)
-app.command()(batch)
 app.command(name="open")(open_)
 app.add_typer(models)
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import inspect
 import math
-import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import refuse_inputs
+from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.kinds import EventKinds
-from bridgetrack.io.may_write import refuse_other
 from bridgetrack.option import Option, options_of
+from bridgetrack.pipeline.inputs import Reading
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Made = TypeVar("Made")
@@ -238,31 +235,6 @@ def parse_kinds(text: str) -> EventKinds:
         raise typer.BadParameter(f"--without: {error}") from error
 
 
-def keep_inputs(targets: Sequence[Path], inputs: Iterable[Path | None]) -> None:
-    """Refuse to write over what a command reads."""
-    try:
-        refuse_inputs(targets, inputs)
-    except OutputError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def check_file(out: Path | None, *inputs: Path | None) -> None:
-    """Complain before the work begins about a file that must not, or cannot, be written."""
-    if out is None:
-        return
-    if out.is_dir():
-        raise OutputError(f"{out}: this is a folder; give the name of a file in it")
-    place = next((p for p in out.absolute().parents if p.exists()), None)
-    if place is not None and not place.is_dir():
-        raise OutputError(f"{out}: {place} is a file, not a folder; give another name")
-    keep_inputs([out], inputs)
-    if place is not None and not os.access(place, os.W_OK):
-        raise OutputError(
-            f"{out}: there is no permission to write in {place}; choose another folder"
-        )
-    refuse_other(out)
-
-
 Scale = Annotated[
     str | None,
     typer.Option(
@@ -296,26 +268,19 @@ ImageAxes = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class MovieOptions:
-    """How to read a movie, as given on the command line."""
-
-    axes: Axes = None  # of the label movie
-    scale: Scale = None  # text of ``--scale``
-    unit: Unit = None  # ``"micrometer"`` or ``"pixel"``
-    frame_interval: FrameInterval = None  # in minutes
-    image_axes: ImageAxes = None
-
-
 def reads_movie(command: Command) -> Command:
-    """Give a command that takes ``reading`` the options of a `MovieOptions` in its place."""
-    kinds = get_type_hints(MovieOptions, include_extras=True)
-    options = {f.name: _keyword(f.name, None, kinds[f.name]) for f in fields(MovieOptions)}
+    """Give a command that takes ``reading`` the options of a `Reading` in its place."""
+    kinds: dict[str, Any] = {
+        "axes": Axes, "scale": Scale, "unit": Unit, "frame_interval": FrameInterval,
+        "image_axes": ImageAxes,
+    }  # fmt: skip
+    options = {name: _keyword(name, None, kind) for name, kind in kinds.items()}
 
     @wraps(command)
     def with_reading(**given: Any) -> None:
-        reading = MovieOptions(**{name: given.pop(name) for name in options})
-        command(**given, reading=reading)
+        known = {name: given.pop(name) for name in options}
+        known["scale"] = parse_scale(known["scale"])
+        command(**given, reading=Reading(**known))
 
     own = inspect.signature(command, eval_str=True).parameters
     found = [q for p in own.values() for q in (options.values() if p.name == "reading" else [p])]

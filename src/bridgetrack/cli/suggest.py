@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from bridgetrack.active.options import SuggestOptions
-from bridgetrack.cli.console import answer, note_lines, note_texts, show
+from bridgetrack.active.suggester import suggest_steps
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.cli.console import answer, note_lines, show
 from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
-    MovieOptions,
     Weights,
     Without,
     answers_option,
@@ -23,17 +24,10 @@ from bridgetrack.cli.options import (
     parse_kinds,
     reads_movie,
 )
-from bridgetrack.cli.sources import (
-    collecting_warnings,
-    open_answers,
-    open_scene,
-    open_weights,
-    refuse_masks_alone,
-)
-from bridgetrack.notes import Note
-
-if TYPE_CHECKING:
-    from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.cli.sources import open_scene
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.notes import Note, collecting_warnings, note_texts
+from bridgetrack.pipeline.inputs import Reading, open_weights
 
 HOW = ("strategy", "random_share", "seed")
 """What may be chosen about suggestions."""
@@ -54,7 +48,7 @@ def suggest(
         int, typer.Option("-n", "--count", metavar="N", help="Number of suggestions.")
     ] = 20,
     without: Without = "",
-    reading: MovieOptions,
+    reading: Reading,
     json: Json = False,
     **how: Any,
 ) -> None:
@@ -62,22 +56,14 @@ def suggest(
 
     The most uncertain come first; none is a neighbour of another, and a share is drawn at random.
     """
-    from bridgetrack.active.suggester import suggest_steps
-    from bridgetrack.models.shipped import shipped_model
-
     at_least(1, count, "-n")
-    refuse_masks_alone(annotations)
-    options = make(SuggestOptions, **how)
-    notes: list[Note] = []
-    kinds = parse_kinds(without)
+    options, kinds, notes = make(SuggestOptions, **how), parse_kinds(without), list[Note]()
     with collecting_warnings(notes):
         weights = open_weights(model) or shipped_model()
-        answers = open_answers(annotations)
-        scene = open_scene(labels, image, answers, reading, notes, named=annotations, kinds=kinds)
-        answered = 0 if answers is None else len(answers)
+        scene = open_scene(labels, image, annotations, reading, notes, kinds=kinds)
+        answered = len(scene.anchored.annotations)
         found = show(suggest_steps(scene, weights, count, options, answered=answered))
-    record: dict[str, Any] = {"suggestions": [_to_json(s) for s in found]}
-    record["notes"] = note_texts(notes)
+    record = {"suggestions": [_to_json(s) for s in found], "notes": note_texts(notes)}
     answer(json, record, lambda: [*suggestion_lines(found), *note_lines(notes)])
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, answer, show
+from bridgetrack import api
+from bridgetrack.cli.console import answer, note_lines, reporting, show
 from bridgetrack.cli.options import (
     ExactMargins,
     Formats,
@@ -16,7 +18,6 @@ from bridgetrack.cli.options import (
     Json,
     Labels,
     LinkScoresFile,
-    MovieOptions,
     OutFolder,
     Repair,
     Scheduler,
@@ -31,19 +32,32 @@ from bridgetrack.cli.options import (
     parse_kinds,
     reads_movie,
 )
-from bridgetrack.cli.sources import (
-    RunInputs,
-    about_events,
-    cluster_at,
-    collecting_warnings,
-    open_answers,
-    open_scores,
-    open_sources,
-    open_weights,
-    refuse_masks_alone,
-)
+from bridgetrack.cli.sources import cluster_at, refuse_masks_alone
 from bridgetrack.files import lent_folder
-from bridgetrack.notes import Note, NoteKind
+from bridgetrack.io.may_write import RUN_FILE
+from bridgetrack.io.results import FORMATS
+from bridgetrack.models.library import find_model_file
+from bridgetrack.models.model import check_usable
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.notes import Note, NoteKind, collecting_warnings, plural
+from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_files, open_weights
+from bridgetrack.pipeline.project import load_project, run_project
+from bridgetrack.pipeline.result_folder import (
+    REPAIRS,
+    check_run,
+    remarks_on_repair,
+    repair_into,
+    save_run,
+)
+from bridgetrack.pipeline.room import parse_memory
+from bridgetrack.pipeline.summary import misfit
+from bridgetrack.pipeline.tracking import Margins, exact_steps
+from bridgetrack.progress import Stopwatch
+from bridgetrack.session.project import found_of
+from bridgetrack.spread import on
+
+_ROUNDING = 1e-8
+"""Share of the score that is rounding."""
 
 
 @reads_movie
@@ -85,31 +99,10 @@ def track(
         int | None,
         typer.Option("--window", metavar="N", min=2, help="Frames to look at at a time."),
     ] = None,
-    gap: Annotated[
-        float,
-        typer.Option(
-            "--gap",
-            metavar="SHARE",
-            min=0.0,
-            max=1.0,
-            help="Share of the objective that windows may lose against the whole movie tracked at "
-            "once; they look farther into each other until it is no more.",
-        ),
-    ] = 0.0,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            "--seconds",
-            metavar="N",
-            min=0.0,
-            help="How long it may take to choose where many events are equally good, as where "
-            "cells cannot be told apart; what another choice could win is then reported.",
-        ),
-    ] = 600.0,
     scheduler: Scheduler = None,
     without: Without = "",
     link_scores: LinkScoresFile = None,
-    reading: MovieOptions,
+    reading: Reading,
     json: Json = False,
 ) -> None:
     """Track the cells of a label movie, or of a table of detections.
@@ -117,72 +110,43 @@ def track(
     Writes tables of cells, links and events into DIR, and run.json with everything that is
     needed to repeat the run.
     """
-    from bridgetrack.api import check_link_scores
-    from bridgetrack.cli.record import check_run, finish
-    from bridgetrack.cli.repair import remarks_on_repair, repaired_labels
-    from bridgetrack.io.results import FORMATS
-    from bridgetrack.models.library import find_model_file
-    from bridgetrack.models.shipped import shipped_model
-    from bridgetrack.pipeline.room import parse_memory
-    from bridgetrack.pipeline.summary import misfit
-    from bridgetrack.pipeline.tracking import Margins
-    from bridgetrack.pipeline.windows import InPieces, track_movie
-
-    wanted = parse_choices(formats, FORMATS, "--format")
-    exact: Margins = (
-        "exact" if parse_choice(margins, get_args(Margins), "--margins") == "exact" else "bounds"
-    )
-    limit = None if memory is None else parse_memory(memory)
-    kinds = parse_kinds(without)
+    exact = _margins(margins)
+    if memory is not None:
+        parse_memory(memory)  # refused before the work
     check_channel(channel, "--repair", repair)
     if repair_outlines and not repair:
         raise typer.BadParameter("--repair-outlines says how to repair; give --repair as well")
     refuse_masks_alone(annotations, "--repair", repair)
-    model = None if model is None else find_model_file(model)
     given = RunInputs(
-        labels,
-        image,
-        model,
-        annotations,
-        reading,
-        wanted,
-        repair=repair,
-        outlines=repair_outlines,
-        without=kinds.words,
-        link_scores=link_scores,
-        channel=parse_channel(channel),
-    )
+        labels, image, None if model is None else find_model_file(model), annotations, reading,
+        parse_choices(formats, FORMATS, "--format"), repair=repair, outlines=repair_outlines,
+        without=parse_kinds(without).words, link_scores=link_scores,
+        channel=parse_channel(channel), memory=memory, window=window,
+    )  # fmt: skip
     check_run(out, given)
-    notes: list[Note] = []
+    notes, watch = list[Note](), Stopwatch()
+    beside, gap = None, 0.0
     with collecting_warnings([]), ExitStack() as temporary:
-        weights = open_weights(model) or shipped_model()
-        answers = open_answers(about_events(annotations))
-        cells, pixels = open_sources(labels, image, reading, notes)
-        watch = Stopwatch()
-        beside, repair_gap = None, None
+        weights = open_weights(given.model) or shipped_model()
+        answers = open_answers(annotations)
+        cells, pixels = open_files(labels, image, reading, notes)
         with collecting_warnings(notes):
-            workers = temporary.enter_context(cluster_at(scheduler))
-        if repair:
-            beside = temporary.enter_context(lent_folder(out))
-            mending = repaired_labels(
-                cells, pixels, weights, beside, out,
-                answers=annotations, workers=workers, channel=given.channel,
-                outlines=given.outlines,
-            )  # fmt: skip
-            cells, repair_gap = show(mending, watch)
-            notes += remarks_on_repair(cells, repair_gap)
-        with collecting_warnings(notes):
-            pieces = InPieces(limit, window, gap, workers, seconds)
-            scores, features = open_scores(link_scores, weights)
-            work = track_movie(
-                cells, pixels, weights, answers, features, pieces, margins=exact, kinds=kinds
-            )
-            tracking = show(work, watch)
-            check_link_scores(scores, tracking.scene)
+            client = temporary.enter_context(cluster_at(scheduler))
+            if repair:
+                beside = temporary.enter_context(lent_folder(out))
+                work = repair_into(beside, out, cells, pixels, weights, given, on(client))
+                cells, gap = show(work, watch)
+                notes += remarks_on_repair(cells, gap)
+            with reporting(watch) as report:
+                tracking = api.track(
+                    cells, pixels, weights, answers, margins=exact, without=given.without,
+                    memory=memory, window=window, client=client, link_scores=link_scores,
+                    progress=report,
+                )  # fmt: skip
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
-        done = finish(tracking, out, given, watch, notes, beside, repair_gap=repair_gap)
-    answer(json, done.record, done.lines)
+        record, notes = save_run(tracking, out, given, watch, notes, beside, repair_gap=gap)
+    answer(json, record, lambda: run_lines(record, notes))
 
 
 def run(
@@ -197,38 +161,113 @@ def run(
 
     The result is the one that the plugin exports, with run.json beside it.
     """
-    from bridgetrack.cli.record import check_run, finish
-    from bridgetrack.models.model import check_usable
-    from bridgetrack.pipeline.project import load_project, run_project
-    from bridgetrack.pipeline.tracking import Margins, exact_steps
-    from bridgetrack.session.project import found_of
-
-    exact = parse_choice(margins, get_args(Margins), "--margins") == "exact"
+    exact = _margins(margins) == "exact"
     loaded = load_project(project)
     check_usable(loaded.model, f"{project}, model")
     image = loaded.image
-    reading = MovieOptions(
-        axes=loaded.labels.axes,
-        scale=",".join(f"{s!r}" for s in loaded.scale),
-        unit=loaded.unit,
-        frame_interval=loaded.frame_interval,
-        image_axes=None if image is None else image.axes,
-    )
-    pixels = None if image is None else image.path
+    reading = Reading(
+        loaded.labels.axes, loaded.scale, loaded.unit, loaded.frame_interval,
+        None if image is None else image.axes,
+    )  # fmt: skip
     given = RunInputs(
-        loaded.labels.path, pixels, None, None, reading, loaded.formats, project,
-        "run", without=loaded.without,
+        loaded.labels.path, None if image is None else image.path, None, None, reading,
+        loaded.formats, project, "run", without=loaded.without,
     )  # fmt: skip
     check_run(out, given)
-    notes: list[Note] = []
-    watch = Stopwatch()
+    notes, watch = list[Note](), Stopwatch()
     with collecting_warnings(notes):
         tracking = show(run_project(loaded), watch)
         tracking = show(exact_steps(tracking), watch) if exact else tracking
-    done = finish(tracking, out, given, watch, notes, found=found_of(loaded, project))
-    summary = {
-        "tracks": tracking.tracks.n_tracks,
-        "objective": tracking.solution.value,
-        "formats": list(loaded.formats),
-    }
-    answer(json, summary | done.record, done.lines)
+    found = found_of(loaded, project)
+    record, notes = save_run(tracking, out, given, watch, notes, found=found)
+    answer(json, record, lambda: run_lines(record, notes))
+
+
+def _margins(text: str) -> Margins:
+    return "exact" if parse_choice(text, get_args(Margins), "--margins") == "exact" else "bounds"
+
+
+# ------------------------------------------------------------------ what is shown
+
+
+def run_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
+    """What was found, what is least certain, where the files are."""
+    return [
+        *_found(record["counts"]),
+        *_repaired(record.get("repair")),
+        *_annotations(record["annotations"]),
+        *_inference(record["inference"]),
+        *_least_certain(record["least_certain"], record.get("least_certain_overlooked", 0)),
+        *note_lines(notes),
+        f"{sum(record['seconds'].values()):.1f} s; files in {record['out']}: "
+        + ", ".join([*record["files"], RUN_FILE]),
+    ]
+
+
+def _found(counts: dict[str, int]) -> list[str]:
+    events = [
+        plural(counts["divide"], "division"),
+        plural(counts["appear"], "appearance"),
+        plural(counts["disappear"], "disappearance"),
+        plural(counts["skip"], "cell missed for some frames", "cells missed for some frames"),
+        plural(counts["split"], "split"),
+        plural(counts["merge"], "merge"),
+        plural(counts["false"], "thing that is not a cell", "things that are not cells"),
+    ]
+    return [
+        f"{plural(counts['cells'], 'cell')} in {plural(counts['frames'], 'frame')}: "
+        f"{plural(counts['tracks'], 'track')}, {plural(counts['lineages'], 'lineage')}",
+        ", ".join(events),
+    ]
+
+
+def _repaired(repair: dict[str, int] | None) -> list[str]:
+    if repair is None:
+        return []
+    if not repair:
+        return ["labels repaired: nothing to change"]
+    told = ", ".join(f"{count} {kind}" for kind, count in repair.items())
+    return [f"labels repaired: {plural(sum(repair.values()), 'change')} ({told}), see {REPAIRS}"]
+
+
+def _annotations(use: dict[str, Any]) -> list[str]:
+    if not use["given"]:
+        return []
+    lines = [f"{use['used']} of {plural(use['given'], 'annotation')} used"]
+    left = [*use["lost"], *use["unused"]]
+    lines += [f"  not used: {item['id']} ({item['reason']})" for item in left[:5]]
+    if len(left) > 5:
+        lines.append(f"  ... and {len(left) - 5} more, listed in {RUN_FILE}")
+    return lines
+
+
+def _inference(found: dict[str, Any]) -> list[str]:
+    """How the movie was divided, and what may be better than the result."""
+    gap, value, lines = found["gap"], found["objective"], []
+    share = gap / max(abs(value), 1.0)
+    if "windows" in found:
+        windows = found["windows"]
+        lines.append(
+            f"tracked in {plural(windows['count'], 'window')} of up to {windows['frames']} frames, "
+            f"chosen again over {windows['overlap']} frames where two meet"
+            + ("; nothing is lost by that" if share <= _ROUNDING else "")
+        )
+    if share > _ROUNDING:
+        lines.append(
+            f"not proven to be the best: the score is {value:,.1f}, that of another choice at most "
+            f"{gap:.3g} higher ({100 * share:.2g} %)"
+        )
+    return lines
+
+
+def _least_certain(events: list[dict[str, Any]], overlooked: int) -> list[str]:
+    if not events:
+        return []
+    lines = [
+        f"  {'at most ' if 'at_most' in event else ''}{event['margin']:.3f}  {event['words']}"
+        for event in events
+    ]
+    if overlooked:
+        others = plural(overlooked, "other event")
+        lines.append(f"  {others} may be as uncertain: too many hang together to tell")
+    return ["least certain (score to the best alternative):", *lines]

@@ -20,7 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.errors import OutputError
-from bridgetrack.files import RECORD, SHARED, every_file, staged, write_text, writing
+from bridgetrack.files import (
+    RECORD,
+    SHARED,
+    every_file,
+    refuse_inputs,
+    staged,
+    write_text,
+    writing,
+)
 
 RUN_FILE = RECORD
 EXPORTED = f"{SHARED}/results.manifest"  # no NAME.json, so no file of ours has it beside itself
@@ -70,6 +78,27 @@ def refuse_other(path: Path) -> None:
     if path.name in _BY_DEMO and run.get("command") == "demo" and "manifest" not in run:
         return  # demo left no manifest in earlier versions
     _refuse(path, _not_of(path, _dict(_json(_beside(path)), "files")))
+
+
+def check_file(out: Path, *inputs: Path | None) -> None:
+    """Complain before the work begins about a file that must not, or cannot, be written.
+
+    Raises
+    ------
+    OutputError
+        Where it is one of the inputs, a folder, not ours, or in a place that cannot be written.
+    """
+    if out.is_dir():
+        raise OutputError(f"{out}: this is a folder; give the name of a file in it")
+    place = next((p for p in out.absolute().parents if p.exists()), None)
+    if place is not None and not place.is_dir():
+        raise OutputError(f"{out}: {place} is a file, not a folder; give another name")
+    refuse_inputs([out], inputs)
+    if place is not None and not os.access(place, os.W_OK):
+        raise OutputError(
+            f"{out}: there is no permission to write in {place}; choose another folder"
+        )
+    refuse_other(out)
 
 
 def manifest(folder: Path, names: Iterable[str]) -> dict[str, str]:

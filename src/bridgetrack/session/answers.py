@@ -20,7 +20,6 @@ from bridgetrack.movie.geometry import Geometry
 
 SUFFIX = ".annotations.json"
 _QUESTIONS = ".suggestions.json"
-_MASKS = ".masks.json"
 _CHOSEN = ".chosen.json"
 _CHECK = ".check.csv"
 _SETTINGS = ".settings.json"
@@ -160,11 +159,6 @@ def project_answers(project: Path, geometry: Geometry) -> Path:
 def questions_path(answers: Path) -> Path:
     """Where the state of asking is kept: beside the answers."""
     return answers.with_name(answers.name.removesuffix(SUFFIX) + _QUESTIONS)
-
-
-def masks_path(answers: Path) -> Path:
-    """Where what was said of the masks is kept: beside the answers."""
-    return answers.with_name(answers.name.removesuffix(SUFFIX) + _MASKS)
 
 
 def chosen_path(answers: Path) -> Path:

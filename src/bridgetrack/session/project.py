@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from bridgetrack.annotations.mask_store import masks_path
 from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
@@ -22,7 +23,6 @@ from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_pr
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import (
     chosen_path,
-    masks_path,
     project_answers,
     questions_path,
     settings_path,

@@ -10,6 +10,7 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.mask_store import masks_path
 from bridgetrack.annotations.taken_over import Said
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
@@ -26,7 +27,6 @@ from bridgetrack.session.answers import (
     UndoOrder,
     autosave_path,
     chosen_path,
-    masks_path,
     steps_of,
 )
 from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner

@@ -14,9 +14,8 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from bridgetrack.cli.batch import TABLE, BatchRun, batch_steps
 from bridgetrack.io.results import ExportOptions
-from bridgetrack.pipeline.batch import BatchRow
+from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps
 from bridgetrack.segmentation.settings import MaskChoice
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.panel import Panel, Work

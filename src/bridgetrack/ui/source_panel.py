@@ -16,13 +16,13 @@ from qtpy.QtWidgets import QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_store import MaskStore
+from bridgetrack.annotations.mask_store import MaskStore, masks_path
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Geometry
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.answers import autosave_path, masks_path
+from bridgetrack.session.answers import autosave_path
 from bridgetrack.session.kept_cells import kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume

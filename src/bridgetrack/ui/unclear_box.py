@@ -7,7 +7,7 @@ from dataclasses import replace
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import kind_words
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.session.unclear_kinds import clearest, unclear_kinds, unclear_words
+from bridgetrack.pipeline.unclear_kinds import clearest, unclear_kinds, unclear_words
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.widgets import Column, button, row, text

@@ -1,0 +1,178 @@
+"""What a run of the tracker is given, and how it is opened: labels or a table, image, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_store import is_mask_file, load_mask_answers, masks_path
+from bridgetrack.annotations.store import load_annotations
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError
+from bridgetrack.io.tables import TABLES, read_detections_csv
+from bridgetrack.models.library import find_model
+from bridgetrack.models.model import Model, check_usable
+from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.notes import Note, NoteKind, collecting_warnings
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.pipeline.summary import all_miss, misfit
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a movie is read, where its files do not say it; see `open_movie`."""
+
+    axes: str | None = None  # of the label movie
+    scale: tuple[float, ...] | None = None
+    unit: str | None = None
+    frame_interval: float | None = None
+    image_axes: str | None = None
+
+    def open_image(self, image: Path) -> Movie:
+        """A movie that has no labels."""
+        return open_movie(
+            image, axes=self.image_axes or self.axes, scale=self.scale, unit=self.unit,
+            frame_interval=self.frame_interval,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """What a run was given, and what it was asked for."""
+
+    labels: Path
+    image: Path | None
+    model: Path | None
+    annotations: Path | None
+    reading: Reading = field(default_factory=Reading)
+    formats: tuple[str, ...] = ()
+    project: Path | None = None  # holds the model and the answers
+    command: str = "track"
+    repair: bool = False  # the labels were repaired first
+    outlines: bool = False  # cells that stayed were outlined anew as well
+    channel: int | str = 0  # of the image, by which they were
+    link_scores: Path | None = None  # scores of links that another program gave
+    found_here: bool = False  # the labels were found on the way and stand among the results
+    without: tuple[str, ...] = ()  # kinds of events that do not occur, see `EventKinds`
+    memory: str | None = None  # to keep to
+    window: int | None = None  # frames tracked at a time
+
+    @property
+    def inputs(self) -> tuple[Path | None, ...]:
+        """All files that are read."""
+        labels = None if self.found_here else self.labels
+        more = (self.project, self.link_scores)
+        return (labels, self.image, self.model, self.annotations, *more)
+
+
+def open_cells(
+    labels: Any,
+    image: Any = None,
+    *,
+    axes: str | None = None,
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
+    frame_interval: float | None = None,
+    image_axes: str | None = None,
+) -> tuple[Movie | Detections, Movie | None]:
+    """Open labels, or a table of detections, and the image; labels without a scale take its one.
+
+    Parameters
+    ----------
+    labels, image
+        See `bridgetrack.api.track`.
+    axes, scale, unit, frame_interval
+        See `open_movie`.
+    image_axes
+        Axis order of the image.
+
+    Raises
+    ------
+    InputError
+        Where one of them cannot be read.
+    """
+    known: dict[str, Any] = {"scale": scale, "unit": unit, "frame_interval": frame_interval}
+    if is_table(labels):
+        labels = read_detections_csv(labels, **known)
+    pixels = None if image is None else open_movie(image, axes=image_axes, **known)
+    if isinstance(labels, Detections):
+        return labels, pixels
+    cells = open_labels(labels, axes=axes, **known)
+    if pixels is None:
+        return cells, None
+    here, there = cells.geometry, pixels.geometry
+    if here.unit == "pixel" and unit is None and here.ndim == there.ndim:
+        interval = here.frame_interval or there.frame_interval
+        cells = open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
+    return cells, pixels
+
+
+def is_table(labels: Any) -> bool:
+    """Whether this is the path of a table of detections."""
+    return isinstance(labels, Path | str) and Path(labels).suffix.lower() in TABLES
+
+
+def open_files(
+    labels: Path, image: Path | None, reading: Reading, notes: list[Note]
+) -> tuple[Movie | Detections, Movie | None]:
+    """Open files of labels and image; what was left out or assumed is added to `notes`.
+
+    Raises
+    ------
+    InputError
+        Where one of them cannot be read, or an image is given with a table of detections.
+    """
+    table = is_table(labels)
+    if table and image is not None:
+        raise InputError(
+            "an image needs a label movie: a table of detections says nothing of pixels"
+        )
+    if table:
+        words = "a table of detections: cells are taken for discs, without shape and intensity"
+        notes.append(Note(NoteKind.REMARK, words))
+    elif image is None:
+        notes.append(Note(NoteKind.REMARK, "no image: features of intensity are left out"))
+    with collecting_warnings(notes):
+        return open_cells(labels, image, **asdict(reading))
+
+
+def open_answers(file: Path | None) -> AnnotationSet | None:
+    """Answers about events, where a file holds some; one of answers about masks holds none."""
+    return None if file is None or is_mask_file(file) else load_annotations(file)
+
+
+def open_mask_answers(
+    file: Path | None, movie: Movie, *, needed: bool = False
+) -> MaskAnswers | None:
+    """Answers about masks: those of the file given, or what the window keeps beside it.
+
+    Where they are `needed`, a file that neither holds any nor has any beside it is refused.
+    """
+    if file is not None and not is_mask_file(file):
+        beside = masks_path(file)
+        file = beside if beside.exists() else file if needed else None
+    return None if file is None else load_mask_answers(file, movie.geometry)
+
+
+def open_weights(model: Path | None) -> Model | None:
+    """A model out of a file or of the library, where one is given."""
+    return None if model is None else check_usable(find_model(model), model)
+
+
+def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[Note]) -> None:
+    """Note where most answers are about another movie.
+
+    Raises
+    ------
+    InputError
+        Where all are.
+    """
+    said = misfit(scene.anchored, str(labels), str(answers))
+    if all_miss(scene.anchored):
+        raise InputError(said)
+    notes += [Note(NoteKind.WARNING, said)] if said else []

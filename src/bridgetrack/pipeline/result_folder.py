@@ -1,0 +1,400 @@
+"""A result in a folder: tables, masks, and ``run.json``, which says how they were made."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bridgetrack.annotations.event_masks import with_events
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.files import refuse_inputs, staged_files, write_text
+from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.io.may_write import (
+    EXPORTED,
+    RUN_FILE,
+    earlier,
+    manifest,
+    refuse_others,
+    sealed,
+)
+from bridgetrack.io.results import FILES, METHODS, stage_results
+from bridgetrack.models.model import Model
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.opening import open_labels
+from bridgetrack.movie.writers import label_writer
+from bridgetrack.notes import Note, NoteKind, note_texts
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_mask_answers
+from bridgetrack.pipeline.methods import methods_text, versions
+from bridgetrack.pipeline.repair import repair_masks
+from bridgetrack.pipeline.scene import measure
+from bridgetrack.pipeline.summary import count_events, doubted, use_of_annotations
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.unclear_kinds import unclear_remarks
+from bridgetrack.progress import Progress, Steps, Stopwatch
+from bridgetrack.spread import Workers
+
+FOUND_HERE = ("labels.tif", "labels.run.json", "labels.masks.csv")
+"""Masks that were found on the way, how, and how sure each is, written beside the results."""
+REPAIRED, REPAIRS = "repaired", "repairs.csv"
+"""Repaired masks and the list of what was changed, written beside the results."""
+
+_BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError)
+"""What reading a record raises that is damaged, or none at all."""
+
+
+# ------------------------------------------------------------------ writing
+
+
+def check_run(out: Path, given: RunInputs) -> None:
+    """Complain before the work begins about a folder that cannot take the results.
+
+    Raises
+    ------
+    OutputError
+        Where it cannot; the message says why.
+    """
+    for place in (out, *out.parents):
+        if place.is_dir():
+            if not os.access(place, os.W_OK):
+                raise OutputError(f"{place}: no permission to write there; choose another folder")
+            break
+        if place.exists():
+            raise OutputError(f"{place}: this is a file, results need a folder; give another name")
+    _refuse(out, given)
+
+
+def _refuse(out: Path, given: RunInputs) -> None:
+    """Refuse to replace what is read, and what we did not write."""
+    new = [*_results(given), *_added(given)]
+    names = list(dict.fromkeys([*new, *earlier(out), RUN_FILE]))
+    refuse_inputs([out / name for name in names], given.inputs)
+    refuse_others(out, names)
+
+
+def _results(given: RunInputs) -> list[str]:
+    return [*(name for kind in given.formats for name in FILES[kind]), METHODS]
+
+
+def _added(given: RunInputs) -> list[str]:
+    """Names of what is written beside the results."""
+    repaired = (REPAIRED, REPAIRS) if given.repair else ()
+    return [*repaired, *(FOUND_HERE if given.found_here else ())]
+
+
+def save_run(
+    tracking: Tracking,
+    out: Path,
+    given: RunInputs,
+    watch: Stopwatch,
+    notes: Sequence[Note],
+    beside: Path | None = None,
+    found: Finding | None = None,
+    repair_gap: float = 0.0,
+) -> tuple[dict[str, Any], list[Note]]:
+    """Write results and ``run.json`` into `out`, with what stands in the folder `beside`.
+
+    `found` says how the masks were found, where that is known, and `repair_gap` by how much the
+    score of repaired ones may fall short of the best choice.
+
+    All or nothing. What an earlier run wrote there in other formats is removed, so that the
+    folder holds one result.
+
+    Returns
+    -------
+    record, notes
+        The content of ``run.json``, and what was left out, assumed, or could not be held by a
+        format.
+    """
+    check_run(out, given)
+    watch(Progress("Looking for doubtful events", 0.0))
+    doubts = doubted(tracking)
+    watch(Progress("Writing files", 0.0))
+
+    def removed() -> list[str]:
+        _refuse(out, given)
+        return [*earlier(out), EXPORTED]
+
+    with staged_files(out, removed) as staging:
+        tracks = tracking.tracks
+        methods, labels = _methods(tracking, given, found), tracking.scene.labels
+        limits = stage_results(tracks, labels, staging, given.formats, methods)
+        watch.stop()
+        remarks = (*limits, *tracks.notes, *unclear_remarks(tracking))
+        said = [*notes, *(Note(NoteKind.REMARK, words) for words in remarks)]
+        record = _described(tracking, out, given, watch, said, doubts)
+        if beside is not None:
+            shutil.copytree(beside, staging, dirs_exist_ok=True)
+        if given.repair:
+            record["repair"] = _repairs(staging)
+            record["repair_gap"] = repair_gap
+        names = [*_results(given), *_added(given)]
+        record["files"] = [name for name in names if (staging / name).exists()]
+        record = sealed(record, manifest(staging, record["files"]))
+        write_json(record, staging / RUN_FILE)
+    return record, said
+
+
+def _methods(tracking: Tracking, given: RunInputs, found: Finding | None) -> str:
+    """How the result was made, in sentences; of repaired masks it tells what they were before."""
+    image = None if given.image is None else str(given.image)
+    masks = str(given.labels) if given.repair else None
+    if given.repair and found is None:
+        found = how_found(given.labels)
+    return methods_text(tracking, image=image, masks=masks, found=found, repaired=given.repair)
+
+
+def _described(
+    tracking: Tracking,
+    out: Path,
+    given: RunInputs,
+    watch: Stopwatch,
+    notes: Sequence[Note],
+    doubts: tuple[list[dict[str, Any]], int],
+) -> dict[str, Any]:
+    """Everything about a run, as JSON values."""
+    solution, windows, (doubtful, overlooked) = tracking.solution, tracking.windows, doubts
+    inference: dict[str, Any] = {
+        "hypotheses": len(tracking.scene.hypotheses) if windows is None else windows.hypotheses,
+        "objective": solution.value,
+        "gap": solution.gap,
+        "margins": "exact" if tracking.exact else "bounds",
+    }
+    if windows is not None:
+        inference["windows"] = {
+            "count": windows.count, "frames": windows.frames, "overlap": windows.overlap,
+        }  # fmt: skip
+    paths = {
+        "labels": given.labels,
+        "image": given.image,
+        "model": given.model,
+        "annotations": given.annotations,
+        "project": given.project,
+        **({} if given.link_scores is None else {"link_scores": given.link_scores}),
+    }
+    scale = given.reading.scale
+    return {
+        "format": "bridgetrack-run",
+        "version": 1,
+        "command": given.command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "input": {k: None if p is None else str(p.absolute()) for k, p in paths.items()},
+        "out": str(out),
+        "settings": {
+            "format": list(given.formats),
+            "without": list(given.without),
+            **asdict(given.reading),
+            "scale": None if scale is None else ",".join(f"{s!r}" for s in scale),
+            "memory": given.memory,
+            "window": given.window,
+            **({"channel": given.channel, "outlines": given.outlines} if given.repair else {}),
+        },
+        "geometry": geometry_record(tracking.tracks.geometry),
+        "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},
+        "counts": count_events(tracking.tracks),
+        "annotations": use_of_annotations(tracking),
+        "inference": inference,
+        "least_certain": doubtful,
+        **({"least_certain_overlooked": overlooked} if overlooked else {}),
+        "seconds": watch.rounded,
+        "notes": note_texts(notes),
+        "versions": versions(),
+    }
+
+
+def write_json(content: dict[str, Any], path: Path) -> None:
+    """Write a record under its final name in one step."""
+    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n", "the record")
+
+
+def geometry_record(geometry: Geometry) -> dict[str, Any]:
+    """The extent of a movie, as JSON values."""
+    return {
+        "frames": geometry.n_frames,
+        "shape": None if geometry.shape is None else list(geometry.shape),
+        "axes": list(geometry.axes),
+        "scale": list(geometry.scale),
+        "unit": geometry.unit,
+        "frame_interval_minutes": geometry.frame_interval,
+    }
+
+
+# ------------------------------------------------------------------ repaired masks
+
+
+def repair_into(
+    folder: Path,
+    out: Path,
+    cells: Movie | Detections,
+    image: Movie | None,
+    model: Model,
+    given: RunInputs,
+    workers: Workers | None = None,
+) -> Steps[tuple[Movie, float]]:
+    """Repair labels and write them, with a list of what was changed, into a folder.
+
+    The labels name `out` as their source, where the folder's content will stand in the end. What
+    the given answers say of masks holds, and what they say of events.
+
+    Returns
+    -------
+    labels, gap
+        The repaired labels, and by how much their score may fall short of the best choice.
+
+    Raises
+    ------
+    InputError
+        Where there are no labels or no image, or no cell would be left.
+    """
+    if not isinstance(cells, Movie) or image is None:
+        raise InputError(
+            "--repair needs labels and the image that they were made from: give a label movie, "
+            "not a table, and --image"
+        )
+    said, events = open_mask_answers(given.annotations, cells), open_answers(given.annotations)
+    if events is not None and len(events):
+        detections = yield from measure(cells, workers=workers)
+        known = said or MaskAnswers(cells.geometry)
+        said = yield from with_events(known, events, detections, cells)
+    with label_writer(folder / REPAIRED, cells.geometry) as writer:
+        mended = yield from repair_masks(
+            cells, image, writer.write, model, said, workers, channel=given.channel,
+            outlines=given.outlines,
+        )  # fmt: skip
+    rows = [
+        {
+            "frame": c.frame,
+            "change": c.kind.value,
+            "before": " ".join(map(str, c.before)),
+            "after": " ".join(map(str, c.after)),
+            **dict(zip(cells.geometry.axes, c.place, strict=True)),
+        }
+        for c in mended.changes
+    ]
+    columns = ["frame", "change", "before", "after", *cells.geometry.axes]
+    pd.DataFrame(rows, columns=columns).to_csv(folder / REPAIRS, index=False)
+    scale, unit = cells.geometry.scale, cells.geometry.unit
+    interval = cells.geometry.frame_interval
+    written = open_labels(folder / REPAIRED, scale=scale, unit=unit, frame_interval=interval)
+    return replace(written, source=str(out / REPAIRED)), mended.gap
+
+
+def remarks_on_repair(labels: Movie, gap: float) -> list[Note]:
+    """That there may be a better choice, where that is so."""
+    repaired = Finding(given=labels, gap=gap)
+    words = (
+        f"the labels were {repaired.words}: some windows of frames took too long; look through "
+        f"the changes in {REPAIRS}"
+    )
+    return [Note(NoteKind.REMARK, words)] if repaired.short else []
+
+
+def _repairs(folder: Path) -> dict[str, int]:
+    """How many changes of each kind stand in the list of a folder."""
+    kinds = pd.read_csv(folder / REPAIRS)["change"].value_counts()
+    return {str(kind): int(count) for kind, count in kinds.sort_index().items()}
+
+
+# ------------------------------------------------------------------ reading
+
+
+def tracked_labels(run: Path) -> Path | None:
+    """The labels that a run tracked, by its record; None where that names none."""
+    try:
+        return _tracked(_content(run), run)
+    except _BROKEN:
+        return None
+
+
+def _content(run: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(run.read_text(encoding="utf-8"))
+    return content
+
+
+def _tracked(content: dict[str, Any], run: Path) -> Path | None:
+    """Labels that a run repaired or found are among its results, and go with them."""
+    own = next((n for n in (REPAIRED, FOUND_HERE[0]) if n in content.get("files", ())), None)
+    if own is not None:
+        return run.parent / own
+    named = content["input"]["labels"]
+    return None if named is None else Path(named)
+
+
+def given_run(
+    source: Path,
+    image: Path | None = None,
+    model: Path | None = None,
+    annotations: Path | None = None,
+) -> RunInputs:
+    """What the run had whose folder is named, else what is named itself.
+
+    The labels are those that were tracked: the repaired ones where the run repaired what it was
+    given.
+
+    Raises
+    ------
+    InputError
+        Where the record of the run is damaged.
+    """
+    run = source / RUN_FILE
+    if not run.is_file():
+        return RunInputs(source, image, model, annotations)
+    try:
+        known = _inputs(_content(run), run)
+    except _BROKEN as error:
+        raise InputError(f"{run}: this is not the record of a run") from error
+    return replace(
+        known,
+        image=image or known.image,
+        model=model or known.model,
+        annotations=annotations or known.annotations,
+    )
+
+
+def _inputs(content: dict[str, Any], run: Path) -> RunInputs:
+    known = {k: None if v is None else Path(v) for k, v in content["input"].items()}
+    labels = _tracked(content, run)
+    if labels is None:
+        raise ValueError("no labels")
+    settings = content["settings"]
+    without = tuple(settings.get("without", ()))
+    EventKinds.without(without)  # refuses others
+    scale = settings["scale"]
+    reading = Reading(
+        settings["axes"],
+        None if scale is None else tuple(float(part) for part in scale.split(",")),
+        settings["unit"],
+        settings["frame_interval"],
+        settings["image_axes"],
+    )
+    if "repair" in content:  # in our own order of axes, with the scale that was known
+        geometry = content["geometry"]
+        reading = Reading(
+            None, tuple(geometry["scale"]), geometry["unit"], geometry["frame_interval_minutes"],
+            reading.image_axes,
+        )  # fmt: skip
+    return RunInputs(
+        labels,
+        known["image"],
+        known["model"],
+        known["annotations"],
+        reading,
+        project=known.get("project"),
+        link_scores=known.get("link_scores"),
+        channel=settings.get("channel", 0),
+        without=without,
+        memory=settings.get("memory"),
+        window=settings.get("window"),
+    )
