@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 
 from asking_table import Table
-from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InfeasibleError
-from bridgetrack.session.proposals import chosen_event
-from bridgetrack.session.results import differences
 from bridgetrack.session.session import Session
-from bridgetrack.session.training import Outcome
 
 
 def test_it_resumes_after_the_movie_is_opened_again(asked, source):
@@ -24,7 +20,7 @@ def test_it_resumes_after_the_movie_is_opened_again(asked, source):
     table = Table(again)
     table.questions.prepare()
     assert table.questions.active.effort == effort
-    assert table.questions.report.learned
+    assert table.questions.active.points
     answered = {s for a in again.annotations for s in a.events[0].slots}
     table.annotator.suggest()
     assert table.questions.current.slot not in answered
@@ -46,29 +42,6 @@ def test_a_damaged_state_is_put_aside(asked, source, tmp_path):
     assert [level for level, _ in heard] == ["warning"]
     assert path.with_name(path.name + ".old").exists()
     assert len(again.annotations) == 1
-
-
-def test_the_learned_model_can_be_used(asked):
-    for _ in range(8):
-        asked.annotator.accept()
-    active = asked.questions.active
-    before, trainer = asked.session.tracking.tracks, asked.session.trainer
-    trainer.resume(Outcome(("The trained model is better.",)))
-    asked.questions.use_model()
-    assert asked.session.model.name == "active"
-    assert not trainer.results(), "an earlier training says nothing of it"
-    assert asked.questions.outcome.endswith("the tracks are the same as before.")
-    assert asked.questions.active is active, "its own model is no new beginning"
-    moves = before.events[before.events["event"] == "move"]
-    (row,) = moves["sources"].iloc[0]
-    asked.session.note(Kind.REJECT, chosen_event(asked.session.tracking, row), "review")
-    after = asked.session.tracking.tracks
-    pairs = [set(zip(t.edges["source"], t.edges["target"], strict=True)) for t in (before, after)]
-    told = differences(before, after)
-    assert f"{len(pairs[1] - pairs[0])} new links, {len(pairs[0] - pairs[1])} gone" in told
-    assert len(pairs[0] - pairs[1]) > 0
-    asked.session.earlier_model()
-    assert not asked.questions.outcome, "another model is in use"
 
 
 def test_another_model_is_a_new_beginning_that_keeps_the_effort(asked):

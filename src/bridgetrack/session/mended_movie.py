@@ -180,14 +180,6 @@ class MendedMovie(TrackedMovie):
         if not done:
             self.message.emit("info", "The masks have changed there since and stay as they are.")
 
-    def remove_mask_answers(self, *ids: str) -> None:
-        """Take answers about masks back, as one step; the masks are as before where they can be.
-
-        Raises as `remove`; then nothing has changed.
-        """
-        self._mendable()
-        self.remove((), ids)
-
     def remove_answers(self, cell: CellRef) -> None:
         """Remove all answers about a cell, also those about its mask."""
         if self.answers is None:

@@ -17,7 +17,6 @@ from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.evaluation.sample import SampleOptions, Verdict
-from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.session.answers import Answers, questions_path
 from bridgetrack.session.check import SampleCheck, SampleQuestion
@@ -31,9 +30,7 @@ from bridgetrack.session.question_queue import (
     settled_by,
 )
 from bridgetrack.session.report import Report, report_of
-from bridgetrack.session.results import differences
 from bridgetrack.session.training import Trainer
-from bridgetrack.tracks.tracks import Tracks
 
 JOB = "suggest"
 """Name of the background work: learning and looking for questions."""
@@ -69,8 +66,6 @@ class Questions:
         Whether people look elsewhere meanwhile; the window sets this.
     problem
         Why learning failed last, empty where it did not.
-    outcome
-        What changed when the movie was tracked with what was learned; empty where it was not.
     later
         Does something when the window has drawn what it shows.
     """
@@ -95,9 +90,6 @@ class Questions:
         self._answered: list[tuple[Suggestion, Annotation]] = []
         self._changes = 0
         self._exhausted = self._unsaved = self._writing = False
-        self._given: Model | None = None
-        self.outcome = ""
-        self._compared: Tracks | None = None  # from before it is tracked with what was learned
         self._since = 0.0
         self._report: Report | None = None
         movie.movie_changed.connect(self._on_movie)
@@ -472,20 +464,10 @@ class Questions:
 
     # ------------------------------------------------------------------ models
 
-    def use_model(self) -> None:
-        """Track with what was learned so far."""
-        tracking = self._movie.tracking
-        if self.active is not None and tracking is not None:
-            self._given, self._compared = self.active.model, tracking.tracks
-            self._movie.set_model(self._given, self.active.prior)
-
     def _follow_model(self) -> None:
         """Start from another model, unless it was learned from these very answers."""
         movie, old, training = self._movie, self.active, self._trainer.training
-        learned = movie.model is self._given
-        if not learned:
-            self._compared, self.outcome = None, ""
-        learned |= training is not None and movie.model is training.model
+        learned = training is not None and movie.model is training.model
         if learned or old is None or movie.scene is None or movie.answers is None:
             return
         movie.cancel(JOB)
@@ -502,7 +484,6 @@ class Questions:
 
     def _forget(self) -> None:
         """End it; what is on disk stays."""
-        self._compared, self.outcome = None, ""
         self.save()
         self._movie.cancel(JOB)
         self.active = self._path = None
@@ -511,11 +492,6 @@ class Questions:
         self._announce()
 
     def _on_tracking(self) -> None:
-        before, tracking = self._compared, self._movie.tracking
-        if before is not None and tracking is not None:
-            self._compared = None
-            told = differences(before, tracking.tracks)
-            self.outcome = f"Tracked with what it learned: {told}"
         if self._prepared and self.active is None:
             self.prepare()
         self._announce()

@@ -24,7 +24,6 @@ class Report:
     verdict: str = ""  # the expected gain of more clicks, and whether to stop
     stop: bool = False  # whether more answers are hardly worth the effort
     points: tuple[Point, ...] = ()  # the progress curve, by rising clicks, once it says something
-    learned: bool = False  # whether a model has learned from answers
 
 
 def report_of(active: ActiveSession | None) -> Report:
@@ -43,7 +42,7 @@ def report_of(active: ActiveSession | None) -> Report:
     # One point for each number of clicks, the latest, without those that were undone since.
     latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
     points = tuple(latest[k] for k in sorted(latest) if _tells(latest[k]))
-    return Report(words, accuracy, advice, verdict.stop, points, bool(latest))
+    return Report(words, accuracy, advice, verdict.stop, points)
 
 
 def _accuracy(estimate: ErrorEstimate | None) -> str:

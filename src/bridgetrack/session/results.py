@@ -108,40 +108,6 @@ def least_certain(tracks: Tracks, limit: int = 50) -> pd.DataFrame:
     return events.sort_values(margin, kind="stable").head(limit)
 
 
-def differences(before: Tracks, after: Tracks) -> str:
-    """What differs between two trackings of the same cells, in a sentence."""
-    old, new = _by_kind(before), _by_kind(after)
-    links = _links(before), _links(after)
-    parts = [f"{len(links[1] - links[0])} new links, {len(links[0] - links[1])} gone"]
-    for key, words in _COUNTED.items():
-        was, now = old.get(key, set()), new.get(key, set())
-        if was != now:
-            parts.append(f"{words} {len(was)} → {len(now)}")
-    if old == new:
-        return "the tracks are the same as before."
-    return f"{', '.join(parts)}. The layers Tracks and Cells by track show them."
-
-
-_COUNTED = {
-    "divide": "divisions",
-    "appear": "appearances",
-    "disappear": "disappearances",
-    "false": "things that are not cells",
-}
-
-
-def _by_kind(tracks: Tracks) -> dict[str, set[tuple[tuple[int, ...], tuple[int, ...]]]]:
-    found: dict[str, set[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
-    columns = (tracks.events[c].tolist() for c in ("event", "sources", "targets"))
-    for event, sources, targets in zip(*columns, strict=True):
-        found.setdefault(event, set()).add((sources, targets))
-    return found
-
-
-def _links(tracks: Tracks) -> set[tuple[int, int]]:
-    return set(zip(tracks.edges["source"].tolist(), tracks.edges["target"].tolist(), strict=True))
-
-
 def summary(tracks: Tracks) -> str:
     """The result in a sentence."""
     counts = Counter(tracks.events["event"].tolist())

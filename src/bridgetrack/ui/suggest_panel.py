@@ -49,15 +49,6 @@ class SuggestPanel(Panel):
         )  # fmt: skip
         self.add(row(self.other, self.undo, self.leave))
         # What changes with an answer is below the buttons that answer, which stay where they are.
-        self.use = self.add(
-            button(
-                "Track with what it learned",
-                "Use the model learned from your answers so far; Train makes it better still",
-                self._use_model,
-                icon="go",
-            )
-        )
-        self.outcome = self.add(text())
         self.progress = self.add(heading("How far you are"))
         self.verdict = text()
         self.effort = text()
@@ -94,12 +85,6 @@ class SuggestPanel(Panel):
         made.setToolTip("Click what is right, or press its number")
         made.itemClicked.connect(lambda item: self.annotator.choose_answer(made.row(item) + 1))
         return made
-
-    def _use_model(self) -> None:
-        """Track with what was learned, and show the tracks."""
-        self.state.result_layer.show()
-        self.state.coloured_cells.show()
-        self.questions.use_model()
 
     # ------------------------------------------------------------------ state
 
@@ -164,7 +149,7 @@ class SuggestPanel(Panel):
 
     def _show_report(self) -> None:
         checking = self.questions.check.running
-        for part in (self.progress, self.effort, self.plot, self.use):
+        for part in (self.progress, self.effort, self.plot):
             part.setVisible(not checking)
         if checking:
             for part in (self.verdict, self.work):
@@ -176,9 +161,6 @@ class SuggestPanel(Panel):
         self.verdict.setStyleSheet("QLabel { font-weight: bold; }" if report.stop else "")
         self.verdict.setVisible(bool(report.verdict))
         self.plot.show_points(report.points)
-        self.outcome.setText(self.questions.outcome)
-        self.outcome.setVisible(bool(self.questions.outcome))
-        self.use.setEnabled(report.learned and not self.session.busy("track"))
 
 
 def _reason(asked: Suggestion) -> str:

@@ -35,9 +35,6 @@ AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 SPACE = 6
 """Pixels between widgets."""
 
-_NAME = 15
-"""Letters of the longest name that is shown whole in a line with other words."""
-
 _ICON = "bridgetrack_icon"
 """Property of a button that names its icon; `dress_icons` paints it."""
 
@@ -201,12 +198,6 @@ class _Steady(QLabel):
 
 _WIDE = 100_000
 """Pixels in which no words need a second line."""
-
-
-def brief(name: str) -> str:
-    """A name that does not widen the panel; the middle of a long one is left out."""
-    ends = _NAME // 2
-    return name if len(name) <= _NAME else f"{name[:ends]}…{name[-ends:]}"
 
 
 def wrapping() -> QSizePolicy:
