@@ -14,7 +14,6 @@ from skimage.measure import regionprops
 from bridgetrack.detections.labels import foreground
 from bridgetrack.detections.measure import (
     _faces,
-    assemble,
     measure,
     measure_frame,
     measure_frames,
@@ -102,18 +101,6 @@ def test_anisotropic_axes_are_in_the_unit_of_the_scale() -> None:
     assert flat["minor"] == pytest.approx(12, rel=0.05)
 
 
-@pytest.mark.parametrize("radius", [6, 10, 15])
-def test_discs_are_round_and_bars_are_not(radius: int) -> None:
-    y, x = np.mgrid[-20:21, -20:21]
-    disc = measure_frame((y**2 + x**2 <= (radius + 0.5) ** 2).astype(int), None, FLAT).iloc[0]
-    assert disc["roundness"] == pytest.approx(1.0, abs=0.06)
-    bar = measure_frame(((abs(y) <= 1) & (abs(x) <= radius)).astype(int), None, FLAT).iloc[0]
-    assert bar["roundness"] < 0.8 < disc["roundness"]
-    region = regionprops(((abs(y) <= 1) & (abs(x) <= radius)).astype(int))[0]
-    theirs = 4 * np.pi * region.area / region.perimeter**2
-    assert bar["roundness"] == pytest.approx(theirs, abs=0.35)
-
-
 def test_touching_and_border_distance() -> None:
     labels = np.zeros((12, 20), dtype=np.int32)
     labels[4:8, 2:6] = 1  # four of its sixteen faces touch cell 2
@@ -147,13 +134,6 @@ def test_outlines_and_contacts_equal_counting(seed: int, shape: tuple[int, ...])
     assert np.allclose(touching, expected[1, fg.labels])
 
 
-def test_border_distance_in_3d_looks_at_y_and_x_only() -> None:
-    labels = np.zeros((5, 11, 11), dtype=np.int32)
-    labels[0, 5, 5] = 1
-    row = measure_frame(labels, None, (1.0, 1.0, 1.0)).iloc[0]
-    assert row["border_distance"] == 5.0
-
-
 def test_intensities_of_two_channels() -> None:
     labels = np.zeros((20, 20), dtype=np.int32)
     labels[2:6, 2:6], labels[10:14, 10:16] = 3, 8
@@ -184,12 +164,6 @@ def test_pixels_that_are_not_numbers_are_left_out() -> None:
     assert table.loc[2, ["mean_0", "std_0", "sum_0"]].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_an_image_without_any_number() -> None:
-    labels = np.ones((4, 4), dtype=np.int32)
-    table = measure_frame(labels, np.full((1, 4, 4), np.nan), FLAT)
-    assert table.loc[0, ["mean_0", "std_0", "sum_0"]].tolist() == [0.0, 0.0, 0.0]
-
-
 def test_movies_with_empty_frames() -> None:
     labels = np.zeros((4, 9, 9), dtype=np.uint16)
     labels[1, 2:4, 2:4], labels[3, 5:8, 5:8] = 7, 2
@@ -204,28 +178,9 @@ def test_movies_with_empty_frames() -> None:
         detections.row_of(9, 2)
 
 
-def test_one_cell_in_one_frame() -> None:
-    labels = np.zeros((1, 9, 9), dtype=np.uint8)
-    labels[0, 4, 4] = 200
-    detections = measure(movie_of(labels))
-    row = detections.table.iloc[0]
-    assert (row["frame"], row["label"], row["area"]) == (0, 200, 1)
-    assert row["major"] == pytest.approx(4 / np.sqrt(12))
-    assert np.isfinite(detections.table.to_numpy(dtype=float)).all()
-
-
 def test_no_cell_at_all() -> None:
     with pytest.raises(InputError, match="no cell in any of the 3 frames"):
         measure(movie_of(np.zeros((3, 5, 5), dtype=int), source="empty.tif"))
-
-
-def test_ten_thousand_cells_in_a_frame() -> None:
-    grid = np.arange(1, 10_001).reshape(100, 100)
-    labels = np.kron(grid, np.pad(np.ones((4, 4), dtype=int), ((0, 1), (0, 1))))
-    table = measure_frame(labels, labels[None].astype(float), FLAT)
-    assert len(table) == 10_000
-    assert (table["area"] == 16).all()
-    np.testing.assert_allclose(table["mean_0"] - table["label"], table["mean_0"].iloc[0] - 1)
 
 
 @pytest.mark.parametrize(
@@ -241,12 +196,6 @@ def test_labels_that_are_none(pixels: np.ndarray, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         measure(movie_of(pixels, source="cells.tif"))
     assert "cells.tif" in str(caught.value)
-
-
-def test_whole_numbers_in_floats_are_labels() -> None:
-    labels = np.zeros((1, 6, 6), dtype=np.float32)
-    labels[0, 1:3, 1:3] = 12.0
-    assert measure(movie_of(labels)).label.tolist() == [12]
 
 
 def test_image_and_labels_of_different_extent() -> None:
@@ -289,14 +238,6 @@ def test_a_label_in_two_places_far_apart_is_one_cell_and_named() -> None:
     assert len(detections) == 6
 
 
-def test_many_such_labels_are_summed_up() -> None:
-    labels = np.zeros((1, 200, 40), dtype=np.int32)
-    for k in range(8):
-        labels[0, 5 + 20 * k : 9 + 20 * k, 2:6] = labels[0, 5 + 20 * k : 9 + 20 * k, 30:34] = k + 1
-    with pytest.warns(BridgetrackWarning, match=r"label 1, 2, 3, 4, 5 and 3 more lies"):
-        measure(movie_of(labels))
-
-
 def test_no_warning_for_close_pieces_and_bent_cells() -> None:
     labels = np.zeros((1, 60, 60), dtype=np.int32)
     labels[0, 5:10, 5:10] = labels[0, 5:10, 12:17] = 1
@@ -312,10 +253,3 @@ def test_places_apart_in_3d() -> None:
     labels[0, 1:4, 2:8, 2:8] = labels[0, 8:11, 30:36, 30:36] = 1
     with pytest.warns(BridgetrackWarning, match="frame 0: label 1"):
         measure(movie_of(labels, scale=(2.0, 1.0, 1.0)))
-
-
-def test_tables_of_measured_frames_join_with_frame_numbers() -> None:
-    labels = movie_of(np.ones((2, 4, 4), dtype=int))
-    detections = assemble([t for _, t in measure_frames(labels)], labels)
-    assert detections.table.columns[:2].tolist() == ["frame", "label"]
-    assert detections.frame.tolist() == [0, 1]

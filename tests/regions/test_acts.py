@@ -138,14 +138,6 @@ def test_joining_keeps_the_larger_number_and_closes_the_gap() -> None:
         join(replace(site, labels=far), (1, 1), (50, 25))
 
 
-def test_a_cut_and_a_join_are_each_others_undoing() -> None:
-    site, _ = flat_site(joined())
-    after = consistent(site, cut(site, (25, 22)))
-    again = replace(site, labels=after, free=FREE + 1)
-    mended = consistent(again, join(again, (25, 25), (25, 41)))
-    assert overlap(mended == 1, site.labels == 1) > 0.97
-
-
 def test_a_missing_cell_is_found_where_somebody_clicks() -> None:
     truth = blobs((90, 120), CENTRES, 9)
     site, _ = flat_site(np.where(truth == 2, 0, truth))

@@ -34,21 +34,9 @@ def of_masks(masks: list[np.ndarray]) -> Regions:
     return concatenate(parts)
 
 
-def test_one_row_per_candidate_and_all_numbers() -> None:
-    assert KNOWN.shape == (len(ALL), SPATIAL)
-    assert np.isfinite(KNOWN).all()
-    assert len(ALL) > 20
-
-
 def test_units_of_intensity_do_not_matter() -> None:
     other = describe_frame(ALL, 3.0 * PICTURE.astype(np.float64) + 500, SETTINGS)
     np.testing.assert_allclose(other, KNOWN, rtol=1e-3, atol=1e-3)
-
-
-def test_order_does_not_matter() -> None:
-    order = np.random.default_rng(0).permutation(len(ALL))
-    mixed = describe_frame(ALL.select(order), PICTURE, SETTINGS)
-    np.testing.assert_allclose(mixed, KNOWN[order], rtol=1e-6, atol=1e-6)
 
 
 def test_orientation_does_not_matter() -> None:
@@ -100,13 +88,6 @@ def test_readings_that_agree_dominate() -> None:
     assert (shared / (best.area + truth.area - shared)).max() > 0.7
     assert column("dominance").max() > 0.5
     assert ((column("dominance") > 0) & (column("dominance") <= 1)).all()
-
-
-def test_probability_takes_the_place_of_the_signal() -> None:
-    probability = (TRUTH > 0).astype(np.float32)
-    known = describe_frame(ALL, PICTURE, SETTINGS, probability=probability)
-    inside = np.add.reduceat(probability.ravel()[ALL.pixels], ALL.starts[:-1]) / ALL.area
-    np.testing.assert_allclose(column("probability", known), inside)
 
 
 def test_neighbouring_frames_confirm_what_lasts() -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.detections.measure import measure_frame
 from bridgetrack.errors import InputError
 from bridgetrack.regions.regions import (
     Regions,
@@ -137,13 +136,6 @@ def test_chosen_regions_become_labels() -> None:
         labels_of(regions, np.array([0, 1]), 0)
 
 
-def test_measuring_layers_measures_every_candidate() -> None:
-    regions = made([(0, {0, 1, 7, 8}), (0, {8, 9}), (0, {20, 21, 22})])
-    tables = [measure_frame(frame, None, (1.0, 1.0)) for frame in layers(regions, 0)]
-    area = {int(row.label): row.area for table in tables for row in table.itertuples()}
-    assert area == {1: 4, 2: 2, 3: 3}
-
-
 def test_stacks() -> None:
     labels = np.zeros((3, 4, 5), dtype=np.uint16)
     labels[1:, 1:3, 2:4] = 7
@@ -163,17 +155,3 @@ def test_no_regions() -> None:
     assert empty.centroid().shape == (0, 2)
     assert labels_of(empty, np.zeros(0, dtype=bool), 0).shape == SHAPE
     assert len(concatenate([empty, made([(0, {1})])])) == 1
-
-
-def test_pieces_that_do_not_fit_are_refused() -> None:
-    regions = made([(0, {1, 2}), (0, {3})])
-    with pytest.raises(InputError, match="one shape"):
-        concatenate([regions, no_regions((2, 2))])
-    with pytest.raises(InputError, match="sorted"):
-        Regions(**{**vars_of(regions), "frame": np.array([1, 0])})
-    with pytest.raises(InputError, match="ascend"):
-        Regions(**{**vars_of(regions), "pixels": np.array([2, 1, 3])})
-
-
-def vars_of(regions: Regions) -> dict[str, object]:
-    return {name: getattr(regions, name) for name in Regions.__dataclass_fields__}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage as ndi
@@ -34,19 +33,3 @@ def test_as_one_by_one(seed: int, shape: tuple[int, ...], share: float) -> None:
         largest = pieces == 1 + np.argmax(np.bincount(pieces.ravel(), minlength=n + 1)[1:])
         np.testing.assert_array_equal(whole.mask(r), largest)
         np.testing.assert_array_equal(solid.mask(r), ndi.binary_fill_holes(mask))
-
-
-def test_rings_within_rings() -> None:
-    y, x = np.indices((41, 41))
-    radius = np.hypot(y - 20, x - 20)
-    ring = (radius > 12) & (radius < 15)
-    both = ring | (radius < 5)
-    regions = concatenate([regions_of_labels(m.astype(int)) for m in (ring, both)])
-    np.testing.assert_array_equal(filled(regions).mask(0), radius < 15)
-    np.testing.assert_array_equal(filled(regions).mask(1), radius < 15)
-    np.testing.assert_array_equal(largest_pieces(regions).mask(1), ring)
-
-
-@pytest.mark.parametrize("change", [filled, largest_pieces])
-def test_nothing(change: object) -> None:
-    assert len(change(no_regions((3, 4)))) == 0  # type: ignore[operator]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.errors import InputError
 from bridgetrack.movie import open_movie
 from bridgetrack.movie.movie import Movie
 from bridgetrack.regions.describe import FEATURES, Described, describe_frame, described
@@ -24,7 +21,6 @@ from bridgetrack.regions.regions import (
 )
 from bridgetrack.regions.score import (
     RegionScore,
-    load_score,
     prune,
     starting_score,
 )
@@ -99,12 +95,6 @@ def test_trees_are_walked_to_their_leaves() -> None:
     np.testing.assert_allclose(SCORED.log_odds, START.log_odds(SCORED.features))
 
 
-def test_the_start_tells_cells_from_what_is_none() -> None:
-    right, wrong = SCORED.log_odds[IOU > 0.7], SCORED.log_odds[IOU < 0.4]
-    above = (right[:, None] > wrong).mean()
-    assert above > 0.9
-
-
 def test_the_start_is_calibrated_on_an_unseen_movie() -> None:
     right = np.concatenate([_loosely_right(t) for t in range(3)])
     known = right >= 0
@@ -121,48 +111,11 @@ def _loosely_right(t: int) -> np.ndarray:
     return np.where(right, 1, np.where((iou > 0.4) & (iou >= most - 0.2), -1, 0))
 
 
-def test_kept_and_read(tmp_path: Path) -> None:
-    other = replace(START, slope=0.5 * START.slope, shift=START.shift - 1)
-    other = replace(other, kind="rods", own=(1.5, 0.25))
-    read = load_score(other.save(tmp_path / "score.npz"))
-    assert (read.own, START.own) == ((1.5, 0.25), None)
-    assert (read.kind, START.kind, starting_score("rods").kind) == ("rods", "cells", "rods")
-    np.testing.assert_array_equal(read.log_odds(SCORED.features), other.log_odds(SCORED.features))
-
-
 def test_rods_are_surer_once_a_movie_is_known_to_be_of_them() -> None:
     rods = starting_score("rods")
     before, known = (s.log_odds(SCORED.features) for s in (rods, rods.of_its_kind))
     assert np.corrcoef(before, known)[0, 1] > 0.99 and known.std() > 1.5 * before.std()
     assert START.of_its_kind is START
-
-
-@pytest.mark.parametrize(
-    "change", ["loop", "name", "kind", "nan", "short", "version", "text", "none"]
-)
-def test_damaged_files_are_refused(tmp_path: Path, change: str) -> None:
-    path = START.save(tmp_path / "score.npz")
-    with np.load(path) as file:
-        arrays = {name: file[name].copy() for name in file.files}
-    if change == "loop":
-        arrays["left"][0, 0] = 0
-    elif change == "name":
-        arrays["features"][0] = "nonsense"
-    elif change == "kind":
-        arrays["kind"] = np.array("stars")
-    elif change == "nan":
-        arrays["value"][0, 0] = np.nan
-    elif change == "short":
-        arrays["value"] = arrays["value"][:-1]
-    elif change == "version":
-        arrays["version"] = np.array(99)
-    np.savez(path, **arrays)
-    if change == "text":
-        path.write_text("no score")
-    elif change == "none":
-        path.unlink()
-    with pytest.raises(InputError, match=r"score\.npz"):
-        load_score(path)
 
 
 @settings(max_examples=20, deadline=None)

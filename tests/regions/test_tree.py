@@ -79,13 +79,6 @@ def test_two_hills_and_their_pass() -> None:
     assert tree.area[-2:].tolist() == [6, 7]
 
 
-def test_nothing_in_the_mask() -> None:
-    tree = merge_tree(np.ones((4, 5), dtype=np.float32), np.zeros((4, 5), dtype=bool))
-    assert len(tree.start) == len(tree.pixels) == 0
-    nodes, lasting = distinct(tree, 1, 10, 0.9)
-    assert len(nodes) == len(lasting) == 0
-
-
 def test_nearly_equal_nodes_are_one() -> None:
     height = np.zeros((1, 40), dtype=np.float32)
     height[0, :18] = np.arange(20, 2, -1)

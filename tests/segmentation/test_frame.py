@@ -113,11 +113,6 @@ def test_noise_is_no_cell() -> None:
     assert segment_frame(noise, SegmentationSettings(diameter=20)).max() == 0
 
 
-def test_one_cell() -> None:
-    truth = blobs((90, 90), [(40, 50)], 10)
-    assert found_share(truth, segment_frame(photograph(truth))) == 1.0
-
-
 def test_bad_pixels_are_background() -> None:
     truth = blobs((140, 200), GRID, 10)
     picture = photograph(truth)

@@ -15,7 +15,6 @@ from bridgetrack.segmentation.signal import (
     block_mean,
     enlarge,
     gaussian,
-    local_percentile,
     sampling_of,
 )
 from pictures import blobs
@@ -54,27 +53,11 @@ def test_blobs_answer_most_at_their_own_size(diameter: int) -> None:
     assert np.argmax(answers) == 2
 
 
-def test_local_percentile_of_a_constant() -> None:
-    image = np.full((5, 40, 41), 3, dtype=np.float32)
-    level = local_percentile(image, 25, 100, (3.0, 1.0, 1.0))
-    np.testing.assert_allclose(level, 3, rtol=1e-6)
-
-
 def test_sampling() -> None:
     assert sampling_of((4.0, 0.5, 0.5), (5, 9, 9)) == (8.0, 1.0, 1.0)
     assert sampling_of(None, (5, 9, 9), diameter=50) == (10.0, 1.0, 1.0)
     assert sampling_of(None, (50, 9, 9), diameter=5) == (1.0, 1.0, 1.0)
     assert sampling_of(None, (9, 9), diameter=50) == (1.0, 1.0)
-
-
-def test_shallow_valleys_are_merged_and_deep_ones_kept() -> None:
-    height = np.array([[1.0, 0.95, 1.0, 0.3, 0.9]], dtype=np.float32)
-    labels = np.array([[1, 1, 2, 2, 3]], dtype=np.int32)
-    np.testing.assert_array_equal(merge_shallow(labels, height, 0.1) > 0, labels > 0)
-    merged = merge_shallow(labels, height, 0.1)
-    assert merged[0, 0] == merged[0, 2] != merged[0, 4]
-    assert len(np.unique(merge_shallow(labels, height, 1.0))) == 1
-    np.testing.assert_array_equal(merge_shallow(labels, height, 0), labels)
 
 
 @settings(max_examples=30, deadline=None)

@@ -19,7 +19,7 @@ from bridgetrack.detections.labels import numbered
 from bridgetrack.regions.regions import Array, Index, Mask, Regions, layer_numbers, overlaps
 from bridgetrack.segmentation.cells import foreground_mask
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.signal import Image, Sampling, cell_signal, gaussian, sampling_of
+from bridgetrack.segmentation.signal import Sampling, cell_signal, gaussian, sampling_of
 
 FEATURES = {
     "area": "log of the area over the usual one in the frame",
@@ -38,7 +38,7 @@ FEATURES = {
     "outside": "mean signal just outside the outline over that inside",
     "level": "signal on the fainter part of the outline over that of the bright part within",
     "least level": "the lowest level among the candidates that are much like it",
-    "probability": "mean probability of a cell inside, or the signal in its place",
+    "probability": "mean signal inside over twice the usual, at most 1",
     "probability outside": "the same just outside the outline",
     "persistence": "share of the levels of the tree over which it stays the same",
     "sources": "how many kinds of readings agree",
@@ -70,7 +70,6 @@ def describe_frame(
     settings: SegmentationSettings,
     *,
     scale: tuple[float, ...] | None = None,
-    probability: Image | None = None,
 ) -> Array:
     """Features of the candidates of one frame that the frame alone tells.
 
@@ -84,8 +83,6 @@ def describe_frame(
         Complete settings, those that the candidates were proposed with.
     scale
         Pixel size per axis.
-    probability
-        As for the proposal.
 
     Returns
     -------
@@ -101,7 +98,7 @@ def describe_frame(
     columns = _shape(regions, sampling)
     columns |= _sizes(regions, rivals.support, sampling)
     columns["from the edge"] = _from_the_edge(regions, diameter)
-    columns |= _look(regions, shared, image, settings, sampling, probability)
+    columns |= _look(regions, shared, image, settings, sampling)
     columns |= _agreement(regions, rivals)
     named = list(FEATURES)[:SPATIAL]
     return np.stack([columns[name] for name in named], axis=1)
@@ -281,7 +278,6 @@ def _look(
     image: NDArray[Any],
     settings: SegmentationSettings,
     sampling: Sampling,
-    probability: Image | None,
 ) -> dict[str, Array]:
     """Signal inside, along the outline and outside."""
     diameter = float(settings.diameter or 20.0)
@@ -292,10 +288,7 @@ def _look(
     usual = foreground_mask(signal, settings, diameter, sampling)
     values = gaussian(signal.values, 0.03 * diameter, sampling).ravel()
     level = float(np.median(values[usual.ravel()])) if usual.any() else 1.0
-    if probability is None:
-        cellness = np.clip(values / max(2 * level, 1e-9), 0, 1)
-    else:
-        cellness = np.asarray(probability, dtype=np.float32).ravel()
+    cellness = np.clip(values / max(2 * level, 1e-9), 0, 1)
     n, starts, area = len(regions), regions.starts[:-1], regions.area
     inside = values[regions.pixels]
     mean = np.add.reduceat(inside, starts, dtype=np.float64) / area

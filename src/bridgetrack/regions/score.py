@@ -6,16 +6,14 @@ movie and the answers about it teach stands in `taught`.
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.errors import InputError
 from bridgetrack.files import replacing
 from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps
@@ -71,28 +69,6 @@ class RegionScore:
     kind: str = KINDS[0]
     own: tuple[float, float] | None = None
 
-    def __post_init__(self) -> None:
-        unknown = [name for name in self.features if name not in FEATURES]
-        n, shape = len(self.features), self.split.shape
-        trees = (self.threshold, self.left, self.right, self.value)
-        fits = (
-            not unknown
-            and self.kind in KINDS
-            and len(shape) == 2
-            and all(a.shape == shape for a in trees)
-            and self.mean.shape == (n,)
-            and all(np.isfinite(a).all() for a in (*trees[::3], self.mean))
-            and len(self.own or (1, 0)) == 2
-            and np.isfinite([self.start, self.slope, self.shift, *(self.own or ())]).all()
-            and (self.split < n).all()
-        )
-        # children come after their parent, so that every walk ends
-        node = np.arange(shape[-1])
-        inner = self.split >= 0
-        after = [(c > node) & (c < shape[-1]) for c in (self.left, self.right)]
-        if not fits or not (after[0] & after[1])[inner].all():
-            raise InputError("the score of regions is damaged or of another version")
-
     @property
     def of_its_kind(self) -> RegionScore:
         """The same for a movie that is known to be of its kind."""
@@ -133,44 +109,16 @@ class RegionScore:
         return path
 
 
-def load_score(path: Path) -> RegionScore:
-    """Read what `RegionScore.save` wrote; nothing in the file is run.
-
-    Raises
-    ------
-    InputError
-        Where the file is not a score of regions, or was damaged.
-    """
-    try:
-        with path.open("rb") as file:
-            return _read(file)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError, TypeError) as error:
-        raise InputError(f"{path}: not a score of regions ({error})") from error
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-
-
 def starting_score(kind: str = "cells") -> RegionScore:
     """A score that comes with the program; `KINDS` are there."""
-    with (resources.files("bridgetrack.regions") / f"{kind}.npz").open("rb") as file:
-        return _read(file)
-
-
-def _read(file: IO[bytes]) -> RegionScore:
-    with np.load(file, allow_pickle=False) as read:
-        if int(read["version"]) != _VERSION:
-            raise InputError("a score of regions of another version")
-        whole = {n: read[n].astype(np.int64, casting="same_kind") for n in _WHOLE}
-        real = {n: read[n].astype(np.float64, casting="same_kind") for n in _REAL}
-        start, slope, shift = (float(read[n]) for n in ("start", "slope", "shift"))
+    place = resources.files("bridgetrack.regions") / f"{kind}.npz"
+    with place.open("rb") as file, np.load(file, allow_pickle=False) as read:
+        whole = {n: read[n].astype(np.int64) for n in _WHOLE}
+        real = {n: read[n].astype(np.float64) for n in _REAL}
+        known = {n: float(read[n]) for n in ("start", "slope", "shift")}
         names = tuple(str(name) for name in read["features"])
-        kind = str(read["kind"]) if "kind" in read.files else KINDS[0]  # older files are of cells
         own = tuple(map(float, read["own"])) if "own" in read.files else None
-    known = {"features": names, "start": start, "slope": slope, "shift": shift, "kind": kind}
-    known |= {"own": own}
-    return RegionScore(**known, **whole, **real)  # type: ignore[arg-type]
+    return RegionScore(names, kind=kind, own=own, **known, **whole, **real)  # type: ignore[arg-type]
 
 
 _WHOLE = ("split", "left", "right")
