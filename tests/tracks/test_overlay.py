@@ -82,10 +82,6 @@ def test_tail_connects_mother_and_daughters_within_its_length() -> None:
     assert short[division].any()
 
 
-def test_a_tail_never_shows_the_future() -> None:
-    assert not coloured(draw_overlay(None, None, family(), 0, zoom=2)).any()
-
-
 def test_cells_without_a_track_are_grey() -> None:
     picture = draw_overlay(None, LABELS[2] * 5, family(), 2, tail=0, zoom=2)
     assert not coloured(picture).any()
@@ -109,21 +105,14 @@ def test_same_picture_in_the_file_and_nothing_else(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["overlay.png"]
 
 
-def test_no_tracks_and_no_finite_pixel_is_still_a_picture() -> None:
-    tracks = family()
-    empty = Tracks(
-        tracks.nodes[:0], tracks.edges[:0], tracks.events, tracks.links[:0], tracks.geometry
-    )
-    picture = draw_overlay(np.full(SHAPE, np.nan), np.zeros(SHAPE, np.int32), empty, 0, zoom=2)
+def test_no_finite_pixel_is_still_a_picture() -> None:
+    picture = draw_overlay(np.full(SHAPE, np.nan), np.zeros(SHAPE, np.int32), family(), 0, zoom=2)
     assert picture.shape == (80, 120, 3)
-    assert not coloured(picture).any()
+    assert not coloured(picture).any(), "and no tail shows the future"
 
 
-def test_shapes_that_differ_are_named() -> None:
-    with pytest.raises(InputError, match=r"frame 1.*\(40, 60\).*\(41, 60\)"):
+def test_what_cannot_be_drawn(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"\(40, 60\).*\(41, 60\)"):
         draw_overlay(np.zeros((41, 60)), LABELS[1], family(), 1)
-
-
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="nowhere"):
         draw_overlay(None, LABELS[1], family(), 1, tmp_path / "nowhere" / "overlay.png")

@@ -9,7 +9,7 @@ from superqt import QCollapsible
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import CellRef
-from bridgetrack.tracks.verified import verified_tracks
+from bridgetrack.tracks.table import verified_tracks
 from bridgetrack.ui.picking import Mode
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -32,9 +32,8 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.progress import Progress, Steps, begin, relayed, run
 from bridgetrack.tracks.build import build_tracks
-from bridgetrack.tracks.table import track_table
+from bridgetrack.tracks.table import track_table, with_verified
 from bridgetrack.tracks.tracks import Tracks, lineage_graph
-from bridgetrack.tracks.verified import with_verified
 
 if TYPE_CHECKING:
     import networkx as nx

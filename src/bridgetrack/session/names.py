@@ -17,7 +17,7 @@ from bridgetrack.annotations.words import FATE, HISTORY
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.tracks.verified import verified_tracks
+from bridgetrack.tracks.table import verified_tracks
 
 Name = Callable[[CellRef], str]
 """What a cell is called."""

@@ -19,7 +19,7 @@ from bridgetrack.io.read import read_tracks
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.tracked_movie import TrackedMovie
-from bridgetrack.tracks.verified import verified_tracks
+from bridgetrack.tracks.table import verified_tracks
 
 JOB = "take over"
 """Name of the background work: reading tracks and comparing them with ours."""
