@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import load_annotations
@@ -20,7 +20,7 @@ from bridgetrack.models.model import Model, check_usable
 from bridgetrack.pipeline.inputs import open_cells
 from bridgetrack.pipeline.room import parse_memory
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
-from bridgetrack.pipeline.tracking import Margins, Tracking
+from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import InPieces, track_movie
 from bridgetrack.progress import Progress, run
 from bridgetrack.spread import on
@@ -52,7 +52,6 @@ def track(
     annotations: AnnotationSet | Path | str | None = None,
     features: FeatureSet | None = None,
     *,
-    margins: Margins = "bounds",
     without: Sequence[str] = (),
     memory: str | float | None = None,
     window: int | None = None,
@@ -76,9 +75,6 @@ def track(
         Events that must or must not hold, or a file of them; optional.
     features
         The features; the built-in ones where None.
-    margins
-        ``"exact"``: how much worse the best explanation without an event is, for every event.
-        ``"bounds"`` are at most that, often half of it, and cost nothing.
     without
         Kinds of events that do not occur in the movie, such as ``"merges"`` or ``"gaps"``; see
         `EventKinds`.
@@ -109,9 +105,6 @@ def track(
     BridgetrackError
         Where the input cannot be used; the message says why and what to do.
     """
-    if margins not in get_args(Margins):
-        known = ", ".join(get_args(Margins))
-        raise InputError(f"there are no margins {margins!r}; choose from {known}")
     cells, pixels = open_cells(labels, image, **reading)
     answers, weights = _answers(annotations), open_model(model)
     scores = open_link_scores(link_scores, weights)
@@ -119,9 +112,7 @@ def track(
     kinds = EventKinds.without(without)
     bytes_ = parse_memory(memory) if isinstance(memory, str) else memory
     pieces = InPieces(bytes_, window, workers=on(client))
-    steps = track_movie(
-        cells, pixels, weights, answers, features, pieces, margins=margins, kinds=kinds
-    )
+    steps = track_movie(cells, pixels, weights, answers, features, pieces, kinds=kinds)
     tracking = run(steps, progress)
     check_link_scores(scores, tracking.scene)
     return tracking

@@ -136,43 +136,12 @@ def test_files_of_another_format_do_not_stay(run: Run, truth: Path, tmp_path: Pa
     assert (out / "mine.txt").read_text() == "keep"
 
 
-def test_exact_margins_are_those_that_explain_tells(run: Run, truth: Path, tmp_path: Path) -> None:
-    out, plain = tmp_path / "out", tmp_path / "plain"
-    for folder, more in ((plain, ()), (out, ("--margins", "exact"))):
-        shown = run("track", truth, "--out", folder, *more, "--without", "merges,skip", "--json")
-        assert shown.status == 0, shown.err
-        assert json.loads(shown.out)["settings"]["without"] == ["gaps", "merges"]
-    least = json.loads((out / "run.json").read_text())["least_certain"]
-    usual = json.loads((plain / "run.json").read_text())["least_certain"]
-    assert least[0]["margin"] == pytest.approx(usual[0]["margin"])
-    exact, bounds = (read_tracks_csv(f / "detections.csv").events for f in (out, plain))
-    assert "margin_at_least" not in exact and "margin" not in bounds
-    known = np.isfinite(exact["margin"].to_numpy())
-    assert (bounds["margin_at_least"][known] <= exact["margin"][known] + 1e-6).all()
-    assert (bounds["margin_at_least"][known] < exact["margin"][known] - 0.1).mean() > 0.5
-    assert exact["margin"].min() == pytest.approx(least[0]["margin"], abs=1e-6)
-    sure, at_least = (pd.read_csv(f / "tracks.csv")["certainty"] for f in (out, plain))
-    assert (at_least <= sure + 1e-6).all() and (at_least < sure - 0.01).any()
-    cells = read_tracks_csv(out / "detections.csv").nodes.set_index("id")
-    row = exact[exact["event"] == "move"].iloc[30]
-    cell = cells.loc[row["sources"][0]]
-    words = (
-        "--frame",
-        int(cell["frame"]),
-        "--cell",
-        int(cell["label"]),
-        "--event",
-        "move",
-        "--json",
-    )
-    told = json.loads(run("explain", out, *words).out)
-    assert told["margin"] == pytest.approx(row["margin"], abs=1e-5)
+def test_kinds_of_events_that_do_not_occur(run: Run, truth: Path, tmp_path: Path) -> None:
+    shown = run("track", truth, "--out", tmp_path / "out", "--without", "merges,skip", "--json")
+    assert shown.status == 0, shown.err
+    assert json.loads(shown.out)["settings"]["without"] == ["gaps", "merges"]
     unknown = run("track", truth, "--out", tmp_path / "no", "--without", "wonders")
     assert unknown.status == 2 and "'wonders' is no kind of event" in unknown.err
-    wrong = run("track", truth, "--out", tmp_path / "no", "--margins", "some")
-    assert wrong.status == 2 and "--margins 'some' is unknown" in wrong.err
-    both = run("track", truth, "--out", tmp_path / "no", "--margins", "exact", "--window", 4)
-    assert both.status == 1 and "leave out --margins exact" in both.err
 
 
 def test_results_repeat(run: Run, truth: Path, tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bridgetrack.inference.margins import exact_margin, margin_bounds
+from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.sifting import guessed_prices
 from bridgetrack.inference.solve import SolverLimits, solve
 from partition_problems import (
     brute_force,
+    exact_margin,
     problem_of,
     random_covers,
     random_scores,

@@ -48,15 +48,6 @@ Without = Annotated[
         show_default=False,
     ),
 ]
-ExactMargins = Annotated[
-    str,
-    typer.Option(
-        "--margins",
-        metavar="KIND",
-        help="exact: how much worse the best explanation without an event is, for every event; "
-        "bounds: at most that, at no cost.",
-    ),
-]
 Labels = Annotated[
     Path,
     typer.Argument(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
 from bridgetrack import api
 from bridgetrack.cli.console import answer, note_lines, reporting, show
 from bridgetrack.cli.options import (
-    ExactMargins,
     Formats,
     Image,
     Json,
@@ -27,7 +26,6 @@ from bridgetrack.cli.options import (
     channel_option,
     check_channel,
     parse_channel,
-    parse_choice,
     parse_choices,
     parse_kinds,
     reads_movie,
@@ -51,7 +49,6 @@ from bridgetrack.pipeline.result_folder import (
 )
 from bridgetrack.pipeline.room import parse_memory
 from bridgetrack.pipeline.summary import misfit
-from bridgetrack.pipeline.tracking import Margins, exact_steps
 from bridgetrack.progress import Stopwatch
 from bridgetrack.session.project import found_of
 from bridgetrack.spread import on
@@ -75,7 +72,6 @@ def track(
         ),
     ] = None,
     formats: Formats = "csv",
-    margins: ExactMargins = "bounds",
     repair: Repair = False,
     repair_outlines: Annotated[
         bool,
@@ -110,7 +106,6 @@ def track(
     Writes tables of cells, links and events into DIR, and run.json with everything that is
     needed to repeat the run.
     """
-    exact = _margins(margins)
     if memory is not None:
         parse_memory(memory)  # refused before the work
     check_channel(channel, "--repair", repair)
@@ -139,7 +134,7 @@ def track(
                 notes += remarks_on_repair(cells, gap)
             with reporting(watch) as report:
                 tracking = api.track(
-                    cells, pixels, weights, answers, margins=exact, without=given.without,
+                    cells, pixels, weights, answers, without=given.without,
                     memory=memory, window=window, client=client, link_scores=link_scores,
                     progress=report,
                 )  # fmt: skip
@@ -154,14 +149,12 @@ def run(
         Path, typer.Argument(metavar="PROJECT", help="Project file saved from the plugin.")
     ],
     out: OutFolder,
-    margins: ExactMargins = "bounds",
     json: Json = False,
 ) -> None:
     """Track the movie of a project with its model and its answers, and write what it asks for.
 
     The result is the one that the plugin exports, with run.json beside it.
     """
-    exact = _margins(margins) == "exact"
     loaded = load_project(project)
     check_usable(loaded.model, f"{project}, model")
     image = loaded.image
@@ -177,14 +170,9 @@ def run(
     notes, watch = list[Note](), Stopwatch()
     with collecting_warnings(notes):
         tracking = show(run_project(loaded), watch)
-        tracking = show(exact_steps(tracking), watch) if exact else tracking
     found = found_of(loaded, project)
     record, notes = save_run(tracking, out, given, watch, notes, found=found)
     answer(json, record, lambda: run_lines(record, notes))
-
-
-def _margins(text: str) -> Margins:
-    return "exact" if parse_choice(text, get_args(Margins), "--margins") == "exact" else "bounds"
 
 
 # ------------------------------------------------------------------ what is shown

@@ -10,18 +10,25 @@ choice must lose if it uses a column, without solving anything again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InfeasibleError, SolverError
-from bridgetrack.inference.problem import Problem, Solution, components
+from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import solve
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+_TRIED, _FEW = 200, 30
+"""Columns looked at for the smallest margins, and where only what is near is chosen anew."""
+_NEARBY = 3.0
+"""Reduced cost up to which a column may take part there."""
+_TOLERANCE = 1e-6
 
 
 def reduced_costs(problem: Problem, scores: Array, solution: Solution) -> Array:
@@ -141,27 +148,87 @@ def _elsewhere(
     return out
 
 
-def exact_margin(
+@dataclass(frozen=True)
+class Smallest:
+    """The chosen columns with the smallest margins, smallest first.
+
+    Parameters
+    ----------
+    columns, margins
+        Which, and their margins, shape (k,).
+    exact
+        Where these are the margins themselves; others are at most that large, shape (k,).
+    overlooked
+        Columns of which it is not known that their margins are larger than those.
+    """
+
+    columns: Index
+    margins: Array
+    exact: Mask
+    overlooked: int
+
+
+def smallest_first(margins: Array, columns: Index) -> Index:
+    """Places of margins from the smallest up; among equal ones the first column comes first."""
+    return np.lexsort((columns, np.round(margins, 9)))
+
+
+def smallest_margins(
     problem: Problem,
     scores: Array,
     solution: Solution,
-    column: int,
+    bounds: Array,
+    count: int,
     allowed: Mask | None = None,
-    guess: float = np.inf,
-) -> float:
-    """The margin of one chosen column, by solving the part of the problem it can reach.
+) -> Smallest:
+    """The chosen columns with the smallest margins.
 
-    Infinite where nothing else is allowed. For `guess` see `best_without`.
+    In the order of their bounds, until the next bound is larger than the margins found, or
+    `_TRIED` were looked at. Where the relaxation is far from whole, the best alternative of a
+    column may take as long as the whole problem, and only what lies near is chosen anew.
 
-    Raises
-    ------
-    SolverError
-        Where the column is not chosen.
+    Parameters
+    ----------
+    problem, scores, solution, allowed
+        See `best_without`.
+    bounds
+        Of `margin_bounds`; columns where they are not finite are left out.
+    count
+        How many are wanted.
     """
-    try:
-        return best_without(problem, scores, solution, column, (column,), allowed, guess)[0]
-    except InfeasibleError:
-        return float("inf")
+    allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
+    order = np.flatnonzero(np.isfinite(bounds) & solution.chosen)
+    duals = balanced_prices(problem, scores, solution, allowed)
+    solution = replace(solution, duals=duals)
+    bounds = np.fmax(bounds, margin_bounds(problem, scores, solution, allowed))
+    order = order[np.argsort(bounds[order], kind="stable")]
+    whole = _spare(problem, solution) <= _NEARBY
+    found: list[float] = []
+    for column in order[: _TRIED if whole else _FEW].tolist():
+        if len(found) >= count and sorted(found)[count - 1] < bounds[column] - _TOLERANCE:
+            break
+        given, least = (problem, scores, solution, column, (column,), allowed), bounds[column]
+        try:
+            if whole:
+                found.append(best_without(*given, 2.5 * least + 0.5)[0])
+            else:
+                found.append(nearby_alternative(*given, max(_NEARBY, least), 2)[0])
+        except InfeasibleError:
+            found.append(np.inf)
+    margins, k = np.asarray(found, dtype=np.float64), len(found)
+    best = smallest_first(margins, order[:k])[:count]
+    best = best[np.isfinite(margins[best])]
+    last = margins[best].max(initial=-np.inf) if len(best) == count else np.inf
+    unknown = bounds[order[k:]] if whole else np.delete(bounds[order], best)
+    overlooked = int((unknown < last).sum())
+    return Smallest(order[best], margins[best], np.full(len(best), whole), overlooked)
+
+
+def _spare(problem: Problem, solution: Solution) -> float:
+    """What an alternative may win back of what the choice falls short of its relaxation."""
+    # one column joins at most as many components as it has slots
+    widest = int(problem.width.max(initial=1))
+    return widest * float(solution.slack.max(initial=0.0)) + _TOLERANCE
 
 
 def best_without(
@@ -209,9 +276,7 @@ def best_without(
     free[np.asarray(banned, dtype=np.int64)] = False
     own = problem.incidence[column].indices
     cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
-    # one column joins at most as many components as it has slots: no more slack can be won back
-    widest = int(problem.width.max(initial=1))
-    spare = widest * float(solution.slack.max(initial=0.0)) + 1e-6
+    spare = _spare(problem, solution)
     limit = min(_upper_bound(problem, scores, free, column, own), guess) + spare
     while True:
         near = (free & (cost <= limit)) | solution.chosen
@@ -297,10 +362,15 @@ def _upper_bound(
 
 def _reachable(problem: Problem, near: Mask, own: NDArray[np.int32]) -> Mask:
     """Columns connected with the slots `own` through columns in `near`, shape (H,)."""
-    columns = np.flatnonzero(near)
-    _, slot_label, column_label = components(problem.incidence[columns])
-    out = np.zeros(problem.n_columns, dtype=bool)
-    out[columns] = np.isin(column_label, slot_label[own])
+    out, seen = np.zeros(problem.n_columns, dtype=bool), np.zeros(problem.n_slots, dtype=bool)
+    slots = own
+    while len(slots):
+        seen[slots] = True
+        columns = np.unique(problem.by_slot[slots].indices)
+        columns = columns[near[columns] & ~out[columns]]
+        out[columns] = True
+        slots = np.unique(problem.incidence[columns].indices)
+        slots = slots[~seen[slots]]
     return out
 
 

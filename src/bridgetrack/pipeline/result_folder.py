@@ -170,7 +170,6 @@ def _described(
         "hypotheses": len(tracking.scene.hypotheses) if windows is None else windows.hypotheses,
         "objective": solution.value,
         "gap": solution.gap,
-        "margins": "exact" if tracking.exact else "bounds",
     }
     if windows is not None:
         inference["windows"] = {

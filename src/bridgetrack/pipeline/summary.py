@@ -9,7 +9,7 @@ import numpy as np
 from bridgetrack.annotations.anchor import Anchored, event_refs
 from bridgetrack.annotations.words import describe_event
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.inference.exact_margins import smallest_margins
+from bridgetrack.inference.margins import smallest_margins
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
@@ -44,10 +44,6 @@ def doubted(tracking: Tracking, count: int = 5) -> tuple[list[dict[str, Any]], i
     if tracking.windows is not None:
         rows = tracking.windows.doubtful[:count]
         margins, overlooked = tracking.margins[rows], tracking.windows.overlooked
-    elif tracking.exact:
-        order = np.argsort(tracking.margins, kind="stable")[:count]
-        rows = order[np.isfinite(tracking.margins[order])]
-        margins = tracking.margins[rows]
     else:
         scene, given = tracking.scene, (tracking.scores, tracking.solution, tracking.margins)
         found = smallest_margins(scene.problem, *given, count, allowed_by(scene))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
-from bridgetrack.inference.exact_margins import exact_margins
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.resolve import resolve
@@ -38,7 +36,6 @@ from bridgetrack.tracks.tracks import Tracks, lineage_graph
 if TYPE_CHECKING:
     import networkx as nx
 
-Margins = Literal["bounds", "exact"]
 """Whether lower bounds on margins are given, which cost nothing, or the margins themselves."""
 Index = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -120,8 +117,6 @@ class Tracking:
         The chosen hypotheses, with bound and prices.
     margins
         Lower bound on the margin of every chosen hypothesis, NaN for others, shape (H,).
-    exact
-        Whether these are the margins themselves.
     tracks
         The result.
     windows
@@ -136,7 +131,6 @@ class Tracking:
     margins: Array
     tracks: Tracks
     windows: Windows | None = None
-    exact: bool = False
 
     def __repr__(self) -> str:
         tracks = self.tracks
@@ -242,31 +236,6 @@ def _tracked(
     return Tracking(scene, model, scores, solution, margins, tracks)
 
 
-def exact_steps(tracking: Tracking) -> Steps[Tracking]:
-    """The same result with the exact margins of all its events; one that has them is given back.
-
-    Raises
-    ------
-    InputError
-        Where the movie was tracked in windows.
-    """
-    if tracking.windows is not None:
-        raise InputError(
-            "exact margins need the whole movie at once, and it was tracked a few frames at a "
-            "time; allow more memory, or ask for lower bounds"
-        )
-    if tracking.exact:
-        return tracking
-    scene, chosen = tracking.scene, tracking.solution.chosen
-    yield Progress("Making margins exact", 0.0)
-    work = exact_margins(scene.problem, tracking.scores, tracking.solution, allowed_by(scene))
-    margins = yield from relayed(work, partial(Progress, "Making margins exact"))
-    values = (tracking.scores, margins)
-    tracks = build_tracks(scene.detections, scene.hypotheses, chosen, *values, exact=True)
-    tracks = tell_verified(tracks, scene, chosen)
-    return replace(tracking, margins=margins, tracks=tracks, exact=True)
-
-
 def tell_verified(tracks: Tracks, scene: Scene, chosen: Mask) -> Tracks:
     """The tracks, told which of them answers confirm altogether."""
     anchored = scene.anchored
@@ -284,7 +253,6 @@ def track_steps(
     model: Model | None = None,
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
-    margins: Margins = "bounds",
     kinds: EventKinds = EVERYTHING,
 ) -> Steps[Tracking]:
     """Track the cells of a movie.
@@ -293,7 +261,7 @@ def track_steps(
     ----------
     source
         Label movie (see `open_labels`), or a table of detections.
-    image, model, annotations, features, margins
+    image, model, annotations, features
         As in `bridgetrack.track`.
     kinds
         What can happen in the movie.
@@ -312,8 +280,7 @@ def track_steps(
         Where the input cannot be used; the message says why and what to do.
     """
     scene = yield from prepare(source, image, annotations, features, kinds)
-    tracking = yield from track_scene(scene, model)
-    return (yield from exact_steps(tracking)) if margins == "exact" else tracking
+    return (yield from track_scene(scene, model))
 
 
 @dataclass(frozen=True)

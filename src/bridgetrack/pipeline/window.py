@@ -34,8 +34,7 @@ from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import events_between, rare_events
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
-from bridgetrack.inference.exact_margins import smallest_margins
-from bridgetrack.inference.margins import margin_bounds, reduced_costs
+from bridgetrack.inference.margins import margin_bounds, reduced_costs, smallest_margins
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.solve import SolverLimits, prices, solve_steps
 

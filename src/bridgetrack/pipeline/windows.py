@@ -28,7 +28,7 @@ from bridgetrack.features.feature import FeatureSet, compute_features
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
-from bridgetrack.inference.exact_margins import smallest_first
+from bridgetrack.inference.margins import smallest_first
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import SolverLimits
 from bridgetrack.models.model import Model
@@ -38,11 +38,9 @@ from bridgetrack.pipeline.room import Room
 from bridgetrack.pipeline.scene import Scene, check_kinds, measure, propose
 from bridgetrack.pipeline.shelves import Shelves
 from bridgetrack.pipeline.tracking import (
-    Margins,
     Tracking,
     Windows,
     allowed_by,
-    exact_steps,
     explain_contradiction,
     tell_verified,
     track_scene,
@@ -105,7 +103,6 @@ def track_movie(
     features: FeatureSet | None = None,
     pieces: InPieces | None = None,
     *,
-    margins: Margins = "bounds",
     kinds: EventKinds = EVERYTHING,
 ) -> Steps[Tracking]:
     """Track a movie, at once where the memory suffices and in windows otherwise.
@@ -116,7 +113,7 @@ def track_movie(
         See `track_steps`.
     pieces
         What is known of memory, windows and workers.
-    margins, kinds
+    kinds
         See `track_steps`.
 
     Raises
@@ -134,13 +131,7 @@ def track_movie(
         yield begin("Proposing events")
         scene = propose(evidence, labels, annotations, features, kinds)
         limits = SolverLimits(max_seconds=pieces.seconds)
-        tracking = yield from track_scene(scene, model, limits)
-        return (yield from exact_steps(tracking)) if margins == "exact" else tracking
-    if margins == "exact":
-        raise InputError(
-            "exact margins need the whole movie at once, and it would be tracked in windows of "
-            "frames; allow more memory (--memory), or leave out --margins exact"
-        )
+        return (yield from track_scene(scene, model, limits))
     return (
         yield from track_in_windows(
             evidence, labels, model, cuts, annotations, features, pieces, kinds

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.tracks.cell_tuples import CellTuples
-from bridgetrack.tracks.tracks import AT_LEAST, EXACT, Tracks
+from bridgetrack.tracks.tracks import AT_LEAST, Tracks
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -37,8 +37,6 @@ def build_tracks(
     chosen: NDArray[np.bool_],
     scores: Array | None = None,
     margins: Array | None = None,
-    *,
-    exact: bool = False,
 ) -> Tracks:
     """Join chosen events into tracks.
 
@@ -49,9 +47,7 @@ def build_tracks(
     chosen
         Which hypotheses hold, shape (H,); every active slot covered once.
     scores, margins
-        Per hypothesis, shape (H,); NaN in the tables where None.
-    exact
-        Whether the margins are that, and not lower bounds.
+        Per hypothesis, the margins as lower bounds, shape (H,); NaN in the tables where None.
 
     Returns
     -------
@@ -63,7 +59,7 @@ def build_tracks(
     unknown = np.broadcast_to(np.nan, len(events))
     values = {
         "score": unknown if scores is None else scores[chosen],
-        EXACT if exact else AT_LEAST: unknown if margins is None else margins[chosen],
+        AT_LEAST: unknown if margins is None else margins[chosen],
     }
     kept = np.ones(len(detections), dtype=bool)
     kept[events.sources[events.of(Event.FALSE), 0]] = False
