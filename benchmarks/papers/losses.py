@@ -1,19 +1,18 @@
-"""Compare the six losses, and the likelihood, by test loss and runtime (cf. 001, Table 3).
+"""Compare the six losses by test loss and runtime (cf. 001, Table 3).
 
     python -m papers.losses [--seeds 10] [--sets epidermis ...]
 
 A quarter of the events of the training part is annotated; lambda is the same for all, and the
 trained weights are scored as they are, without falling back on the prior. Bridge and max are
 trained with the exact difference of convex functions and with the paper's literal treatment of
-negative margins. Beside them the latent log-likelihood, which has no task loss, with the same
-lambda.
+negative margins.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.learning import L2, LOSSES, fit_likelihood
+from bridgetrack.learning import L2, LOSSES
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from common import (
@@ -29,12 +28,10 @@ from common import (
 )
 
 STRENGTH = 0.03
-LIKELIHOOD = ("log-likelihood", "summed")
 CASES = (
     *((name, "exact") for name in LOSSES),
     ("bridge", "literal"),
     ("max", "literal"),
-    LIKELIHOOD,
 )
 Figures = dict[tuple[str, str], list[list[float]]]
 
@@ -47,12 +44,7 @@ def measure(task: Task, seeds: int) -> Figures:
         data = training_data(task.annotated(seed, fraction=0.25))
         for loss, treatment in CASES:
             model, near = TrackingModel(data), L2(STRENGTH, prior=prior)
-            if (loss, treatment) == LIKELIHOOD:
-                result = fit_likelihood(
-                    model, data.samples, near, n_annotations=float(data.n_annotations)
-                )
-            else:
-                result = learned(model, near, loss=loss, treatment=treatment)
+            result = learned(model, near, loss=loss, treatment=treatment)
             figures = score(task, result.w)
             calls = result.n_inferences + result.n_reward_inferences
             found[loss, treatment].append(

@@ -100,22 +100,6 @@ def test_recycling_and_cache_save_inference() -> None:
     assert 5 * calls["with cache"] < calls["yu and joachims"]
 
 
-@pytest.mark.parametrize(
-    "learner",
-    ["bundle", "n-slack", pytest.param("frank-wolfe", marks=pytest.mark.thorough)],
-)
-def test_looking_beyond_ties_ends_lower(learner: Any) -> None:
-    """CCCP as printed stays where completions tie; over some problems that costs a good deal."""
-    ends = []
-    for overshoot in (0.0, 0.1):
-        options = LearningOptions(learner=learner, overshoot=overshoot)
-        problems = [chain_problem(seed) for seed in range(20)]
-        found = [fit(model, samples, L2(0.02), options=options) for model, samples in problems]
-        assert all((np.diff(f.objectives) <= 1e-9).all() for f in found)
-        ends.append(np.mean([f.objective for f in found]))
-    assert ends[1] < ends[0] - 0.005
-
-
 def test_hinge_and_bridge_train_alike() -> None:
     model, samples = chain_problem(2, n=8)
     hinge = fit(model, samples, L2(0.1), loss="hinge", options=FINE)
@@ -301,27 +285,3 @@ def test_without_adaptation_it_is_precise_at_once() -> None:
     assert schedule.precision == 0.02
     assert not schedule.ends("converged", False, [3.0, 1.0])
     assert schedule.precision == 0.02
-
-
-def test_what_touches_elsewhere_cannot_be_the_last() -> None:
-    schedule = Schedule(LearningOptions(precision=0.02, adaptive=False))
-    assert not schedule.ends("converged", False, [1.0, 1.0], plain=False)
-    assert schedule.ends("converged", False, [1.0, 1.0], plain=True)
-
-
-def test_it_looks_ahead_until_that_gains_nothing() -> None:
-    schedule = Schedule(LearningOptions(precision=0.02, adaptive=False, overshoot=0.5))
-    before, w = np.array([1.0, 2.0]), np.array([2.0, 2.0])
-    assert not schedule.ends("converged", False, [3.0, 2.0])
-    np.testing.assert_allclose(schedule.ahead(before, w), [2.5, 2.0])
-    assert schedule.ahead(w, w) is None
-    assert not schedule.ends("converged", False, [2.0, 2.0], plain=False)
-    assert schedule.ahead(before, w) is None
-    assert not schedule.ends("converged", False, [2.0, 1.0], plain=True)
-    assert schedule.ahead(before, w) is not None
-
-
-def test_as_printed_it_never_looks_ahead() -> None:
-    schedule = Schedule(ALGORITHM_1)
-    assert not schedule.ends("converged", False, [3.0, 2.0])
-    assert schedule.ahead(np.zeros(2), np.ones(2)) is None

@@ -20,7 +20,6 @@ Nothing here knows what x and y are: see `StructuredModel`.
 """
 
 from bridgetrack.learning.cccp import Domain, fit, fit_joint, train, train_joint
-from bridgetrack.learning.likelihood import fit_likelihood
 from bridgetrack.learning.losses import LOSSES, Loss, Treatment, loss_values
 from bridgetrack.learning.model import (
     BatchModel,
@@ -79,7 +78,6 @@ __all__ = [
     "delta_regularizer",
     "fit",
     "fit_joint",
-    "fit_likelihood",
     "loss_values",
     "train",
     "train_joint",

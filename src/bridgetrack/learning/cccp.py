@@ -6,12 +6,7 @@ Iteration t replaces every -R^d by a tangent, ``<v_t, w> + c_t``, and minimises 
 to a gap of epsilon_t. With full annotation R is linear, v_t is constant, and the same loop is BMRM.
 
 Every surrogate bounds J from above and touches it somewhere. Its best point becomes the next w
-unless J is larger there, so J never increases. Precision and end are those of Algorithm 1. Where
-the next problem touches is not: at the minimiser of one surrogate the completions it was made of
-are often exactly tied with others, which it kept from getting any better than them. The tangent of
-R made of the old ones leads nowhere from there, that of the others does. A small step further in
-the direction of the last move breaks the ties in favour of the others. The loop ends only where
-the surrogate that touches at w itself leads nowhere either.
+unless J is larger there, so J never increases. Precision and end are those of Algorithm 1.
 
 Plain training has one domain. Joint training (000, eq. 1.9) has several, held together by a
 `Coupling`: with one domain it is plain training with ``lambda' = tau = rho lambda / (rho +
@@ -286,30 +281,28 @@ def _learn(
     pairs = zip(risks, states, strict=True)
     penalties = [recycled_penalty(risk, options, state) for risk, state in pairs]
     learner = learner_for(penalties, regularizer, options)
-    surrogate = tight = learner.touching(weights, None)
+    surrogate = learner.touching(weights, None)
     schedule, values = Schedule(options), list[float]()
     for t in range(options.max_cccp_iterations):
         if t and not options.recycle:
             learner.forget()
         found = yield from log.follow(learner, surrogate, weights, schedule.precision, t)
         if not values:
-            values.append(learner.value(tight, weights))
-        before, plain, same = weights, surrogate is tight, True
+            values.append(learner.value(surrogate, weights))
+        same = True
         if not np.array_equal(found.weights, weights):
-            there = learner.touching(found.weights, tight)
+            there = learner.touching(found.weights, surrogate)
             if learner.value(there, found.weights) <= values[-1]:
-                same = _equal(there, tight)
-                weights, tight = found.weights, there
-        values.append(learner.value(tight, weights))
-        if schedule.ends(found.reason, same, values, plain=plain):
+                same = _equal(there, surrogate)
+                weights, surrogate = found.weights, there
+        values.append(learner.value(surrogate, weights))
+        if schedule.ends(found.reason, same, values):
             break
-        point = schedule.ahead(before, weights)
-        surrogate = tight if point is None else learner.touching(point, None)
     return TrainingResult(
         w=regularizer.shared(weights) if isinstance(regularizer, Coupling) else weights[0].copy(),
         weights=weights.copy(),
         objective=values[-1],
-        risks=learner.risks(tight, weights),
+        risks=learner.risks(surrogate, weights),
         gap=found.gap,
         lower_bound=found.lower,
         converged=schedule.converged,
@@ -371,12 +364,11 @@ class _Log:
 
 
 class Schedule:
-    """How precise the present iteration is, where the next one touches, and when it all ends."""
+    """How precise the present iteration is, and when it all ends."""
 
     def __init__(self, options: LearningOptions) -> None:
         self.precision = options.first_precision
         self._options = options
-        self._ahead = True
         self._reason = "iterations"
 
     @property
@@ -389,29 +381,18 @@ class Schedule:
         """Why the procedure ended, in words."""
         return REASONS[self._reason]
 
-    def ends(
-        self, reason: str, same: bool, objectives: Sequence[float], *, plain: bool = True
-    ) -> bool:
+    def ends(self, reason: str, same: bool, objectives: Sequence[float]) -> bool:
         """Whether an iteration was the last; if it was not, the next is more precise.
 
         ``reason``: why its inner loop ended; ``same``: its surrogate is the same where it was
-        linearised anew; ``plain``: it touched the objective at the weights it started from,
-        otherwise it cannot be the last.
+        linearised anew.
         """
         options = self._options
         idle = same or objectives[-2] - objectives[-1] <= options.enough
-        settled = plain and idle and self.precision <= options.precision
+        settled = idle and self.precision <= options.precision
         if settled or reason == "limit":
             self._reason = reason
             return True
-        self._ahead = plain or not idle
         if options.adaptive:
             self.precision = max(options.precision_rate * self.precision, options.precision)
         return False
-
-    def ahead(self, before: FloatArray, w: FloatArray) -> FloatArray | None:
-        """Where the next surrogate shall touch after a move; None for ``w`` itself."""
-        step = self._options.overshoot
-        if step == 0 or not self._ahead or np.array_equal(before, w):
-            return None
-        return np.asarray(w + step * (w - before))

@@ -10,9 +10,9 @@ slack for each domain, so that what is known of a domain outlives changes of lam
 other domains (000, section 1.6.3). Bounds made of outputs found before are tried first; inference
 is asked only once these promise little of what is left of the gap, so that their tolerance adapts.
 
-The minimiser of a master problem with few slacks may leap to and fro. With L2, once a few in a row
-were hardly better than the best point, inference is asked halfway between this and the minimiser;
-with L1 `l1.ProximalSteps` says where. The lower bound is always that of the master problem itself.
+The minimiser of a master problem with few slacks may leap to and fro. Once a few in a row were
+hardly better than the best point, inference is asked halfway between this and the minimiser. The
+lower bound is always that of the master problem itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.learning.bounds import Half, Penalty
-from bridgetrack.learning.l1 import ProximalSteps
+from bridgetrack.learning.l1 import solve_l1_master
 from bridgetrack.learning.l2 import Master, solve_l2_master
 from bridgetrack.learning.learner import Halves, Incumbent, Learner, Search
 from bridgetrack.learning.model import FloatArray, InferredBatch
@@ -71,7 +71,6 @@ class CuttingPlanes(Learner):
         super().__init__(penalties, regularizer, options)
         single = options.learner == "n-slack" and not isinstance(regularizer, Coupling)
         self._slacks = [(NSlack if single else OneSlack)(penalty) for penalty in self.penalties]
-        self._proximal: ProximalSteps | None = None
         self._in_vain = 0
         self._alphas: list[FloatArray] = []
 
@@ -83,8 +82,7 @@ class CuttingPlanes(Learner):
 
     def minimise(self, halves: Halves, weights: FloatArray, precision: float) -> Search:
         """Minimise a surrogate to a given gap."""
-        lower, l1 = -np.inf, self.regularizer
-        self._proximal = ProximalSteps(l1) if isinstance(l1, L1) else None
+        lower = -np.inf
         self._in_vain = 0
         self.trim(halves, weights)
         for slacks, half, w in zip(self._slacks, halves, weights, strict=True):
@@ -112,10 +110,6 @@ class CuttingPlanes(Learner):
     ) -> Generator[Incumbent, None, bool]:
         """Ask for inference at or before a point; whether that may lead any further."""
         tolerance, best = RAISED * precision, so_far.weights
-        if self._proximal is not None:
-            raised = self._learn(halves, query, tolerance) > tolerance
-            yield self.incumbent(halves, so_far.lower)
-            return self._proximal.judge(raised)
         halfway = self._in_vain >= IN_VAIN
         point = best + WAY * (query - best) if halfway else query
         raised = self._learn(halves, point, tolerance) > tolerance
@@ -153,22 +147,15 @@ class CuttingPlanes(Learner):
                 break
             if self._raise_cheaply(halves, query, enough, RAISED * precision) <= enough:
                 break
-        if self._proximal is not None:
-            slopes, offsets, _ = self._slacks[0].rows(halves[0])
-            lower = max(lower, self._proximal.certify(slopes, offsets))
         return query, lower
 
     def _solve(self, rows: Sequence[Rows], so_far: Incumbent, precision: float) -> Master:
         """The master problem over the rows of all domains."""
         slopes = np.vstack([a for a, _, _ in rows])
         offsets = np.concatenate([b for _, b, _ in rows])
-        if self._proximal is not None:
-            span = max(so_far.gap, precision)
-            return self._proximal.propose(
-                slopes, offsets, so_far.weights[0], so_far.objective, span
-            )
+        if isinstance(self.regularizer, L1):
+            return solve_l1_master(slopes, offsets, self.regularizer)
         first = np.cumsum([0, *(int(g.max()) + 1 for _, _, g in rows)])
-        assert not isinstance(self.regularizer, L1)
         return solve_l2_master(
             slopes,
             offsets,

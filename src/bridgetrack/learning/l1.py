@@ -16,7 +16,6 @@ import numpy as np
 from bridgetrack.errors import SolverError
 from bridgetrack.learning.l2 import Master
 from bridgetrack.learning.model import FloatArray
-from bridgetrack.learning.qp import call_backend
 from bridgetrack.learning.regularizers import L1, centre
 
 
@@ -43,40 +42,6 @@ def solve_l1_master(slopes: FloatArray, offsets: FloatArray, regularizer: L1) ->
         )
     step = found.x[:d] - found.x[d : 2 * d]
     return problem.master(step, -found.ineqlin.marginals, "lp highs")
-
-
-def solve_l1_proximal(
-    slopes: FloatArray,
-    offsets: FloatArray,
-    regularizer: L1,
-    near: FloatArray,
-    strength: float,
-    backend: str = "piqp",
-) -> Master | None:
-    """The same with a quadratic pull towards a point, so that the minimiser does not leap.
-
-    Adds ``strength/2 (||p - p^||^2 + ||q - q^||^2)``, where p and q are the positive and negative
-    parts of ``lambda m (w - w0)`` and p^, q^ those at ``near``. ``w`` minimises the problem with
-    the pull, ``primal`` and ``dual`` are those without it. None if the back end failed.
-    """
-    problem = _Priced.of(slopes, offsets, regularizer)
-    d = slopes.shape[1]
-    pull = problem.price * (near - problem.w0)
-    target = np.concatenate([np.maximum(pull, 0), np.maximum(-pull, 0), [0.0]])
-    hessian = np.diag(np.append(np.full(2 * d, strength), 0.0))
-    linear = np.ones(2 * d + 1) - strength * target
-    lowest = np.append(np.zeros(2 * d), -np.inf)
-    solution = call_backend(backend, hessian, linear, G=problem.rows, h=-problem.c, lb=lowest)
-    x, alpha = (None, None) if solution is None else solution
-    if x is None or alpha is None:
-        return None
-    step = x[:d] - x[d : 2 * d]
-    step[np.abs(step) < ZERO * max(float(np.abs(step).max()), 1e-12)] = 0.0
-    return problem.master(step, alpha, f"proximal {backend}")
-
-
-ZERO = 1e-6
-"""Steps below this share of the largest are rounding errors of an interior point."""
 
 
 @dataclass(frozen=True)
@@ -129,56 +94,3 @@ def _feasible(alpha: FloatArray, G: FloatArray) -> FloatArray:
     mixed = alpha / excess
     mixed[zero[-1]] += 1 - 1 / excess
     return mixed
-
-
-class ProximalSteps:
-    """Where to look next: at the minimiser of the master problem pulled towards the best point.
-
-    The minimiser itself leaps from corner to corner, so that the linear problem is solved for its
-    lower bound only. In units of the objective, a gap spread evenly over d weights is d steps of
-    ``gap / d``, and the pull at which these cost as much as they can gain is of the order of
-    ``d / gap``.
-    """
-
-    def __init__(self, regularizer: L1, strength: float = 10.0) -> None:
-        self.regularizer = regularizer
-        self.strength = strength
-        self._direct = False
-        self._asked = False
-        self._upper = np.inf
-
-    def propose(
-        self, slopes: FloatArray, offsets: FloatArray, best: FloatArray, upper: float, gap: float
-    ) -> Master:
-        """Minimiser with a pull towards ``best``, or without once that is exhausted."""
-        self._adapt(upper)
-        found = None
-        if not self._direct:
-            pull = self.strength * slopes.shape[1] / min(gap, 1.0)
-            found = solve_l1_proximal(slopes, offsets, self.regularizer, best, pull)
-        return solve_l1_master(slopes, offsets, self.regularizer) if found is None else found
-
-    def certify(self, slopes: FloatArray, offsets: FloatArray) -> float:
-        """Minimum of the linear problem: the pull leaves only a weak lower bound."""
-        return solve_l1_master(slopes, offsets, self.regularizer).dual
-
-    def judge(self, raised: bool) -> bool:
-        """Whether to go on after a point that raised the model there, or did not.
-
-        Where the model is exact already, go further; that is useless at its own minimiser.
-        """
-        self._asked = True
-        if raised:
-            self._direct = False
-            return True
-        useless, self._direct = self._direct, True
-        self.strength *= 0.3
-        return not useless
-
-    def _adapt(self, upper: float) -> None:
-        """Pull less after a point that was better, more after one that was not."""
-        if self._asked:
-            better = upper < self._upper
-            self.strength = float(np.clip(self.strength * (0.5 if better else 1.5), 0.5, 50.0))
-            self._asked = False
-        self._upper = upper

@@ -209,26 +209,6 @@ class BatchModel(Protocol):
         ...
 
 
-class LikelihoodModel(Protocol):
-    """What learning by likelihood needs to know about a problem, see `fit_likelihood`."""
-
-    @property
-    def n_features(self) -> int:
-        """Length d of the weights."""
-        ...
-
-    def log_losses(self, samples: Sequence[Sample], w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """How improbable the compatible outputs are under ``p(y) ~ exp(f(x, y; w))``.
-
-        Returns
-        -------
-        values, slopes
-            The negative logarithm of their probability, shape (n,), and its derivative by the
-            weights, shape (n, d).
-        """
-        ...
-
-
 def blocks_of(model: StructuredModel, samples: Sequence[Sample]) -> Sequence[IntArray]:
     """Samples that cost less together, as positions in ``samples``.
 

@@ -71,9 +71,6 @@ class LearningOptions:
         epsilon and rho of adaptive precision: epsilon_t = max(rho epsilon_{t-1}, epsilon_min).
     decrease
         eta: stop when a CCCP iteration at full precision gains less; None: as ``precision``.
-    overshoot
-        How far beyond the weights, as a share of the last move, R is linearised; 0 for CCCP as
-        printed. See `cccp`.
     recycle
         Keep the bounds on P across CCCP iterations.
     adaptive
@@ -99,7 +96,6 @@ class LearningOptions:
     initial_precision: float = 0.1
     precision_rate: float = 0.3
     decrease: float | None = None
-    overshoot: float = 0.1
     recycle: bool = True
     adaptive: bool = True
     cache: bool = True
@@ -125,8 +121,6 @@ class LearningOptions:
                 f"the rate of adaptive precision must lie between 0 and 1, not "
                 f"{self.precision_rate}"
             )
-        if not 0 <= self.overshoot <= 1:
-            raise InputError(f"the overshoot must lie between 0 and 1, not {self.overshoot}")
 
     @property
     def first_precision(self) -> float:
@@ -139,8 +133,8 @@ class LearningOptions:
         return self.precision if self.decrease is None else self.decrease
 
 
-YU_JOACHIMS = LearningOptions(overshoot=0.0, recycle=False, adaptive=False, cache=False)
+YU_JOACHIMS = LearningOptions(recycle=False, adaptive=False, cache=False)
 """CCCP of fixed precision that starts every convex problem from scratch (Yu and Joachims 2009)."""
 
-ALGORITHM_1 = LearningOptions(overshoot=0.0, cache=False)
+ALGORITHM_1 = LearningOptions(cache=False)
 """001, Algorithm 1 as printed: bounds recycling and adaptive precision, no output cache."""
