@@ -199,10 +199,7 @@ class MovieMasks:
         return frames, lost
 
     def _led(self, t: int, changes: list[MaskAnswer]) -> bool:
-        """Whether changes led from the masks of a frame to what they say.
-
-        The masks may be those before all of them, or between two, or after the last.
-        """
+        """Whether changes led from the masks of a frame to what they say."""
         pixels, before, after = _composed(changes)
         there = self._frame(t).reshape(-1).copy()
         if np.array_equal(there[pixels], before):
@@ -439,10 +436,7 @@ class MovieMasks:
 
 
 def _judge(score: MovieScore, settings: SegmentationSettings, scale: tuple[float, ...]) -> Judge:
-    """How probably candidates are cells, by what one frame shows and how large cells are.
-
-    What the movie's own trees learned is left out: they know the frames around, too.
-    """
+    """How probably candidates are cells, by what one frame shows and how large cells are."""
 
     def judge(regions: Regions, image: NDArray[Any] | None) -> Array:
         if image is None or not len(regions):

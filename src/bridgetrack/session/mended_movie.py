@@ -112,10 +112,7 @@ class MendedMovie(TrackedMovie):
         return made
 
     def _refuse_locked(self, mends: Iterable[Mend], going: Collection[str] = ()) -> None:
-        """Complain where masks would change that a verified track rests on.
-
-        Answers about events that are `going` lock nothing any more.
-        """
+        """Complain where masks would change that a verified track rests on."""
         if self.answers is not None:
             self.answers.refuse_locked(a for a in self._about(mends) if a.id not in going)
 

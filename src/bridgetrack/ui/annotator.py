@@ -405,10 +405,7 @@ class Annotator:
             self.turned.emit()
 
     def _to_answer(self) -> Suggestion | None:
-        """The question that is answered; none where nobody can have seen it yet.
-
-        A key that is pressed twice, or a double click, would else answer the next question, too.
-        """
+        """The question that is answered; none where nobody can have seen it yet."""
         asked = self._question()
         if asked is None or self._questions.in_view >= GLANCE:
             return asked
@@ -522,10 +519,7 @@ class Annotator:
 
     @property
     def _looked_at(self) -> bool:
-        """Whether somebody can have seen what is proposed; an answer brings other proposals.
-
-        What the first press of a key or a button said stays in view where there is a second.
-        """
+        """Whether somebody can have seen what is proposed; an answer brings other proposals."""
         again = self._noted == (self.outlined, self.history)
         return not again or time.monotonic() - self._since >= GLANCE
 

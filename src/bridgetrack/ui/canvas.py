@@ -129,10 +129,7 @@ class SliceInView:
 
     @property
     def _screen(self) -> tuple[tuple[float, float, float, float] | None, float]:
-        """Top, left, bottom and right of what is on the screen in pixels, and a letter's width.
-
-        The first are None where a volume is in view.
-        """
+        """Top, left, bottom and right of what is on the screen in pixels, and a letter's width."""
         viewer, labels = self.viewer, self.labels
         widget = None if self._widget is None else self._widget()
         if viewer is None or labels is None or widget is None:
@@ -164,10 +161,7 @@ class SliceInView:
         return tuple(float(p) for p in self.labels.world_to_data(self.viewer.dims.point))
 
     def _inwards(self, position: tuple[float, ...], zoom: float) -> tuple[float, ...]:
-        """A position near an edge is shown off-centre, so that the image fills the view.
-
-        The cell there keeps room around it, for its name and where it may go.
-        """
+        """A position near an edge is shown off-centre, so that the image fills the view."""
         widget = None if self._widget is None else self._widget()
         if widget is None or self.viewer.dims.ndisplay != 2:
             return position

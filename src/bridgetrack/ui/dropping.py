@@ -41,10 +41,7 @@ def beside(read: Reader | None) -> Reader | None:
 
 
 def _window_of_a_person() -> ViewerState | None:
-    """The window in which an event is handled and a panel of ours tells what comes of it.
-
-    None in a script, and where it is not certain which window it is.
-    """
+    """The window in which an event is handled and a panel of ours tells what comes of it."""
     from bridgetrack.ui.panel import shared_state  # most scripts need no panel
 
     app, here = QApplication.instance(), QThread.currentThread()

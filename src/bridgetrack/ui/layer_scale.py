@@ -91,11 +91,7 @@ def _movie_like(layers: Sequence[Any], layer: Any) -> Any | None:
 
 
 def _in_one_unit(layers: Sequence[Any]) -> None:
-    """Draw what was scaled here in pixels beside layers that have no units.
-
-    The numbers stay, and a pixel whose side is not 1 is known to be measured in micrometres. Where
-    somebody gave other layers units as well, all stay as they are.
-    """
+    """Draw what was scaled here in pixels beside layers that have no units."""
     scaled = [x for x in layers if not _in_pixels(x)]
     if len(scaled) < len(layers) and all(map(_may_be_in_pixels, scaled)):
         for layer in scaled:
@@ -148,10 +144,7 @@ def take_scale(viewer: Any, image: Any, labels: Any) -> None:
 
 
 def _take_kept(viewer: Any, image: Any, labels: Any) -> bool:
-    """Give layers the scale that was set for their movie earlier; whether there was one.
-
-    Not where the movie says another scale by now than it did then.
-    """
+    """Give layers the scale that was set for their movie earlier; whether there was one."""
     first = labels if image is None else image
     if first is None or viewer is None:
         return False

@@ -195,11 +195,7 @@ def draw_proposals(
 
 
 def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) -> None:
-    """Names of cells as the panel has them: below those in view, above those of other frames.
-
-    Where other words stand there already, or the edge of the view would cut it, a name goes to
-    another side. A name above says nothing where a cell in view nearby has the same.
-    """
+    """Names of cells as the panel has them: below those in view, above those of other frames."""
     known = {c.cell: c for c in cells if _near(c, view)}
     here = [c for c in known.values() if c.frame == view.frame]
     there = [c for c in known.values() if c.frame != view.frame]
@@ -222,10 +218,7 @@ def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) ->
 
 
 def _sides(name: str, view: SliceShown) -> Array:
-    """Where a name may stand beside the middle of a cell, best first, shape (k, 2).
-
-    Where cells are small on the screen, it is the letters that need room.
-    """
+    """Where a name may stand beside the middle of a cell, best first, shape (k, 2)."""
     height, width = _room((0.0, 0.0), name, view)[2:]
     least = 0.25 * view.size + np.array([height, width / _SIDES[2, 1]])
     away = np.maximum(_NAME * view.size, least)
@@ -291,10 +284,7 @@ def numbered(listed: Iterable[tuple[int, EventRef]]) -> list[Numbered]:
 
 
 def _numbered(listed: Iterable[tuple[int, EventRef]], view: SliceShown) -> list[Numbered]:
-    """Those near the slice in view; a cell seen in both frames has its numbers once.
-
-    Where a cell of the other frame lies on one in view, that one has the numbers of both.
-    """
+    """Those near the slice in view; a cell seen in both frames has its numbers once."""
     near = [n for n in numbered(listed) if _near(n.cell, view)]
     here = [n for n in near if n.cell.frame == view.frame]
     alone = []

@@ -84,11 +84,7 @@ def _mark(image: Any) -> str:
 
 
 def _are_channels(one: Any, other: Any) -> bool:
-    """Whether two arrays lie on each other, one drawn so that the other is seen through it.
-
-    So does napari draw the channels of one array. Two movies of the same size, drawn as movies
-    usually are, cover each other.
-    """
+    """Whether two arrays lie on each other, one drawn so that the other is seen through it."""
     if path_of(one) is not None or path_of(other) is not None:
         return False
     through = "additive" in (str(one.blending), str(other.blending))

@@ -168,10 +168,7 @@ def _discs(table: Detections, asked: Suggestion, t: int, window: Window, size: f
 
 
 def _brightness(pictures: list[Array], own: Sequence[Mapping[Cell, Mask]] = ()) -> list[Array]:
-    """The same contrast for all, from 0 to 1: that of the cells in question where they are faint.
-
-    `own` are the masks of these cells in each picture. Brighter cells beside them are cut off.
-    """
+    """The same contrast for all, 0 to 1: that of the cells in question where they are faint."""
     values = np.concatenate([p.ravel() for p in pictures])
     low, high = np.percentile(values, (1.0, 99.8)) if values.size else (0.0, 1.0)
     pairs = zip(pictures, own, strict=True) if own else ()

@@ -83,10 +83,7 @@ class ResultLayer:
         }
 
     def _follow(self) -> None:
-        """Add the layer over the segmentation, or bring it up to date.
-
-        In parts, with turns of the event loop between them: each takes napari a moment.
-        """
+        """Add the layer over the segmentation, or bring it up to date."""
         self._queue.stop()
         session = self._session
         tracking = session.tracking

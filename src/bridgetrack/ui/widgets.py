@@ -185,10 +185,7 @@ class _Steady(QLabel):
         return max(int(super().heightForWidth(width)), room)
 
     def _height_of(self, lines: int) -> int:
-        """Pixels that so many lines take; words that can be selected are laid out as a document.
-
-        Its lines may be farther apart by a part of a pixel than the font says.
-        """
+        """Pixels that so many lines take; words that can be selected are laid out as a document."""
         page = QTextDocument()
         page.setDocumentMargin(0)
         page.setDefaultFont(self.font())
