@@ -242,7 +242,7 @@ def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):
 
     widget = opened(broken, None)
     assert not viewer.layers and "broken.csv" in widget.notice.text()
-    for name in ("masks", "stack", "store"):
+    for name in ("stack", "store"):
         widget, session = opened(files[name], None), state_of(viewer).session
         qtbot.waitUntil(lambda s=session: s.tracking is not None, timeout=60_000)
         assert chosen(widget, "labels").name == files[name].name.split(".")[0]
