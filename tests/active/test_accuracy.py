@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from bridgetrack.active.accuracy import (
     AskedSlot,
-    Judged,
     estimate_from,
     fair_sample,
-    random_answers,
 )
-from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import random_order, slot_name, within
 from bridgetrack.active.records import Record
 from bridgetrack.annotations.annotation import Kind
@@ -33,21 +28,6 @@ def test_plain_share() -> None:
     assert found.low < 0.75 < found.high
     assert (found.n_annotations, found.random) == (4, True)
     assert "cells like those" not in found.words
-
-
-def test_the_interval_reaches_from_unseen_to_seen_errors() -> None:
-    plain = estimate_from(outcomes([0, 0, 1, 0]))
-    learned = estimate_from([replace(o, least=0.0) for o in outcomes([0, 0, 1, 0])])
-    assert plain is not None
-    assert learned is not None
-    assert (learned.accuracy, learned.low) == (plain.accuracy, plain.low)
-    assert plain.high < learned.high == 1.0
-
-
-def test_without_errors_every_answer_counts() -> None:
-    found = estimate_from(outcomes([0.0] * 8))
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((0.025 ** (1 / 8), 1))
 
 
 def test_events_count_once_however_many_slots_they_cover() -> None:
@@ -109,31 +89,6 @@ def drawn(right: tuple[bool | None, ...]) -> list[Record]:
         slots = (slot_name(scene, number),)
         records.append(Record(f"a{k}", Kind.CONFIRM, slots, right[k], True, 0.5, 1.0))
     return records
-
-
-def test_what_no_model_was_judged_on_goes_by_the_proposals() -> None:
-    scene, options = plain_scene(), SuggestOptions(seed=0)
-    records = drawn((True, False, None, True))
-    found = random_answers(scene, records, Judged(seen={"a1": 0.25}), [], options)
-    assert [(a.id, a.wrong, a.least, a.width) for a in found] == [
-        ("a0", 0.0, 0.0, 1),
-        ("a1", 1.0, 0.25, 1),
-        ("a3", 0.0, 0.0, 1),
-    ]
-    # one that was passed over is left out, one that nobody was asked ends the sample
-    passed = list(records[1].slots)
-    short = random_answers(scene, [records[0], *records[2:]], Judged(), passed, options)
-    assert [a.id for a in short] == ["a0", "a3"]
-    assert [a.id for a in random_answers(scene, records[:1], Judged(), [], options)] == ["a0"]
-
-
-def test_the_least_error_is_that_of_the_present_model_where_it_was_judged() -> None:
-    scene, records = plain_scene(), drawn((False, False, None))
-    judged = Judged(unseen={"a0": 1.0, "a1": 0.5}, seen={"a0": 0.25, "a2": 0.0})
-    found = {a.id: a for a in random_answers(scene, records, judged, [], SuggestOptions(seed=0))}
-    assert (found["a0"].wrong, found["a0"].least) == (1.0, 0.25)
-    assert (found["a1"].wrong, found["a1"].least) == (0.5, 0.5)
-    assert all(a.wrong is not None for a in found.values()), "nobody could tell"
 
 
 def test_the_sample_keeps_to_the_frames_asked_about() -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from active.active_cases import annotator, session, true_rows
+from active.active_cases import session
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import answer_by
 from bridgetrack.active.suggestion import WIDE, Suggestion, still_asked, unexpected
 from bridgetrack.annotations.annotation import EventRef, Kind
-from bridgetrack.progress import run
 
 
 def question(one: ActiveSession) -> Suggestion:
@@ -51,14 +49,6 @@ def test_listed_answers_are_not_looked_at_again() -> None:
     assert not unexpected(asked, asked.event)
 
 
-def test_unless_the_model_was_sure_of_its_proposal() -> None:
-    one = session()
-    asked = replace(question(one), margin=WIDE)
-    one.answer(asked, asked.alternatives[0])
-    assert question(one).again
-    assert not unexpected(asked, asked.event)
-
-
 def test_the_same_answer_stays_and_counts_as_a_click() -> None:
     one, _, again = slipped()
     kept = one.answer(again, seconds=3.0)
@@ -85,32 +75,8 @@ def test_cannot_tell_takes_the_answer_back() -> None:
     assert [a.kind for a in one.annotations] == [Kind.CANNOT_TELL]
 
 
-def test_rejecting_it_says_nothing_of_the_first_proposal() -> None:
-    one, _, again = slipped()
-    one.reject(again)
-    assert [a.kind for a in one.annotations] == [Kind.REJECT]
-    assert one.counted[-1].right is None
-
-
-def test_an_update_keeps_the_second_look_in_front() -> None:
-    one, _, again = slipped()
-    one.adopt(run(one.update()))
-    assert question(one) == again
-
-
 def test_nothing_is_asked_again_after_an_undo() -> None:
     one, _, again = slipped()
     one.answers.undo()
     assert not still_asked(one.annotations, again)
     assert not question(one).again
-
-
-def test_the_simulated_annotator_looks_with_fresh_eyes() -> None:
-    one, _, again = slipped()
-    careless = annotator(wrong=0.5, seed=4)
-    rows = true_rows()
-    assert len(rows)
-    first = [careless.reply(replace(again, again="")).wrong for _ in range(3)]
-    second = [careless.reply(again).wrong for _ in range(3)]
-    assert len(set(first)) == len(set(second)) == 1
-    assert answer_by(one, annotator(), again).events[0].key != again.event.key

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ import numpy as np
 import pytest
 
 from active.active_cases import annotator, session, true_rows
-from bridgetrack.active import session as module
-from bridgetrack.active.accuracy import Judged
 from bridgetrack.active.session import SOURCE, ActiveSession
 from bridgetrack.active.session_file import (
     load_session,
@@ -145,18 +142,6 @@ def test_answers_given_during_an_update_stay_answered() -> None:
     assert len(one.annotations) == 2
 
 
-def test_what_is_passed_over_during_an_update_is_not_asked_after_it() -> None:
-    one = session()
-    steps = one.update()
-    meanwhile = following(one)
-    one.skip(meanwhile)
-    update = run(steps)
-    assert meanwhile.slot in {s.slot for s in update.suggestions}
-    assert one.adopt(update)
-    assert one.queue
-    assert meanwhile.slot not in {s.slot for s in one.queue}
-
-
 def test_a_result_that_is_out_of_date_is_refused() -> None:
     one = session()
     old = run(one.update())
@@ -187,8 +172,6 @@ def test_the_model_learns() -> None:
     assert one.model.provenance["annotations"] == len(one.scene.constraints)
     assert one.model.provenance["pseudo_answers"] > 0
     assert one.model.strength == default_lambda(len(one.scene.constraints))
-    finished = run(one.finish())
-    assert finished.n_annotations == len(one.scene.constraints)
 
 
 def test_progress_and_verdict() -> None:
@@ -212,37 +195,6 @@ def test_progress_and_verdict() -> None:
     assert one.verdict().words
 
 
-def test_random_answers_are_judged_anew_after_so_many_answers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    one, given = session(random_share=0.5), list[tuple[Any, ...]]()
-    monkeypatch.setattr(module, "update_steps", lambda *args: given.append(args))
-    every = one.options.rejudge_every
-    for _ in range(every):
-        one.update()
-        one.answer(following(one))
-    one.update()
-    numbers, clicks, due = zip(*((args[0], args[6], args[7]) for args in given), strict=True)
-    assert list(clicks) == list(range(every + 1))
-    assert sorted(set(numbers)) == list(numbers)
-    drawn = tuple(r.id for r in one.records if r.random)
-    assert len(drawn) == every // 2
-    assert set(due[:-1]) == {()}
-    assert set(due[-1]) >= set(drawn)
-    # once judged, it is not due before as many answers more
-    assert one._last is not None
-    nothing = replace(one._last, number=98)
-    one.adopt(nothing)
-    one.update()
-    assert given[-1][7] == due[-1]
-    judged = Judged({drawn[0]: 0.5}, {drawn[0]: 0.25})
-    one.adopt(replace(one._last, number=99, judged=judged))
-    one.adopt(replace(one._last, number=100, judged=Judged()))
-    assert one.judged is judged
-    one.update()
-    assert given[-1][7] == ()
-
-
 def test_an_update_is_wanted_after_enough_answers_or_where_few_questions_are_left() -> None:
     one = session()
     wanted = []
@@ -257,27 +209,6 @@ def test_an_update_is_wanted_after_enough_answers_or_where_few_questions_are_lef
     assert not few.wants_update
     few.answer(following(few))
     assert few.wants_update
-
-
-def test_the_gain_goes_by_what_the_model_doubts_of_the_questions_that_it_chose(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    given: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(module, "expected_gain", lambda *args: given.append(args))
-    one = session(random_share=0.5)
-    asked = following(one)
-    one.answer(asked, seconds=2.0)
-    (record,) = one.records
-    assert record.doubt == pytest.approx(1 - asked.beliefs[0])
-    assert (record.random, record.seconds, record.slots) == (False, 2.0, asked.event.slots)
-    one.queue = (replace(one.queue[-1], random=False, again="a1"), *one.queue)
-    one.expected_gain(7)
-    ((records, doubts, clicks, _),) = given
-    assert records == one.counted
-    chosen = [s for s in one.queue[1:] if not s.random]
-    assert 0 < len(chosen) < len(one.queue) - 1
-    assert doubts == [1 - s.beliefs[0] for s in chosen]
-    assert clicks == 7
 
 
 def test_an_event_that_was_not_proposed_is_learned_from() -> None:

@@ -12,7 +12,6 @@ from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import slot_name
 from bridgetrack.active.simulated_annotator import (
     SimulatedAnnotator,
-    answer_by,
     simulate_session,
     true_accuracy,
 )
@@ -35,19 +34,6 @@ def test_right_answers_are_true() -> None:
         assert reply.event is not None
         assert s.slot in reply.event.slots
         assert not reply.wrong
-
-
-@pytest.mark.parametrize(("wrong", "unsure"), [(0.3, 0.0), (0.0, 0.4), (0.2, 0.2)])
-def test_rates(wrong: float, unsure: float) -> None:
-    someone = annotator(wrong=wrong, cannot_tell=unsure)
-    asked = suggest(plain_scene(), untrained_model(), 150, MANY)
-    replies = [someone.reply(s) for s in asked]
-    assert np.mean([r.wrong for r in replies]) == pytest.approx(wrong, abs=0.1)
-    assert np.mean([r.kind == Kind.CANNOT_TELL for r in replies]) == pytest.approx(unsure, abs=0.1)
-    for s, reply in zip(asked, replies, strict=True):
-        if reply.wrong:
-            assert reply.event is not None
-            assert reply.event.key != someone.truth(s.slot).key  # type: ignore[union-attr]
 
 
 def test_wrong_answers_are_about_what_is_asked() -> None:
@@ -85,11 +71,3 @@ def test_a_whole_simulated_session() -> None:
     two = session(seed=1)
     run(simulate_session(two, annotator(wrong=0.1), 14))
     assert [r.slots for r in one.records] == [r.slots for r in two.records]
-
-
-def test_answers_of_one_suggestion() -> None:
-    one = session()
-    suggestion = one.next()
-    assert suggestion is not None
-    noted = answer_by(one, annotator(cannot_tell=1.0), suggestion)
-    assert noted.kind == Kind.CANNOT_TELL

@@ -16,7 +16,6 @@ from bridgetrack.active.questions import (
 from bridgetrack.active.suggester import (
     believe_steps,
     suggest,
-    suggest_steps,
 )
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.detections.table import cell_diameter
@@ -161,14 +160,6 @@ def test_nothing_is_left_to_ask_once_all_is_answered() -> None:
     everything = suggest(scene, untrained_model(), 10_000, ALL)
     noted = says(scene, np.asarray([s.hypothesis for s in everything]))
     assert suggest(with_annotations(scene, noted), untrained_model(), 5, ALL) == []
-
-
-def test_it_can_be_cancelled() -> None:
-    steps = suggest_steps(plain_scene(), untrained_model(), 5)
-    assert next(steps).stage
-    steps.close()
-    with pytest.raises(StopIteration):
-        next(steps)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from annotations.annotation_cases import (
     says,
     table_of,
 )
-from bridgetrack.annotations.anchor import anchor, cell_diameters, cell_refs
+from bridgetrack.annotations.anchor import anchor, cell_diameters
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.table import Detections
@@ -168,12 +168,6 @@ def test_positions_outside_the_frame_are_lost():
     assert len(found.lost) == 1
 
 
-def test_no_annotations():
-    found = anchor(AnnotationSet(BEFORE.geometry), CELLS, BEFORE)
-    assert found.listed == found.lost == ()
-    assert found.events.sources.shape == (0, 2)
-
-
 def test_a_movie_with_other_axes_is_refused():
     table = pd.DataFrame(columns=["frame", "label", "z", "y", "x", "area"], dtype=float)
     flat = moves(CELLS, (0, 3))
@@ -202,23 +196,3 @@ def test_areas_of_points_are_replaced_by_their_spacing():
     assert cell_diameters(bare).tolist() == [10.0] * 3
     alone = Detections(points.table.iloc[:1], points.geometry, has_masks=False)
     assert cell_diameters(alone).tolist() == [10.0]
-
-
-def test_references_are_rounded_but_find_their_cell():
-    table = table_of([(0, 1, 10.123456, 10.98765)], 1)
-    (cell,) = cell_refs(table, np.array([0]))
-    assert cell.position == (10.12, 10.99)
-
-
-def test_thousands_of_annotations():
-    rng = np.random.default_rng(0)
-    n_frames, per_frame = 13, 500
-    grid = np.argwhere(np.ones((25, 20))) * 40.0
-    cells = [
-        (t, k + 1, *(grid[k] + rng.uniform(0, 5, 2))) for t in range(n_frames) for k in range(500)
-    ]
-    detections = table_of(cells, n_frames)
-    pairs = ((i, i + per_frame) for i in range((n_frames - 1) * per_frame))
-    found = anchor(moves(detections, *pairs), detections)
-    assert found.lost == ()
-    assert (found.events.targets[:, 0] - found.events.sources[:, 0] == per_frame).all()

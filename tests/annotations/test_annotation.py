@@ -4,7 +4,6 @@ import pytest
 
 from annotations.annotation_cases import cell, event, says
 from bridgetrack.annotations.annotation import CellRef, EventRef, now
-from bridgetrack.annotations.words import describe, describe_event
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 
@@ -89,25 +88,6 @@ def test_bad_particulars_are_refused(field, value):
 def test_bad_ids_are_refused():
     with pytest.raises(InputError, match="id"):
         says("../x y", "confirm", event(Event.MOVE, [1], [2]))
-
-
-def test_words():
-    assert describe_event(event(Event.MOVE, [3], [5])) == "the move of cell 3 in frame 0 to cell 5"
-    assert describe_event(event(Event.DIVIDE, [3], [5, 6])) == (
-        "the division of cell 3 in frame 0 into cells 5 and 6"
-    )
-    assert describe_event(event(Event.SKIP, [3], [5], gap=2)) == (
-        "the move of cell 3 in frame 0 to cell 5 in frame 2, missed for some frames"
-    )
-    debris = event(Event.FALSE, [3])
-    assert describe_event(debris) == "cell 3 in frame 0 is not a cell"
-    assert describe(says("a1", "confirm", debris)) == "cell 3 in frame 0 is not a cell"
-    assert describe(says("a1", "reject", debris)) == "cell 3 in frame 0 is a cell"
-    assert describe_event(event(Event.APPEAR, [], [5])) == "the appearance of cell 5 in frame 1"
-    rejected = says("a1", "reject", event(Event.DIVIDE, [3]))
-    assert describe(rejected) == "not a division of cell 3 in frame 0"
-    asked = says("a1", "cannot_tell", event(Event.DISAPPEAR, [3]))
-    assert describe(asked) == "cannot tell: the disappearance of cell 3 in frame 0"
 
 
 def test_answers_given_within_a_second_keep_their_order():

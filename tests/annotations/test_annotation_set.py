@@ -3,7 +3,6 @@ from hypothesis import given, settings
 
 from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
-from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import LIMIT, AnnotationSet, AnswerHistory
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
@@ -24,23 +23,6 @@ def test_editing_leaves_the_old_set_alone():
     assert two.remove("a1") == AnnotationSet(MOVIE, [LEAVES])
     assert two.remove("a1").at(0, 1) == ()
     assert two.at(0, 1) == (MOVE,)
-
-
-def test_replacing_updates_the_lookup():
-    other = says("a1", "confirm", event(Event.MOVE, [4], [2]))
-    changed = AnnotationSet(MOVIE, [MOVE]).edit(remove=["a1"], add=[other])
-    assert changed.at(0, 1) == ()
-    assert changed.at(0, 4) == (other,)
-    assert changed.at(1, 2) == (other,)
-
-
-def test_counts_by_event_and_kind():
-    rejected = says("a3", "reject", event(Event.DIVIDE, [1]))
-    both = AnnotationSet(MOVIE, [MOVE, LEAVES, rejected])
-    assert both.counts()[Event.MOVE] == 1
-    assert both.counts()[Event.DIVIDE] == 0
-    assert both.counts(Kind.REJECT)[Event.DIVIDE] == 1
-    assert both.in_frame(1) == (MOVE,)
 
 
 def test_ids_are_in_natural_order_and_the_next_is_free():

@@ -14,7 +14,6 @@ from bridgetrack.annotations.anchor import anchor, cell_refs
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import (
-    MissingHypothesisError,
     compile_constraints,
     required_events,
 )
@@ -31,10 +30,6 @@ ALL = everything_between(CELLS)
 SLOTS = ALL.incidence(active_slots(CELLS)).toarray()
 
 # (kind, event, sources, targets) in rows
-OFFERED = [
-    (e, s, t)
-    for e, s, t in zip(ALL.event.tolist(), ALL.sources.tolist(), ALL.targets.tolist(), strict=True)
-]
 
 
 def at(kind, sources=(), targets=()):
@@ -147,13 +142,6 @@ def test_what_says_nothing_here_is_listed_with_the_reason():
     assert reasons["a4"] == "what it rejects is not proposed here anyway"
 
 
-def test_no_annotations():
-    made = compiled()
-    assert len(made) == 0
-    assert [made.forced.tolist(), made.forbidden.tolist()] == [[], []]
-    assert len(required_events(anchored()).event) == 0
-
-
 def test_rejecting_everything_proposed_is_listed_and_constrains_nothing():
     few = Events(
         np.array([Event.MOVE, Event.APPEAR, Event.DISAPPEAR], dtype=np.int8),
@@ -186,65 +174,6 @@ def test_required_events_are_what_annotations_say_may_hold():
     assert found.event.tolist() == [Event.MOVE, Event.DIVIDE, Event.DISAPPEAR]
     assert found.sources.tolist() == [[1, -1], [0, -1], [1, -1]]
     assert found.targets.tolist() == [[5, -1], [3, 4], [-1, -1]]
-
-
-def test_a_missing_hypothesis_is_an_internal_error_that_says_so():
-    few = everything_between(CELLS, false=False)
-    with pytest.raises(MissingHypothesisError, match=r"internal.*a1.*required=required_events"):
-        compiled(("confirm", at(Event.FALSE, [1])), hypotheses=few)
-
-
-@pytest.mark.parametrize(
-    ("answers", "words"),
-    [
-        (
-            [("confirm", at(Event.DIVIDE, [0], [3, 4])), ("confirm", at(Event.DISAPPEAR, [0]))],
-            r"cell 1 in frame 0 both divides and leaves \(a1, a2\)",
-        ),
-        (
-            [("confirm", at(Event.MOVE, [0], [3])), ("confirm", at(Event.MOVE, [1], [3]))],
-            "cell 1 in frame 1 is the target of two moves",
-        ),
-        (
-            [("confirm", at(Event.MOVE, [0], [3])), ("reject", at(Event.MOVE, [0], [3]))],
-            "both confirmed and rejected",
-        ),
-        (
-            [
-                ("one_of", at(Event.MOVE, [0], [3]), at(Event.MOVE, [0], [4])),
-                ("confirm", at(Event.MOVE, [1], [3])),
-                ("reject", at(Event.MOVE, [0], [4])),
-            ],
-            "exclude every one of the 2 alternatives",
-        ),
-        (
-            [
-                ("one_of", at(Event.MOVE, [0], [3]), at(Event.MOVE, [0], [4])),
-                ("one_of", at(Event.MOVE, [0], [5]), at(Event.DISAPPEAR, [0])),
-            ],
-            "no event in common",
-        ),
-    ],
-)
-def test_contradictions_are_explained_when_compiling(answers, words):
-    with pytest.raises(ContradictionError, match=words):
-        compiled(*answers)
-
-
-def test_taking_rows_keeps_their_sets():
-    made = compiled(
-        ("confirm", at(Event.MOVE, [0], [3])),
-        ("reject", at(Event.MOVE, [1], [3])),
-        ("one_of", at(Event.MOVE, [2], [5]), at(Event.DISAPPEAR, [2])),
-    )
-    part = made.take(np.array([2, 0]))
-    assert part.ids == ("a3", "a1")
-    assert part.allowed(0).tolist() == made.allowed(2).tolist()
-    assert part.allowed(1).tolist() == made.allowed(0).tolist()
-    assert set(part.forbidden.tolist()) == (at_slot(2) - set(made.allowed(2).tolist())) | (
-        at_slot(0) - set(made.allowed(0).tolist())
-    )
-    assert part.row.tolist() == [0, 0, 1]
 
 
 def outputs():

@@ -1,11 +1,9 @@
-from dataclasses import replace
-
 import pandas as pd
 import pytest
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.contradictions import find_contradictions
-from bridgetrack.annotations.edited_tracks import from_edited_tracks, link_events
+from bridgetrack.annotations.edited_tracks import from_edited_tracks
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
@@ -134,16 +132,3 @@ def test_a_node_that_came_back():
 def test_links_that_are_no_event_are_named(edges, words):
     with pytest.raises(InputError, match=words):
         from_edited_tracks(tracks(EDGES), tracks(edges))
-
-
-def test_the_time_of_the_correction_is_noted():
-    found = from_edited_tracks(
-        tracks(EDGES), tracks(without((1, 11))), created="2024-05-17T09:30:00+00:00"
-    )
-    assert [a.created for a in found] == ["2024-05-17T09:30:00+00:00"]
-
-
-def test_the_table_of_events_is_not_looked_at():
-    original = tracks(EDGES)
-    misleading = replace(original, events=pd.DataFrame({"event": ["merge"]}))
-    assert link_events(misleading) == link_events(original)

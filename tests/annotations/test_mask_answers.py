@@ -7,16 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bridgetrack.annotations.mask_answers import (
     MaskAnswers,
     as_candidates,
-    change_of,
     honoured,
-    pixels_of,
-    runs_of,
     targets,
 )
 from bridgetrack.annotations.mask_store import MaskStore, load_mask_answers
@@ -154,25 +149,6 @@ def test_undo_and_redo_lead_back_and_forth() -> None:
     assert answers.undone().undone().redone().redone() == answers
     nothing = MaskAnswers(MOVIE)
     assert nothing.undone() == nothing.redone() == nothing
-
-
-def test_an_answer_knows_the_change_it_made() -> None:
-    [answer] = MaskAnswers(MOVIE).added(CUT)
-    labels = np.full(SHAPE, 3)
-    changed = answer.mend.applied(labels)
-    np.testing.assert_array_equal(changed, CUT.applied(labels))
-    np.testing.assert_array_equal(answer.mend.inverse.applied(changed), labels)
-
-
-@given(st.lists(st.integers(0, 300), unique=True, max_size=60), st.integers(0, 2**31))
-def test_runs_hold_the_pixels_and_their_labels(places: list[int], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    pixels = np.array(sorted(places), dtype=np.int64)
-    np.testing.assert_array_equal(pixels_of(runs_of(pixels)), pixels)
-    before, after = rng.integers(0, 3, (2, len(pixels)))
-    change = change_of(pixels, before, after)
-    unrolled = [(start + k, b, a) for start, n, b, a in change for k in range(n)]
-    assert unrolled == list(zip(pixels.tolist(), before.tolist(), after.tolist(), strict=True))
 
 
 # ---------------------------------------------------------------------- the file

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack import files
-from bridgetrack.annotations import annotation_set
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.store import (
@@ -48,20 +47,6 @@ def test_the_file_does_not_depend_on_the_order_of_adding(tmp_path):
     save_annotations(AnnotationSet(MOVIE, [LEAVES, MOVE]), tmp_path / "b.json")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
     assert load_annotations(tmp_path / "a.json") == AnnotationSet(MOVIE, [MOVE, LEAVES])
-
-
-def test_the_file_is_readable(tmp_path):
-    save_annotations(AnnotationSet(MOVIE, [MOVE]), tmp_path / "a.json")
-    text = (tmp_path / "a.json").read_text()
-    data = json.loads(text)
-    assert data["format"] == "bridgetrack-annotations"
-    assert data["version"] == 1
-    assert data["movie"]["n_frames"] == N_FRAMES
-    assert data["annotations"][0]["events"][0]["event"] == "move"
-    line = next(k for k in text.splitlines() if '"a1"' in k)
-    assert json.loads(line)["events"][0]["targets"] == [
-        {"frame": 1, "label": 2, "position": [20.0, 20.0]}
-    ]
 
 
 def _spoilt(path, change):
@@ -189,17 +174,6 @@ def test_no_id_is_given_again(tmp_path):
     again.undo()
     assert [a.id for a in again.annotations] == ["a1"]
     assert load_annotations(path).next_id() == "a3"
-
-
-def test_forgotten_steps_retire_their_ids(tmp_path, monkeypatch):
-    monkeypatch.setattr(annotation_set, "LIMIT", 2)
-    path = tmp_path / "a.json"
-    store = AutosavingStore(path, MOVIE)
-    listed = [says(f"a{k}", "confirm", event(Event.DISAPPEAR, [k])) for k in range(1, 6)]
-    store.add(*listed)
-    for k in (5, 4, 3):
-        store.remove(f"a{k}")
-    assert AutosavingStore(path, MOVIE).annotations.next_id() == "a6"
 
 
 def kept(*annotations):

@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 
 from annotations.annotation_cases import table_of
 from bridgetrack.annotations.anchor import anchor
-from bridgetrack.annotations.annotation import UNIFORM, Kind
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.constraints import compile_constraints, required_events
 from bridgetrack.annotations.contradictions import find_contradictions
-from bridgetrack.annotations.store import load_annotations, save_annotations
-from bridgetrack.annotations.truth import allot, draw_annotations, read_events
+from bridgetrack.annotations.truth import draw_annotations, read_events
 from bridgetrack.detections.measure import measure
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.truth import match_detections, true_events
-from bridgetrack.hypotheses.events import Event, active_slots
+from bridgetrack.hypotheses.events import active_slots
 from bridgetrack.hypotheses.evidence import gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.io.ctc import read_ctc
@@ -91,56 +90,6 @@ def test_bad_tables_are_refused(change, words):
         whole(change(TRUTH), CELLS)
 
 
-def test_events_may_be_numbers_and_pairs_in_any_order():
-    divide = {
-        "event": 1,
-        "source0": -1,
-        "source1": 0,
-        "target0": PER_FRAME + 1,
-        "target1": PER_FRAME,
-    }
-    rows = read_events(pd.DataFrame([divide]), CELLS)
-    assert rows.sources.tolist() == [[0, -1]]
-    assert rows.targets.tolist() == [[PER_FRAME, PER_FRAME + 1]]
-
-
-@pytest.mark.parametrize(
-    ("count", "shares"),
-    [
-        (10, {Event.MOVE: 6, Event.DIVIDE: 2}),
-        (5, {Event.MOVE: 3, Event.DIVIDE: 1}),
-        (10_000, None),
-    ],
-)
-def test_counts_are_stratified(count, shares):
-    found = draw_annotations(TRUTH, CELLS, count=count, seed=3)
-    counts = found.counts()
-    if shares is None:
-        assert len(found) == len(TRUTH) - 2
-        return
-    assert len(found) == count
-    assert {e: counts[e] for e in shares} == shares
-    assert sum(counts[e] for e in Event if e not in shares) == count - sum(shares.values())
-
-
-def test_what_a_rare_kind_lacks_goes_to_the_others():
-    counts = draw_annotations(TRUTH, CELLS, count=50).counts()
-    assert counts[Event.DIVIDE] == 3
-    assert counts[Event.SPLIT] == 1
-    assert counts[Event.MERGE] == counts[Event.APPEAR] == 3
-    assert sum(counts.values()) == 50
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.integers(0, 60), min_size=8, max_size=8), st.integers(1, 200))
-def test_allotted_numbers_add_up_and_are_there(available, count):
-    there = np.array(available)
-    taken = allot(count, there)
-    assert (taken >= 0).all()
-    assert (taken <= there).all()
-    assert taken.sum() == min(count, there.sum())
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.001, 1.0), st.floats(0.001, 1.0), st.integers(0, 5))
 def test_fractions_take_some_of_each_kind_and_nest(one, two, seed):
@@ -149,24 +98,6 @@ def test_fractions_take_some_of_each_kind_and_nest(one, two, seed):
     assert keys(less) <= keys(more)
     for kind, number in whole(TRUTH, CELLS).counts().items():
         assert less.counts()[kind] == min(number, max(1, int(small * number + 0.5))) * (number > 0)
-
-
-def test_draws_repeat_with_the_seed_and_only_with_it(tmp_path):
-    for name, seed in (("a", 7), ("b", 7), ("c", 8)):
-        save_annotations(
-            draw_annotations(TRUTH, CELLS, count=30, seed=seed, wrong=0.2, cannot_tell=0.1),
-            tmp_path / name,
-        )
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert keys(load_annotations(tmp_path / "a")) != keys(load_annotations(tmp_path / "c"))
-
-
-def test_uniform_draws_are_marked_as_such():
-    found = draw_annotations(TRUTH, CELLS, fraction=0.5, stratified=False)
-    assert {a.source for a in found} == {UNIFORM}
-    assert len(found) == round((len(TRUTH) - 2) / 2)
-    assert found.counts()[Event.MOVE] > 0.8 * len(found)
-    assert {a.source for a in draw_annotations(TRUTH, CELLS, count=5)} == {"simulated"}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -181,13 +112,6 @@ def test_wrong_and_undecided_answers(seed):
     assert 0.2 < len(wrong) / len(found) < 0.4
     assert 0.12 < 1 - len(said) / len(found) < 0.28
     assert find_contradictions(found) == []
-
-
-def test_every_kind_of_event_can_be_mistaken():
-    true = keys(whole(TRUTH, CELLS))
-    found = draw_annotations(TRUTH, CELLS, fraction=0.05, seed=2, wrong=1.0)
-    assert find_contradictions(found) == []
-    assert not keys(found) & true
 
 
 @pytest.mark.parametrize(
@@ -239,13 +163,3 @@ def test_a_whole_ground_truth_compiles_to_one_output(sample):
     assert covered.max() == 1
     assert covered.sum() > 0.95 * active.sum()
     assert not np.intersect1d(constraints.forced, constraints.forbidden).size
-
-
-def test_drawn_clicks_survive_the_way_through_a_file(sample, tmp_path):
-    labels, detections, events = sample
-    clicks = draw_annotations(events, detections, count=50, seed=1)
-    save_annotations(clicks, tmp_path / "a.json")
-    found = anchor(load_annotations(tmp_path / "a.json"), detections, labels)
-    assert found.annotations == clicks
-    assert len(found.listed) == 50
-    assert found.refreshed() == clicks

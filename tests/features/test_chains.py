@@ -14,7 +14,6 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import prepare
-from bridgetrack.pipeline.window import REACH
 from bridgetrack.progress import run
 from gallery import movie_of
 
@@ -84,15 +83,6 @@ def test_a_cell_was_two(last: int) -> None:
     assert chosen(scene) == {"split", "merge"}
 
 
-def test_what_is_covered_by_three_quarters_is_half_sure() -> None:
-    scene = scene_of(WHOLE, WHOLE, TWO, THREE_QUARTERS, THREE_QUARTERS)
-    assert feature(scene, Event.SPLIT, "wavering", 1) == pytest.approx(0.5)
-
-
-def test_windows_of_a_movie_show_enough() -> None:
-    assert STEPS <= REACH
-
-
 def test_both_signs_count_once() -> None:
     scene = scene_of(TWO, WHOLE, TWO, WHOLE, TWO)
     assert feature(scene, Event.SPLIT, "wavering", 1) == 1
@@ -143,10 +133,3 @@ def test_of_two_parts_the_one_that_is_covered_less_counts() -> None:
     chains = Chains(Held.of(part[:0], whole[:0], np.zeros(0), 3), after)
     assert chains.one_again(part[:1], part[1:], after=True) == [0.6]
     assert chains.two_again(whole[:1], after=False) == [0.6]
-
-
-def test_nothing_is_said_of_cells_without_chains() -> None:
-    empty = Chains.none(2)
-    rows = np.array([0, 1])
-    assert not empty.one_again(rows, rows[::-1], after=True).any()
-    assert not empty.two_again(rows, after=True).any()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,7 +22,6 @@ from scenes import (
 )
 
 FEATURES = default_features()
-DOCS = Path(__file__).parents[2] / "docs"
 ids = [s.name for s in GALLERY]
 
 
@@ -45,22 +41,6 @@ def assert_same_features(one: Described, two: Described, tolerance: float = 1e-7
     difference = np.abs(values(one) - values(two)).max(axis=0)
     wrong = [FEATURES.keys[k] for k in np.flatnonzero(difference > tolerance)]
     assert not wrong
-
-
-def test_there_are_88_with_unique_names_in_order() -> None:
-    assert len(FEATURES) == 88
-    assert len(set(FEATURES.keys)) == 88
-    events = [f.event for f in FEATURES.features]
-    assert events == sorted(events)
-    assert all(len(FEATURES.of(event)) for event in Event)
-
-
-@pytest.mark.parametrize("feature", FEATURES.features, ids=FEATURES.keys)
-def test_each_is_documented(feature) -> None:
-    assert feature.formula.strip()
-    assert feature.unit.strip()
-    assert feature.needs in ("", "mask", "image")
-    assert feature.key == f"{feature.event.name.lower()}.{feature.name}"
 
 
 def test_every_event_has_a_bias_first() -> None:
@@ -241,13 +221,3 @@ def test_division_geometry() -> None:
     assert value["divide.size_asymmetry"] == pytest.approx(0.0)
     assert value["divide.orphans"] == 2.0
     assert not any(v for k, v in value.items() if not k.startswith("divide."))
-
-
-def test_the_page_of_features_is_current() -> None:
-    spec = importlib.util.spec_from_file_location("make_features", DOCS / "make_features.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    page = (DOCS / "features.md").read_text(encoding="utf-8")
-    assert page == module.page(), "run: python docs/make_features.py"
-    assert all(f"`{key}`" in page for key in FEATURES.keys)

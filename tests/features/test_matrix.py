@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import Feature, FeatureSet, compute_features
-from bridgetrack.features.view import EventView, best_other, rank_within
+from bridgetrack.features.feature import Feature, compute_features
+from bridgetrack.features.view import EventView
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import shipped_model
 from gallery import BY_NAME
@@ -36,24 +32,6 @@ def test_scores_and_joint_features_are_products(scene: Described) -> None:
     np.testing.assert_allclose(
         scene.matrix.scores(weights) @ chosen, scene.matrix.joint(chosen) @ weights
     )
-
-
-def test_rows(scene: Described) -> None:
-    sparse = scene.matrix.sparse()
-    phi = sparse.toarray()
-    assert sparse.has_canonical_format and sparse.nnz == np.count_nonzero(phi)
-    for h in range(0, len(scene.hypotheses), 37):
-        np.testing.assert_array_equal(scene.matrix.row(h), phi[h])
-        block = FEATURES.block(Event(scene.hypotheses.event[h]))
-        outside = np.ones(88, bool)
-        outside[block] = False
-        assert not phi[h, outside].any()
-
-
-def test_blocks_follow_each_other() -> None:
-    stops = [FEATURES.block(event) for event in Event]
-    assert stops[0].start == 0 and stops[-1].stop == 88
-    assert all(a.stop == b.start for a, b in zip(stops, stops[1:], strict=False))
 
 
 def test_a_feature_of_ones_own(scene: Described) -> None:
@@ -82,11 +60,6 @@ def test_a_name_that_is_taken() -> None:
     assert "split.distance" in FEATURES.with_feature(other).keys
 
 
-def test_a_set_out_of_order() -> None:
-    with pytest.raises(InputError, match="sorted by event"):
-        FeatureSet(FEATURES.features[::-1])
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -102,25 +75,6 @@ def test_a_feature_that_fails(scene: Described, values, message: str) -> None:
     own = FEATURES.with_feature(Feature(Event.MOVE, "own", "?", "1", values))
     with pytest.raises(InputError, match=message):
         compute_features(scene.evidence, scene.hypotheses, own)
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells")
-def test_features_that_a_movie_does_not_tell_take_no_memory(scene: Described) -> None:
-    def never(v: EventView) -> np.ndarray:
-        raise AssertionError("computed without an image")
-
-    def taken() -> int:
-        return 1024 * int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0])
-
-    needy = [Feature(Event.MOVE, f"f{k}", "?", "1", never, "image") for k in range(60)]
-    known = Feature(Event.MOVE, "one", "1", "1", lambda v: np.ones(len(v.source)))
-    moves, own = scene.hypotheses.of(Event.MOVE), FeatureSet((known, *needy))
-    many = scene.hypotheses.take(np.resize(moves, 500_000))
-    before = taken()
-    matrix = compute_features(scene.evidence, many, own)
-    full = sum(block.nbytes for block in matrix.blocks)
-    assert full == 500_000 * 61 * 4 and taken() - before < full / 2
-    np.testing.assert_allclose(matrix.scores(np.ones(61)), 1.0)
 
 
 def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene: Described) -> None:
@@ -153,18 +107,3 @@ def test_models_of_other_features_are_named() -> None:
         FEATURES.align(keys, np.zeros(88))
     assert "only in the model: move.magic" in str(caught.value)
     assert "only in the program: move.bias" in str(caught.value)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), max_size=20))
-def test_ranks_and_rivals_within_groups(entries: list[tuple[int, int]]) -> None:
-    group = np.array([g for g, _ in entries], dtype=np.int64)
-    value = np.array([v for _, v in entries], dtype=np.float64)
-    ranks, others = rank_within(group, value), best_other(group, value, 2.5)
-    for k in range(len(entries)):
-        mates = np.flatnonzero(group == group[k])
-        below = int((value[mates] < value[k]).sum())
-        assert below <= ranks[k] <= below + int((value[mates] == value[k]).sum()) - 1
-        rest = [value[m] for m in mates if m != k]
-        assert others[k] == min([*rest, 2.5])
-    assert len({(g, r) for g, r in zip(group.tolist(), ranks.tolist(), strict=True)}) == len(group)

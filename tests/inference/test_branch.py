@@ -50,21 +50,6 @@ def test_branching_is_exact_with_and_without_a_start(
     assert solved.value == pytest.approx(best, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
-def test_a_poor_start_costs_time_but_not_the_optimum(seed: int, n_slots: int) -> None:
-    rng = np.random.default_rng(seed)
-    covers = [(s,) for s in range(n_slots)] + random_covers(rng, n_slots, 20)
-    problem = problem_of(covers, n_slots)
-    scores = rng.normal(size=len(covers))
-    relaxed = Program(problem.by_slot).relax(scores)
-    start = np.arange(len(covers)) < n_slots
-    chosen, _ = branch.branch(
-        problem.by_slot, scores, relaxed.x, relaxed.duals, start, 10_000, 60.0
-    )
-    assert scores[chosen].sum() == pytest.approx(brute_force(problem, scores), abs=1e-6)
-
-
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9))
 def test_rounding_gives_a_cover_or_none(seed: int, n_slots: int) -> None:
@@ -77,13 +62,6 @@ def test_rounding_gives_a_cover_or_none(seed: int, n_slots: int) -> None:
         assert not np.isin(np.arange(n_slots), problem.slots_of(problem.width == 1)).all()
     else:
         np.testing.assert_array_equal(problem.by_slot @ choice, 1)
-
-
-def test_the_relaxation_solved_again_with_other_scores() -> None:
-    program = Program(TRIANGLE)
-    assert program.relax(SCORES).value == pytest.approx(1.5)
-    assert program.relax(-SCORES).value == pytest.approx(0.0)
-    assert program.relax(SCORES).value == pytest.approx(1.5)
 
 
 def test_cuts_close_the_gap_of_the_odd_cycle() -> None:
@@ -179,24 +157,3 @@ def test_a_child_that_breaks_leaves_the_start(monkeypatch: pytest.MonkeyPatch) -
     solution = solve(problem, scores)
     np.testing.assert_array_equal(problem.by_slot @ solution.chosen, 1)
     assert solution.bound == pytest.approx(solution.duals.sum())
-
-
-def test_without_a_program_to_start_the_work_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, scores = tracking_problem(np.random.default_rng(1), 14, frames=3)
-    expected = solve(problem, scores)
-    monkeypatch.setattr(branch, "_FEW", 0)
-    monkeypatch.setattr(branch, "_SMALL", 0)
-    monkeypatch.setattr(solver.sys, "executable", "no-such-program")
-    solution = solve(problem, scores)
-    assert solution.value == pytest.approx(expected.value)
-    assert solution.gap == pytest.approx(0.0, abs=1e-6)
-
-
-def test_a_child_without_an_answer_and_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branch, "_FEW", 0)
-    monkeypatch.setattr(branch, "_SMALL", 0)
-    monkeypatch.setattr(branch, "solve_bounded", lambda *_: None)
-    monkeypatch.setattr(branch, "repair", lambda *_: None)
-    relaxed = Program(TRIANGLE).relax(SCORES)
-    with pytest.raises(SolverError, match="no answer within 7 s"):
-        branch.branch(TRIANGLE, SCORES, relaxed.x, relaxed.duals, None, 100, 7.4)

@@ -80,36 +80,6 @@ def test_a_dominated_column_that_reaches_into_a_fractional_part() -> None:
     assert exact_margin(problem, scores, solution, 0) == pytest.approx(true)
 
 
-def test_a_first_guess_of_the_reach_is_widened_until_it_is_proven() -> None:
-    """Several cheap columns are found first, but one dear column is the better alternative."""
-    # slot 0 is covered by itself; without that, by (0, 1) and a chain, or by (0, 9)
-    covers = [(0,), (0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6)]
-    covers += [(1,), (2, 3, 4), (5, 6, 7), (7,), (0, 8), (8,)]
-    scores = np.array([3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.5, 0.1, 1.2, 0.4])
-    problem = problem_of(covers, 9)
-    solution = solve(problem, scores)
-    for column in np.flatnonzero(solution.chosen).tolist():
-        rest = np.arange(problem.n_columns) != column
-        true = solution.value - brute_force(problem, scores, rest)
-        assert exact_margin(problem, scores, solution, column) == pytest.approx(true, abs=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_bounds_never_exceed_exact_margins_on_tracking_problems(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    problem, scores = tracking_problem(rng, 12, frames=3)
-    solution = solve(problem, scores)
-    bounds = margin_bounds(problem, scores, solution)
-    checked = rng.permutation(np.flatnonzero(solution.chosen))[:8].tolist()
-    for column in checked:
-        exact = exact_margin(problem, scores, solution, column)
-        assert bounds[column] <= exact + 1e-5
-        forbidden = np.arange(problem.n_columns) != column
-        again = solve(problem, scores, forbidden)
-        assert exact == pytest.approx(solution.value - again.value, abs=1e-5)
-    assert (bounds[checked] > 0).any()
-
-
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_what_is_chosen_anew_nearby_is_no_better_than_the_best(seed: int) -> None:
@@ -160,16 +130,6 @@ def test_margins_are_for_chosen_columns() -> None:
     solution = solve(problem, scores)
     with pytest.raises(SolverError, match="chosen events only"):
         exact_margin(problem, scores, solution, 1)
-
-
-def test_several_columns_of_a_slot_forbidden_at_once() -> None:
-    problem = problem_of([(0,), (0,), (0,), (0, 1), (1,)], 2)
-    scores = np.array([3.0, 2.5, 1.0, 1.5, 0.0])
-    solution = solve(problem, scores)
-    cost, added, dropped = best_without(problem, scores, solution, 0, [0, 1])
-    assert cost == pytest.approx(1.5)
-    assert dropped.tolist() == [0, 4]
-    assert added.tolist() == [3]
 
 
 def test_reduced_costs_are_not_negative_and_vanish_where_the_relaxation_is_whole() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.solve import Hard, SolverLimits, solve, solve_steps
+from bridgetrack.inference.solve import SolverLimits, solve, solve_steps
 from bridgetrack.inference.solver import Program, solve_integer
 from bridgetrack.progress import run
 from partition_problems import (
@@ -107,14 +107,6 @@ def test_where_the_solver_fails_all_choices_are_looked_at(
     assert ((rows @ found.x)[free] <= 1).all()
 
 
-def test_where_the_solver_fails_and_choices_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, scores = odd_cycles(20)
-    monkeypatch.setattr(mip.Model, "optimize", failing)
-    rows = sp.csr_matrix(problem.incidence.T)
-    with pytest.raises(SolverError):
-        solve_integer(rows, scores, None, 20_000, 10.0)
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8))
 def test_allowed_columns_are_honoured(seed: int, n_slots: int) -> None:
@@ -162,15 +154,6 @@ def test_equals_one_integer_program(seed: int, weights: str) -> None:
     assert solution.gap == pytest.approx(0.0, abs=1e-5)
 
 
-def test_small_batches_change_nothing() -> None:
-    rng = np.random.default_rng(3)
-    problem, scores = tracking_problem(rng, 60, radius=0.8)
-    one = solve(problem, scores, limits=SolverLimits(batch=10**9))
-    many = solve(problem, scores, limits=SolverLimits(batch=5))
-    assert many.value == pytest.approx(one.value, abs=1e-6)
-    np.testing.assert_array_equal(many.chosen, one.chosen)
-
-
 def test_the_relaxation_of_an_odd_cycle_is_fractional_and_the_answer_is_whole() -> None:
     problem = problem_of(ODD_CYCLE, 3)
     solution = solve(problem, ODD_SCORES)
@@ -204,11 +187,6 @@ def test_slots_that_cannot_all_be_covered() -> None:
     allowed = np.array([True, True, True, False, False, False])
     with pytest.raises(InfeasibleError, match="cannot explain every cell once"):
         solve(problem_of(ODD_CYCLE, 3), ODD_SCORES, allowed)
-
-
-def test_columns_cover_a_slot() -> None:
-    with pytest.raises(SolverError, match="must cover a slot"):
-        problem_of([(0, 1), ()], 2)
 
 
 def test_progress_rises_to_one_and_the_solution_is_returned() -> None:
@@ -250,34 +228,6 @@ def test_no_time_at_all_still_gives_the_rounded_choice_and_its_gap() -> None:
     assert hurried.bound == pytest.approx(hurried.duals.sum())
     assert hurried.gap > 0
     assert hurried.gap >= best.value - hurried.value - 1e-6
-
-
-def test_how_long_a_torn_choice_may_take_is_told_before() -> None:
-    problem, scores = tracking_problem(np.random.default_rng(1), 25, frames=3)
-    limits = SolverLimits(max_seconds=7.0)
-    told = [step for step in solve_steps(problem, scores, limits=limits) if isinstance(step, Hard)]
-    assert [step.seconds for step in told] == [7.0]
-    problem, scores = odd_cycles(1)
-    assert not any(isinstance(step, Hard) for step in solve_steps(problem, scores, limits=limits))
-
-
-def test_the_same_answer_twice() -> None:
-    rng = np.random.default_rng(5)
-    problem, scores = tracking_problem(rng, 30, frames=3)
-    scores = np.rint(scores)
-    first, second = solve(problem, scores), solve(problem, scores)
-    np.testing.assert_array_equal(first.chosen, second.chosen)
-
-
-def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    problem, scores = odd_cycles(30)
-    solve(problem, scores)
-    solve(problem, scores, limits=SolverLimits(max_nodes=0))
-    solve_integer(problem.by_slot, scores, None, 10, 1.0)
-    with pytest.raises(InfeasibleError):
-        solve(problem, scores, np.tile([True, True, True, False, False, False], 30))
-    out, err = capfd.readouterr()
-    assert (out, err) == ("", "")
 
 
 def test_a_solver_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

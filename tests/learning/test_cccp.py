@@ -23,9 +23,7 @@ from bridgetrack.learning import (
     loss_values,
     train,
 )
-from bridgetrack.learning.cccp import REASONS, Schedule
-from bridgetrack.progress import run
-from models import BatchedMulticlass, chain_problem, multiclass_problem
+from models import chain_problem, multiclass_problem
 
 FINE = LearningOptions(precision=1e-5)
 names = st.sampled_from(sorted(LOSSES))
@@ -100,13 +98,6 @@ def test_recycling_and_cache_save_inference() -> None:
     assert 5 * calls["with cache"] < calls["yu and joachims"]
 
 
-def test_hinge_and_bridge_train_alike() -> None:
-    model, samples = chain_problem(2, n=8)
-    hinge = fit(model, samples, L2(0.1), loss="hinge", options=FINE)
-    bridge = fit(model, samples, L2(0.1), loss="bridge", options=FINE)
-    np.testing.assert_array_equal(hinge.w, bridge.w)
-
-
 def test_literal_treatment_reports_the_true_objective() -> None:
     model, samples = multiclass_problem(5, n=40)
     exact = fit(model, samples, L2(0.1), options=FINE)
@@ -164,15 +155,6 @@ def test_normalised_by_annotations() -> None:
     assert half.objective == pytest.approx(one.objective / 2, abs=2e-5)
 
 
-def test_batch_methods_are_used() -> None:
-    plain, samples = multiclass_problem(8)
-    batched, _ = multiclass_problem(8, model=BatchedMulticlass)
-    for loss in ("bridge", "ramp", "max-delta"):
-        a = fit(plain, samples, L2(0.1), loss=loss)
-        b = fit(batched, samples, L2(0.1), loss=loss)
-        np.testing.assert_array_equal(a.w, b.w)
-
-
 def test_progress_can_be_watched_and_cancelled() -> None:
     model, samples = chain_problem(0, n=10)
     training = train(model, samples, L2(0.1))
@@ -186,14 +168,6 @@ def test_progress_can_be_watched_and_cancelled() -> None:
     )
     with pytest.raises(StopIteration):
         next(training)
-
-
-def test_history_matches_progress() -> None:
-    model, samples = chain_problem(0, n=10)
-    seen = []
-    found = run(train(model, samples, L2(0.1)), seen.append)
-    assert [p.objective for p in seen] == list(found.history.objective)
-    assert seen[-1].n_inferences == found.n_inferences == len(seen)
 
 
 def test_limit_of_calls_is_reported() -> None:
@@ -254,34 +228,3 @@ def test_constant_features_are_harmless() -> None:
 
 
 OPTIONS = LearningOptions(precision=0.02, initial_precision=0.1, precision_rate=0.3)
-
-
-def test_small_gains_end_it_only_at_full_precision() -> None:
-    schedule = Schedule(OPTIONS)
-    seen = []
-    while not schedule.ends("converged", True, [1.0, 1.0]):
-        seen.append(schedule.precision)
-    assert seen == pytest.approx([0.03, 0.02])
-    assert schedule.converged and schedule.reason == REASONS["converged"]
-
-
-def test_large_gains_do_not_end_it() -> None:
-    schedule = Schedule(OPTIONS)
-    assert not any(schedule.ends("converged", False, [3.0 - k, 2.0 - k]) for k in range(9))
-    assert schedule.precision == OPTIONS.precision
-    assert not schedule.converged and schedule.reason == REASONS["iterations"]
-    assert schedule.ends("inexact", False, [1.0, 0.99])
-    assert schedule.reason == REASONS["inexact"]
-
-
-def test_the_limit_of_calls_ends_it_at_any_precision() -> None:
-    schedule = Schedule(OPTIONS)
-    assert schedule.ends("limit", False, [3.0, 1.0])
-    assert schedule.precision == 0.1 and schedule.reason == REASONS["limit"]
-
-
-def test_without_adaptation_it_is_precise_at_once() -> None:
-    schedule = Schedule(LearningOptions(precision=0.02, adaptive=False))
-    assert schedule.precision == 0.02
-    assert not schedule.ends("converged", False, [3.0, 1.0])
-    assert schedule.precision == 0.02

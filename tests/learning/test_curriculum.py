@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning import (
@@ -22,7 +21,6 @@ from bridgetrack.learning import (
     Sample,
     fit,
     loss_values,
-    train,
 )
 from bridgetrack.learning.curriculum import (
     TOLERANCE,
@@ -116,18 +114,6 @@ def test_an_update_does_not_begin_again() -> None:
     assert again.objective <= first.objective + 1e-9
 
 
-def test_progress_counts_on_and_can_be_cancelled() -> None:
-    model, samples = paced_chain(5)
-    steps = train(model, samples, L2(0.1), options=how("slack", first=0.2))
-    seen = [next(steps) for _ in range(4)]
-    steps.close()
-    assert [s.iteration for s in seen] == [1, 2, 3, 4]
-    assert all(np.isfinite(s.weights).all() for s in seen)
-    found = fit(model, samples, L2(0.1), options=how("slack", first=0.2))
-    assert found.n_inferences >= found.history.n_inferences[-1]
-    assert found.seconds >= found.inference_seconds >= found.history.inference_seconds[-1]
-
-
 def test_selection() -> None:
     values = np.array([3.0, 1.0, 2.0, np.inf, 1.0])
     assert quantile(values, 0.2) == 1.0
@@ -206,48 +192,8 @@ def test_novelty_learns_each_sample(seed: int, problem: Any) -> None:
                 assert found[i] <= 0.5 * step @ step + 1e-6
 
 
-def test_novelty_of_two_classes_is_known() -> None:
-    """One wrong class to push away: the step is along the difference of the features."""
-    model, samples = multiclass_problem(0, n=12, full=True)
-    risk, w = Risk(model, samples, None, LOSSES["bridge"]), np.zeros(model.n_features)
-    found = novelties(risk, L2(1.0), w, rounds=20)
-    for value, sample in zip(found, samples, strict=True):
-        # from zero, class c needs <w_c - w_k, x> >= 1 for both others: w_c = 2x/3s, w_k = -x/3s
-        square = float(sample.x @ sample.x)
-        assert value == pytest.approx(0.5 * (4 / 9 + 2 / 9) / square, rel=2e-2)
-
-
-@given(seed=st.integers(0, 10_000), m=st.integers(1, 8))
-@settings(max_examples=25, deadline=None)
-def test_nearest_point_is_the_nearest(seed: int, m: int) -> None:
-    rng = np.random.default_rng(seed)
-    A, b = rng.normal(size=(m, 8)), rng.normal(size=m) * 10.0 ** rng.integers(-2, 3)
-    found = nearest(A, b)
-    assert found is not None
-    size = 1 + np.abs(b).max()
-    assert (A @ found + b).max() <= 1e-4 * size
-    other = minimize(
-        lambda u: 0.5 * u @ u,
-        found + rng.normal(size=8),
-        jac=lambda u: u,
-        constraints={"type": "ineq", "fun": lambda u: -(A @ u + b), "jac": lambda u: -A},
-        method="SLSQP",
-    )
-    if other.success:
-        assert 0.5 * found @ found <= other.fun + 1e-4 * size**2
-
-
 def test_what_no_change_can_learn_is_infinitely_new() -> None:
     assert nearest(np.zeros((1, 3)), np.array([1.0])) is None
     opposed = np.array([[1.0, 0.0], [-1.0, 0.0]])
     assert nearest(opposed, np.array([1.0, 1.0])) is None
     np.testing.assert_array_equal(nearest(opposed, np.array([-1.0, -1.0])), np.zeros(2))
-
-
-def test_metric_measures_the_change() -> None:
-    risk, w = risk_of(chain_problem, 5)
-    plain = novelties(risk, L2(1.0), w)
-    scaled = novelties(risk, L2(1.0, None, np.full(len(w), 4.0)), w)
-    there = np.isfinite(plain)
-    assert there.any() and plain[there].max() > 0
-    np.testing.assert_allclose(scaled[there], 4 * plain[there], rtol=5e-2, atol=1e-9)

@@ -22,10 +22,6 @@ from bridgetrack.learning import (
     loss_values,
     train_joint,
 )
-from bridgetrack.learning.bounds import MAX_POINTS, recycled_penalty
-from bridgetrack.learning.cutting_planes import CuttingPlanes
-from bridgetrack.learning.losses import LOSSES
-from bridgetrack.learning.risk import Risk
 from models import chain_problem, multiclass_problem
 
 FINE = LearningOptions(precision=1e-6)
@@ -173,17 +169,6 @@ def test_the_lower_bound_holds_for_full_annotation(seed: int, problem: Any) -> N
     assert found.lower_bound <= rough.objective + 1e-9
 
 
-@pytest.mark.parametrize("form", ["primal", "dual"])
-@pytest.mark.parametrize("cache", [True, False])
-def test_every_route_finds_the_same(form: Any, cache: bool) -> None:
-    domains = domains_of(chain_problem, 3, 3, full=True)
-    coupling = Coupling(0.1, 0.3)
-    wanted = fit_joint(domains, coupling, options=FINE)
-    options = LearningOptions(precision=1e-6, form=form, cache=cache)
-    found = fit_joint(domains, coupling, options=options)
-    assert found.objective == pytest.approx(wanted.objective, abs=3e-6)
-
-
 def test_what_is_known_of_a_domain_outlives_its_companions() -> None:
     """A source that was trained alone hardly needs inference again, whatever is tied to it."""
     source, target = domains_of(chain_problem, 1)
@@ -197,17 +182,6 @@ def test_what_is_known_of_a_domain_outlives_its_companions() -> None:
     same = fit_joint([source, target], Coupling(0.1, 0.3), states=before.states)
     assert same.n_inferences < before.n_inferences
     assert same.objective <= before.objective + 1e-9
-
-
-def test_a_domains_own_number_of_annotations_weighs_it() -> None:
-    """Half the number is twice the risk, and so twice the domain."""
-    one, two = domains_of(multiclass_problem, 4, full=True)
-    heavy = Domain(one.model, one.samples, len(one.samples) / 2)
-    doubled = [*one.samples, *(Sample(s.x, s.y_star) for s in one.samples)]
-    twice = Domain(one.model, doubled, len(one.samples))
-    a = fit_joint([heavy, two], Coupling(0.1, 0.3), options=FINE)
-    b = fit_joint([twice, two], Coupling(0.1, 0.3), options=FINE)
-    assert a.objective == pytest.approx(b.objective, abs=3e-6)
 
 
 def test_the_limit_of_calls_is_kept_and_progress_is_told() -> None:
@@ -224,27 +198,6 @@ def test_the_limit_of_calls_is_kept_and_progress_is_told() -> None:
     assert [s.iteration for s in seen] == list(range(1, len(seen) + 1))
     assert seen[-1].weights.shape == (2, domains[0].model.n_features)
     assert len(found.history.objective) == len(seen)
-
-
-def test_points_are_forgotten_when_there_are_many() -> None:
-    """However long a training, only the best points for the present surrogate are kept."""
-    domains = domains_of(chain_problem, 0)
-    penalties = [
-        recycled_penalty(Risk(x.model, x.samples, None, LOSSES["bridge"]), FINE) for x in domains
-    ]
-    learner = CuttingPlanes(penalties, Coupling(0.1, 0.3), FINE)
-    rng = np.random.default_rng(0)
-    many = rng.normal(size=(3 * MAX_POINTS, 2, domains[0].model.n_features))
-    halves = learner.touching(many[0], None)
-    for weights in many:
-        learner.ask(halves, weights)
-    best, worst = learner.best(halves)[0], max(many, key=lambda w: learner.value(halves, w))
-    for _ in learner.minimise(halves, worst, 1e3):
-        raise AssertionError("nothing needs to be asked")
-    assert sum(map(learner.knows, many)) == MAX_POINTS + 1
-    assert learner.knows(worst)
-    np.testing.assert_array_equal(learner.best(halves)[0], best)
-    assert all(len(p.iterates.values) <= 2 * MAX_POINTS for p in penalties)
 
 
 def test_wrong_use() -> None:

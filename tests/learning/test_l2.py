@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -79,18 +78,6 @@ def test_printed_dual_equals_primal_form(seed: int, m: int, kind: str) -> None:
         np.testing.assert_allclose(dual.w, primal.w, atol=1e-3)
 
 
-def test_weights_come_from_the_multipliers() -> None:
-    """001, eq. 15 with a prior, and the constant that is missing in eq. 14."""
-    A, b = rows(7)
-    v, w0, lam = np.arange(5) / 5, np.ones(5), 0.5
-    found = solve_l2_master(A + v, b, L2(lam, w0))
-    np.testing.assert_allclose(found.w, w0 - (v + A.T @ found.alpha) / lam, atol=1e-6)
-    z = A.T @ found.alpha
-    printed = -z @ z / (2 * lam) + (b - A @ v / lam) @ found.alpha
-    with_prior = printed - v @ v / (2 * lam) + found.alpha @ (A @ w0) + v @ w0
-    assert found.dual == pytest.approx(with_prior)
-
-
 def test_agrees_with_a_general_minimiser() -> None:
     A, b = rows(3, m=4, d=2)
     wanted = L2(0.5)
@@ -110,13 +97,6 @@ def test_groups_are_slacks_of_their_own() -> None:
     assert found.gap < 1e-6
     np.testing.assert_allclose([found.alpha[groups == g].sum() for g in range(3)], 1.0)
     np.testing.assert_allclose(found.w, -(A.T @ found.alpha) / 0.7, atol=1e-6)
-
-
-def test_more_bounds_than_features_and_doubles() -> None:
-    A, b = rows(11, m=30, d=3)
-    found = solve_l2_master(np.vstack([A, A]), np.append(b, b), L2(0.01))
-    assert found.gap < 1e-7
-    assert found.primal == pytest.approx(solve_l2_master(A, b, L2(0.01)).primal, abs=1e-6)
 
 
 def test_flat_bounds_give_the_prior() -> None:
@@ -166,41 +146,6 @@ def test_what_a_back_end_should_not_do_is_reported(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(qpsolvers, "solve_problem", broken)
     with pytest.raises(SolverError, match=r"daqp failed unexpectedly \(RuntimeError: license"):
         solve_l2_master(*rows(0), L2(1.0))
-
-
-@pytest.mark.parametrize(
-    "error", [qpsolvers.exceptions.ProblemError("not set up"), ValueError("P is indefinite")]
-)
-def test_nothing_leaks_from_back_ends(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(qpsolvers, "solve_problem", refuses)
-    with pytest.raises(SolverError, match="no back end solved"):
-        solve_l2_master(*rows(0), L2(1.0))
-
-
-@pytest.mark.parametrize("form", ["primal", "dual"])
-@pytest.mark.parametrize("backend", ["daqp", "piqp", "clarabel"])
-def test_no_back_end_touches_the_warnings_of_the_process(
-    form: Any, backend: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Their filters belong to all threads: two that put them back could mix them up."""
-    touched: list[object] = []
-
-    class Noted(warnings.catch_warnings):  # type: ignore[type-arg]
-        def __enter__(self) -> Any:
-            touched.append(self)
-            return super().__enter__()
-
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        with monkeypatch.context() as patch:
-            patch.setattr(warnings, "catch_warnings", Noted)
-            found = solve_l2_master(*rows(0), L2(1.0), form=form, backend=backend)
-    assert found.backend == f"{form} {backend}"
-    assert not touched
-    assert not told
 
 
 def test_unusable_requests() -> None:
@@ -306,16 +251,3 @@ def test_the_shared_weights_are_the_best(seed: int, n: int, lam: float, rho: flo
     assert coupling.value(weights) == pytest.approx(value(best))
     for _ in range(5):
         assert value(best) <= value(best + rng.normal(scale=0.1, size=3)) + 1e-12
-
-
-@given(n=st.integers(1, 6), lam=st.sampled_from([0.1, 3.0, np.inf]), rho=strengths)
-@settings(max_examples=20, deadline=None)
-def test_the_factor(n: int, lam: float, rho: float) -> None:
-    C = Coupling(lam, rho).factor(n)
-    np.testing.assert_allclose(C @ C.T, np.ones((n, n)) / lam + np.eye(n) / rho, atol=1e-12)
-
-
-def test_the_factor_of_a_union() -> None:
-    C = Coupling(0.5, np.inf).factor(3)
-    np.testing.assert_allclose(C @ C.T, np.full((3, 3), 2.0))
-    assert C.shape == (3, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.learning import L1, L2, LearningOptions, fit, loss_values, train
 from bridgetrack.learning.block_learners import BlockDual
 from bridgetrack.learning.bounds import Half, recycled_penalty
-from bridgetrack.learning.cccp import learner_for
-from bridgetrack.learning.cutting_planes import NSlack, OneSlack
 from bridgetrack.learning.losses import LOSSES
-from bridgetrack.learning.options import LEARNERS
 from bridgetrack.learning.risk import Risk
 from bridgetrack.progress import run
 from models import chain_problem, multiclass_problem
@@ -168,15 +164,6 @@ def test_learners_go_on_from_what_another_learned(learner: str) -> None:
     assert back.objective == pytest.approx(fresh.objective, abs=2e-4)
 
 
-@pytest.mark.parametrize("learner", CERTIFIED)
-def test_without_recycling_and_cache(learner: str) -> None:
-    model, samples = multiclass_problem(2, full=True)
-    plain = fit(model, samples, L2(0.3), options=how(learner, recycle=False, cache=False))
-    wanted = fit(model, samples, L2(0.3), options=how("bundle"))
-    assert plain.converged
-    assert plain.objective == pytest.approx(wanted.objective, abs=2e-2)
-
-
 def test_cached_outputs_save_inference() -> None:
     model, samples = chain_problem(0, n=20, full=True)
     cached, plain = (
@@ -185,32 +172,6 @@ def test_cached_outputs_save_inference() -> None:
     )
     assert 2 * cached.n_inferences < plain.n_inferences
     assert cached.objective == pytest.approx(plain.objective, abs=2e-3)
-
-
-def test_many_samples_share_slacks() -> None:
-    model, samples = multiclass_problem(7, n=150, full=True)
-    options = how("n-slack")
-    found = fit(model, samples, L2(0.05), options=options)
-    wanted = fit(model, samples, L2(0.05), options=replace(options, learner="bundle"))
-    assert found.converged
-    assert found.objective == pytest.approx(wanted.objective, abs=2e-4)
-    assert found.n_inferences <= wanted.n_inferences
-
-
-@pytest.mark.parametrize("n_annotations", [1.0, 50.0])
-def test_a_rise_is_that_of_the_penalty(n_annotations: float) -> None:
-    """Of a single sample, n slacks and one slack are the same."""
-    model, samples = chain_problem(3, n=1)
-    rng, rises = np.random.default_rng(0), []
-    start, w = rng.normal(size=(2, model.n_features))
-    for slacks in (NSlack, OneSlack):
-        risk = Risk(model, samples, n_annotations, LOSSES["bridge"])
-        known = recycled_penalty(risk, LearningOptions())
-        half, learned = known.half(start, None), slacks(known)
-        learned.begin(half, start)
-        rises.append(learned.learn(half, w, 0.0)[0])
-    assert rises[0] > 0
-    assert rises[0] == pytest.approx(rises[1])
 
 
 def test_what_n_slack_leaves_bounds_the_penalty() -> None:
@@ -233,15 +194,6 @@ def test_perceptron_starts_at_the_prior() -> None:
     assert 0 < np.linalg.norm(found.w - prior) < np.linalg.norm(prior)
 
 
-def test_a_cancelled_training_has_weights() -> None:
-    model, samples = chain_problem(3, n=8)
-    for learner in LEARNERS:
-        steps = train(model, samples, L2(0.1), options=how(learner))
-        step = next(steps)
-        steps.close()
-        assert np.isfinite(step.weights).all()
-
-
 def test_wrong_choices_are_refused() -> None:
     model, samples = multiclass_problem(1)
     with pytest.raises(InputError, match="frank-wolfe"):
@@ -250,16 +202,3 @@ def test_wrong_choices_are_refused() -> None:
         run(train(model, samples, L1(0.1), options=how("n-slack")))
     with pytest.raises(InputError, match="satisfied"):
         run(train(model, samples, L2(0.1), treatment="literal", options=how("frank-wolfe")))
-
-
-@pytest.mark.parametrize("learner", CERTIFIED)
-def test_forgetting_leaves_nothing(learner: str) -> None:
-    model, samples = chain_problem(2, n=4)
-    penalty = recycled_penalty(Risk(model, samples, None, LOSSES["bridge"]), how(learner))
-    found = learner_for([penalty], L2(1.0), how(learner))
-    weights = np.ones((1, model.n_features))
-    found.ask(found.touching(weights, None), weights)
-    assert len(penalty.bounds) == 1 and found.knows(weights)
-    found.forget()
-    assert len(penalty.bounds) == 0 and not found.knows(weights)
-    assert penalty.iterates.find(weights[0]) is None

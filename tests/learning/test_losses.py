@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import LOSSES, Sample, as_samples, loss_values
+from bridgetrack.learning import LOSSES, Sample, loss_values
 from bridgetrack.learning.losses import find_loss
 from bridgetrack.learning.risk import Risk
 from models import chain_problem, multiclass_problem
@@ -63,7 +63,3 @@ def test_a_sample_without_wrong_outputs_has_no_loss() -> None:
 def test_unknown_loss_is_named() -> None:
     with pytest.raises(InputError, match=r"no loss 'brigde'.*bridge"):
         find_loss("brigde")
-
-
-def test_plain_pairs_are_samples() -> None:
-    assert as_samples([(1, 2)]) == (Sample(1, 2),)

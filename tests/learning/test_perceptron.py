@@ -49,12 +49,6 @@ def test_stops_without_mistakes_and_keeps_good_weights() -> None:
     assert good.objective == 0
 
 
-def test_same_seed_same_weights() -> None:
-    model, samples = chain_problem(1, n=10)
-    a, b = (run(train_perceptron(model, samples, seed=4)) for _ in range(2))
-    np.testing.assert_array_equal(a.w, b.w)
-
-
 def test_batch_inference_judges_the_weights() -> None:
     class Half(BatchedMulticlass):
         inference = BatchedMulticlass.__mro__[1].inference

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.learning import L1, L2, LOSSES, LearningOptions, Sample, fit
 from bridgetrack.learning.bounds import Bounds, carry_over, same_penalty
-from bridgetrack.learning.cache import CachedOutputs, OutputCache
+from bridgetrack.learning.cache import OutputCache
 from bridgetrack.learning.model import InferredBatch
 from bridgetrack.learning.risk import Risk
 from models import chain_problem, multiclass_problem
@@ -106,15 +106,6 @@ def test_an_input_that_changed_in_place_is_not_taken_for_the_old_one() -> None:
     assert warm.objective == pytest.approx(fresh.objective, abs=2e-3)
 
 
-def test_changed_annotation_gets_new_task_losses() -> None:
-    model, samples = multiclass_problem(0, n=2)
-    one = CachedOutputs(np.array([0, 1]), np.ones((2, 9)), np.array([1.0, 0.0]), ((0,), None))
-    new = tuple(replace(s, y_star=frozenset({0}), version=9) for s in samples)
-    kept = carry_over(one, samples, new[::-1], model)
-    assert list(kept.rows) == [1]
-    assert list(kept.losses) == [0.0]
-
-
 @given(seed=st.integers(0, 1000))
 @settings(max_examples=20, deadline=None)
 def test_cache_gives_the_best_of_what_it_saw(seed: int) -> None:
@@ -131,15 +122,6 @@ def test_cache_gives_the_best_of_what_it_saw(seed: int) -> None:
     assert (found.values(w, 1) <= best + 1e-12).all()
     cache.add(seen[0], w)
     assert (cache.best(w).values(w, 1) >= seen[0].values(w, 1) - 1e-9).all()
-
-
-def test_full_cache_keeps_something_of_every_sample() -> None:
-    rng = np.random.default_rng(0)
-    cache = OutputCache(5, 2, limit=20)
-    for k in range(100):
-        cache.extend(CachedOutputs(np.array([k % 5]), rng.normal(size=(1, 2)), np.zeros(1), (k,)))
-    assert len(cache) <= 21
-    assert cache.best(np.zeros(2)) is not None
 
 
 def test_pruning_keeps_the_value_of_the_master_problem() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.pipeline.unclear_kinds import clearest, unclear_kinds, unclear_remarks
+from bridgetrack.pipeline.unclear_kinds import unclear_kinds, unclear_remarks
 from doubtful_kind import as_if
 
 
@@ -19,8 +19,6 @@ def test_several_of_which_none_is_clear_are_noticed(session):
     (words,) = unclear_remarks(doubtful)
     assert words.startswith("3 merges were found, and none of them is clear")
     assert words.endswith("--without merges")
-    events = tracking.scene.hypotheses
-    assert clearest(doubtful, Event.MERGE) == events.sources[events.of(Event.MERGE)[1], 0]
 
 
 def test_one_that_is_clear_or_confirmed_vouches_for_the_kind(session):

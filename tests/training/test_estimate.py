@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, t
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.training.estimate import UNKNOWN, ErrorEstimate, estimate_accuracy, right_share
+from bridgetrack.training.estimate import UNKNOWN, estimate_accuracy, right_share
 
 POPULATION = np.array([900.0, 40.0, 0.0, 0.0, 30.0, 30.0, 0.0, 0.0])
 
@@ -37,18 +37,6 @@ def test_the_interval_holds_the_estimate(seed: int, n: int, random: bool) -> Non
     )
     assert (again.low, again.high) == pytest.approx((found.low, found.high))
     assert found.to_json()["random"] is random
-
-
-@pytest.mark.parametrize("random", [True, False])
-def test_more_annotations_give_a_narrower_interval(random: bool) -> None:
-    width = []
-    for n in (10, 40, 160, 640):
-        wrong = np.tile([1.0, 0, 0, 0, 0, 0, 0, 0, 0, 0], n // 10)
-        event = np.tile([Event.MOVE, Event.DIVIDE], n // 2).astype(np.int8)
-        found = estimate_accuracy(wrong, event, POPULATION, random)
-        width.append(found.high - found.low)
-    assert width == sorted(width, reverse=True)
-    assert width[-1] < 0.25 * width[0]
 
 
 @pytest.mark.parametrize(("n", "errors"), [(20, 1), (50, 10), (200, 3)])
@@ -211,29 +199,6 @@ def test_events_drawn_by_their_slots_weigh_less_the_more_slots_they_cover() -> N
     assert alike < weighed - 0.01
 
 
-def test_words() -> None:
-    wrong, event = np.zeros(25), np.zeros(25, dtype=np.int8)
-    wrong[0] = 1
-    chosen = estimate_accuracy(wrong, event, POPULATION, False).words
-    drawn = estimate_accuracy(wrong, event, POPULATION, True).words
-    assert "96.0 %" in drawn
-    assert "about 96.0" in chosen
-    assert "25 answers" in chosen
-    assert "if those you chose are like others of their kind" in chosen
-    assert "like others" not in drawn
-    parts = estimate_accuracy(wrong, event, POPULATION, True, np.arange(25) // 2).words
-    assert "13 parts of the movie" in parts
-
-
-def test_no_error_does_not_mean_that_there_is_none() -> None:
-    found = estimate_accuracy(np.zeros(25), np.zeros(25, dtype=np.int8), POPULATION, True)
-    assert found.accuracy == 1
-    least = f"at least {100 * found.low:.1f} % of all events of the movie are right"
-    assert found.words.startswith(least)
-    assert "all 25 answers" in found.words
-    assert found.low < 0.95
-
-
 def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     """Simulated movies whose kinds are wrong at known rates, annotated by stratum."""
     rng = np.random.default_rng(11)
@@ -247,32 +212,3 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
         found = estimate_accuracy(wrong, event, POPULATION, False)
         inside += found.low <= truth <= found.high
     assert 0.9 <= inside / 200 <= 1.0
-
-
-def test_random_draws_cover_the_truth_as_often_as_they_say() -> None:
-    rng = np.random.default_rng(12)
-    event = np.zeros(50, dtype=np.int8)
-    inside = 0
-    for _ in range(200):
-        wrong = (rng.random(50) < 0.08).astype(float)
-        found = estimate_accuracy(wrong, event, POPULATION, True)
-        inside += found.low <= 0.92 <= found.high
-    assert 0.91 <= inside / 200 <= 0.99
-
-
-def test_words_for_a_single_annotation() -> None:
-    event = np.asarray([Event.MOVE], dtype=np.int8)
-    right = estimate_accuracy(np.zeros(1), event, POPULATION, False).words
-    assert "the only answer that the model had not seen was right" in right
-    wrong = estimate_accuracy(np.ones(1), event, POPULATION, False).words
-    assert "from 1 answer that" in wrong
-
-
-def test_why_the_answers_are_less_often_right_than_the_movie_is_told() -> None:
-    events = (("move", 40, 40.0), ("divide", 24, 14.0))
-    chosen = ErrorEstimate(0.99, 0.84, 1.0, 64, random=False, per_event=events)
-    assert "99.0 %" in chosen.words
-    assert "harder events than most" in chosen.words
-    alike = ErrorEstimate(0.85, 0.74, 0.9, 64, random=False, per_event=events)
-    drawn = ErrorEstimate(0.99, 0.84, 1.0, 64, random=True, per_event=events)
-    assert all("harder" not in found.words for found in (alike, drawn))

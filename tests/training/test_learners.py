@@ -14,13 +14,12 @@ from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.learning.options import LearnerName
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
-from bridgetrack.training import fit as fitting
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from golden.test_golden import poor, scene
-from training.training_cases import confirmed, middle_set, plain_scene, some_true, true_columns
+from training.training_cases import confirmed, middle_set, plain_scene, true_columns
 
 CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]
 
@@ -65,14 +64,6 @@ def test_weighted_samples_and_blocks(seed: int) -> None:
         np.testing.assert_allclose(part.values(w, 1), whole.values(w, 1)[rows], atol=1e-8)
 
 
-def test_blocks_of_some_samples() -> None:
-    scene = confirmed(plain_scene(), some_true(20))
-    data = build_training_set([scene])
-    some = data.samples[::2]
-    blocks = TrackingModel(data).blocks(some)
-    assert sorted(np.concatenate(blocks).tolist()) == list(range(len(some)))
-
-
 @pytest.mark.parametrize(
     ("learner", "most"),
     [("n-slack", 4500), pytest.param("bundle", 4500, marks=pytest.mark.thorough)],
@@ -86,36 +77,6 @@ def test_one_component_is_fitted_to_the_end(learner: LearnerName, most: int) -> 
         assert found.converged
         count += found.n_inferences
     assert count < most
-
-
-@pytest.mark.parametrize(
-    ("options", "learner"),
-    [
-        (TrainingOptions(lambda_=0.1), "n-slack"),
-        (TrainingOptions(lambda_=0.1, optimiser=LearningOptions(learner="bundle")), "bundle"),
-        (TrainingOptions(lambda_=0.1, learner="bundle"), "bundle"),
-        (
-            TrainingOptions(
-                lambda_=0.1, learner="n-slack", optimiser=LearningOptions(learner="bundle")
-            ),
-            "n-slack",
-        ),
-        (replace(TrainingOptions(lambda_=0.1), regularizer="l1"), "bundle"),
-    ],
-    ids=["open", "optimiser", "learner", "both", "l1"],
-)
-def test_the_learner_that_somebody_chose_is_taken(
-    options: TrainingOptions, learner: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taken, calls = [], fitting.train
-
-    def watched(*given, **named):  # type: ignore[no-untyped-def]
-        taken.append(named["options"].learner)
-        return calls(*given, **named)
-
-    monkeypatch.setattr(fitting, "train", watched)
-    run(train_steps(confirmed(plain_scene(), some_true(4)), None, options))
-    assert taken == [learner]
 
 
 def test_a_learner_that_does_not_go_with_the_regulariser_is_refused() -> None:

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions, fit
 from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
@@ -59,17 +58,6 @@ def test_more_annotations_hide_less() -> None:
         assert (found >= 0).all()
         totals.append(found.sum() / TrackingModel(data).sizes(data.samples).sum())
     assert totals[1] < totals[0]
-
-
-def test_kinds_and_sizes() -> None:
-    data = clicked()
-    model = TrackingModel(data)
-    has = model.kinds(data.samples)
-    assert has.shape == (len(data.samples), len(Event))
-    assert has[:, Event.MOVE].any() and has[:, Event.DIVIDE].any()
-    assert not has[:, Event.MERGE].any()
-    np.testing.assert_array_equal(model.kinds(data.samples[2:4]), has[2:4])
-    assert model.sizes(data.samples).sum() == pytest.approx(data.n_annotations)
 
 
 def test_weights_of_their_own() -> None:

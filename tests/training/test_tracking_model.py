@@ -19,15 +19,11 @@ from bridgetrack.learning import (
     LOSSES,
     LearningOptions,
     fit,
-    loss_values,
-    train_perceptron,
 )
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
-from bridgetrack.training.programs import Programs
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, balanced
+from bridgetrack.training.training_set import TrainingSet
 from partition_problems import brute_force
 from training.training_cases import (
     bad_prior,
@@ -86,19 +82,6 @@ def test_batches_equal_single_samples(seed: int) -> None:
         np.testing.assert_allclose(batch.losses, losses, atol=1e-9)
         np.testing.assert_allclose(batch.bounds, [r.bound for r in one], atol=1e-9, err_msg=name)
         np.testing.assert_allclose(batch.values(w, sign), batch.bounds, atol=1e-9)
-
-
-@settings(max_examples=20, deadline=None)
-@given(SEEDS)
-def test_a_batch_of_some_samples_is_part_of_the_whole(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    data = tiny_set(rng, 5)
-    model, w = TrackingModel(data), rng.normal(size=4)
-    some = rng.permutation(5)[:2]
-    part = model.loss_augmented_batch([data.samples[k] for k in some], w)
-    whole = model.loss_augmented_batch(data.samples, w)
-    np.testing.assert_allclose(part.bounds, whole.bounds[some], atol=1e-7)
-    np.testing.assert_allclose(part.losses, whole.losses[some], atol=1e-7)
 
 
 @settings(max_examples=20, deadline=None)
@@ -196,29 +179,6 @@ def test_the_incompatible_space_equals_the_integer_program_with_the_extra_row(se
 
 
 @settings(max_examples=12, deadline=None)
-@given(SEEDS)
-def test_the_six_losses_are_three_functions(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    data = tiny_set(rng)
-    model, w = TrackingModel(data, exact=True), weights(rng, 4)
-    value = {name: loss_values(model, data.samples, w, name) for name in LOSSES}
-    for one, other in (("hinge", "bridge"), ("ramp", "max"), ("ramp-delta", "max-delta")):
-        np.testing.assert_allclose(value[one], value[other], atol=1e-5)
-    assert (value["hinge"] >= value["ramp"] - 1e-6).all()
-
-
-def test_hinge_equals_bridge_on_a_movie() -> None:
-    data = build_training_set([confirmed(plain_scene(), some_true(12))])
-    model = TrackingModel(data, exact=True)
-    rng = np.random.default_rng(0)
-    for scale in (0.1, 1.0):
-        w = rng.normal(size=model.n_features) * scale
-        hinge = loss_values(model, data.samples, w, "hinge")
-        np.testing.assert_allclose(hinge, loss_values(model, data.samples, w, "bridge"), atol=1e-4)
-        assert hinge.max() > 0
-
-
-@settings(max_examples=12, deadline=None)
 @given(SEEDS, st.booleans())
 def test_the_relaxation_is_never_below_the_exact_values(seed: int, full: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -271,34 +231,6 @@ def test_training_on_a_movie_reaches_the_wanted_gap() -> None:
     assert model.satisfied(result.w).mean() > 0.9
 
 
-def test_exact_and_relaxed_training_agree_on_a_movie() -> None:
-    data = build_training_set([confirmed(plain_scene(), some_true(20))])
-    prior = L2(0.1, prior=bad_prior().weights)
-    found = [
-        fit(TrackingModel(data, exact), data.samples, prior, n_annotations=data.n_annotations)
-        for exact in (False, True)
-    ]
-    assert found[0].objective == pytest.approx(found[1].objective, abs=0.02)
-    for result in found:
-        assert TrackingModel(data, exact=True).satisfied(result.w).mean() > 0.8
-
-
-@pytest.mark.parametrize("exact", [False, True])
-def test_the_perceptron_learns_through_the_same_boundary(exact: bool) -> None:
-    data = build_training_set([confirmed(plain_scene(), some_true(20))])
-    model = TrackingModel(data, exact)
-    count = data.n_annotations
-    start = bad_prior().weights
-    steps = train_perceptron(
-        model, data.samples, n_annotations=count, max_epochs=8, initial=start, rate=0.1
-    )
-    result = run(steps)
-    before = model.inference_batch(data.samples, start).losses.sum() / count
-    after = model.inference_batch(data.samples, result.w).losses.sum() / count
-    assert after == pytest.approx(result.objective, abs=1e-6)
-    assert after < 0.5 * before
-
-
 def test_importance_scales_features_losses_and_bounds() -> None:
     rng = np.random.default_rng(3)
     data = tiny_set(rng)
@@ -344,27 +276,6 @@ def test_annotations_that_leave_no_choice() -> None:
 def data_of(count: int, largest: int = 40) -> TrainingSet:
     plain = plain_scene()
     return build_training_set([with_annotations(plain, says(plain, some_true(count)))], largest)
-
-
-def test_the_same_training_set_takes_over_everything() -> None:
-    data = data_of(8)
-    first = Programs.of(data)
-    again = Programs.of(balanced(data, np.arange(8.0)), first)
-    for a, b in zip(
-        (*first.free, *first.compatible), (*again.free, *again.compatible), strict=True
-    ):
-        assert a.program is b.program
-
-
-def test_other_annotations_keep_the_free_programs_only() -> None:
-    data = data_of(8)
-    first = Programs.of(data)
-    changed = data.allowed.copy()
-    changed[np.flatnonzero(~changed)[0]] = True
-    again = Programs.of(replace(data, allowed=changed), first)
-    assert all(a.program is b.program for a, b in zip(first.free, again.free, strict=True))
-    kept = [a.program is b.program for a, b in zip(first.compatible, again.compatible, strict=True)]
-    assert not all(kept)
 
 
 def test_what_was_taken_over_answers_the_same() -> None:

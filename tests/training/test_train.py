@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from bridgetrack.annotations.annotation import RANDOM
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.ctc import read_ctc
-from bridgetrack.models.model import Model, load_model, save_model
+from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import prepare, propose
 from bridgetrack.pipeline.tracking import track_scene
@@ -84,14 +83,6 @@ def test_a_model_says_where_it_comes_from(trained: Training) -> None:
     assert model.history["objective"][-1] < model.history["objective"][0]
     assert trained.result.gap <= 1e-3
     assert set(model.events) == set(Event)
-
-
-def test_a_saved_model_tracks_in_the_same_way(trained: Training, tmp_path: Path) -> None:
-    loaded = load_model(save_model(trained.model, tmp_path / "m.json"))
-    np.testing.assert_array_equal(loaded.weights, trained.model.weights)
-    one, two = (run(track_scene(plain_scene(), m)) for m in (trained.model, loaded))
-    np.testing.assert_array_equal(one.solution.chosen, two.solution.chosen)
-    assert one.tracks.edges.equals(two.tracks.edges)
 
 
 def test_training_twice_gives_the_same_weights() -> None:

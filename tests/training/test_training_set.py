@@ -50,16 +50,6 @@ def test_samples_are_whole_annotated_components(data: TrainingSet) -> None:
     assert data.incidence.shape[1] < len(scene.slots)
 
 
-def test_annotations_lie_in_their_samples(data: TrainingSet) -> None:
-    for a in range(data.n_annotations):
-        columns = data.sets[a].indices
-        assert len(columns) == 1
-        assert data.column_sample[columns[0]] == data.annotation_sample[a]
-        assert data.allowed[columns[0]]
-        assert a in data.samples[int(data.annotation_sample[a])].y_star
-    assert sorted(a for s in data.samples for a in s.y_star) == list(range(12))
-
-
 def test_what_annotations_say_of_themselves() -> None:
     scene, rows = plain_scene(), some_true(8, divisions=2)
     others = [
@@ -88,16 +78,6 @@ def test_what_annotations_say_of_themselves() -> None:
     for name, pair in zip(annotated.constraints.ids, found.pair, strict=True):
         if name[0] == "r":
             assert pair == frames[name[1]]
-
-
-def test_a_beginning_belongs_to_the_pair_with_the_frame_before() -> None:
-    scene = plain_scene()
-    h, frame = scene.hypotheses, scene.detections.frame
-    begins = np.flatnonzero(h.event == Event.APPEAR)[::20]
-    annotated = confirmed(scene, begins)
-    earlier = frame[h.targets[begins, 0]] - 1
-    assert len(set(earlier.tolist())) > 2
-    np.testing.assert_array_equal(np.sort(build_training_set([annotated]).pair), np.sort(earlier))
 
 
 def test_large_components_are_cut_into_frame_pairs() -> None:
@@ -160,13 +140,6 @@ def test_movies_without_annotations_are_left_out() -> None:
         build_training_set([plain_scene(), plain_scene(2)])
 
 
-def test_the_same_annotations_have_the_same_names() -> None:
-    one = build_training_set([confirmed(plain_scene(), some_true(12))])
-    two = build_training_set([confirmed(plain_scene(), some_true(12))])
-    assert [s.key for s in one.samples] == [s.key for s in two.samples]
-    assert names(one) == names(two)
-
-
 def test_a_corrected_annotation_has_another_version() -> None:
     """Also where it only moves from one hypothesis of a slot to another."""
     scene = plain_scene()
@@ -180,13 +153,6 @@ def test_a_corrected_annotation_has_another_version() -> None:
     assert first.samples[0].version != second.samples[0].version
     rejected = with_annotations(scene, says(scene, np.array([row]), Kind.REJECT))
     assert build_training_set([rejected]).samples[0].version != first.samples[0].version
-
-
-def test_other_weights_of_features_give_other_keys(data: TrainingSet) -> None:
-    scene = confirmed(plain_scene(), some_true(12))
-    doubled = tuple(2 * b for b in scene.matrix.blocks)
-    other = build_training_set([replace(scene, matrix=replace(scene.matrix, blocks=doubled))])
-    assert not {s.key for s in other.samples} & {s.key for s in data.samples}
 
 
 def test_added_annotations_change_only_their_own_samples() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EventKinds
-from bridgetrack.pipeline.unclear_kinds import clearest
 from bridgetrack.ui.panel import state_of
 from doubtful_kind import as_if
 
@@ -34,34 +33,13 @@ def test_a_kind_that_is_nowhere_clear_is_asked_about(open_short, viewer, qtbot):
     panel.track()
     assert not box.isVisibleTo(panel), "cells are clear here"
 
-    def doubtful():
-        session.tracking = as_if(session.tracking, [0.2, 0.9, 0.0])
-        session.tracking_changed.emit()
-        assert box.isVisibleTo(panel) and box.words.text().startswith("3 merges were found")
-
-    def settled():
-        qtbot.waitUntil(
-            lambda: session.tracking is not None and not session.busy("measure", "track"),
-            timeout=60_000,
-        )
-
-    doubtful()
-    box.one.click()
-    assert state_of(viewer).annotator.outlined == clearest(session.tracking, Event.MERGE)
-    box.none.click()
-    settled()
-    assert session.kinds == EventKinds(merges=False) and not panel.kinds["merges"].value
-    assert "No merges any more" in box.words.text()
-    assert not box.none.isVisibleTo(box) and box.back.text() == "Bring merges back"
-    box.back.click()
-    settled()
-    assert session.kinds == EventKinds() and not box.isVisibleTo(panel)
-    # Who wants them back is not asked again; nor who says that some are real, but of other kinds.
     session.tracking = as_if(session.tracking, [0.2, 0.9, 0.0])
     session.tracking_changed.emit()
-    assert not box.isVisibleTo(panel)
-    session.tracking = as_if(session.tracking, [0.2, 0.9, 0.0], Event.SPLIT)
-    session.tracking_changed.emit()
-    assert "wrong cuts" in box.words.text()
-    box.some.click()
+    assert box.isVisibleTo(panel) and box.words.text().startswith("3 merges were found")
+    box.none.click()
+    qtbot.waitUntil(
+        lambda: session.tracking is not None and not session.busy("measure", "track"),
+        timeout=60_000,
+    )
+    assert session.kinds == EventKinds(merges=False) and not panel.kinds["merges"].value
     assert not box.isVisibleTo(panel)

@@ -46,13 +46,12 @@ from bridgetrack.errors import InputError
 from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Steps
 from bridgetrack.training.estimate import ErrorEstimate
-from bridgetrack.training.options import TrainingOptions, default_lambda
-from bridgetrack.training.outcome import Training, plain_model
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.options import default_lambda
+from bridgetrack.training.outcome import plain_model
 
 Array = NDArray[np.float64]
 
@@ -345,13 +344,6 @@ class ActiveSession:
             strength=default_lambda(len(self.scene.constraints)),
             provenance={**note, "prior": self.prior.name},
         )
-
-    def finish(self, options: TrainingOptions | None = None) -> Steps[Training]:
-        """Train once more with everything (the combined strategy of 000, section 1.5.2).
-
-        See `bridgetrack.training.train.train_steps`.
-        """
-        return train_steps(annotate(self.scene, self.annotations), self.prior, options)
 
     # ------------------------------------------------------------------ how good, how long
 

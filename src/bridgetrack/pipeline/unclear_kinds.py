@@ -39,13 +39,6 @@ def unclear_kinds(tracking: Tracking) -> dict[Event, int]:
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def clearest(tracking: Tracking, kind: Event) -> int:
-    """Row of the cell that the clearest event of a kind begins with; there is one at least."""
-    events = tracking.scene.hypotheses
-    rows = np.flatnonzero(tracking.solution.chosen & (events.event == kind))
-    return int(events.sources[rows[np.argmax(tracking.margins[rows])], 0])
-
-
 def unclear_words(kind: Event, count: int) -> str:
     """What was noticed, as a sentence without its end."""
     return f"{count:,} {NOUN[kind][1]} were found, and none of them is clear"
