@@ -28,12 +28,18 @@ def test_version(run: Run) -> None:
     assert re.fullmatch(r"bridgetrack \d+\.\d+\.\d+\S*\n", shown.out)
 
 
-@pytest.mark.parametrize("command", ["demo", "segment", "track", "annotate", "evaluate"])
+COMMANDS = (
+    "open", "segment", "track", "run", "train", "suggest", "annotate", "explain", "check",
+    "evaluate", "batch", "models", "demo",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(run: Run, command: str) -> None:
     shown = run(command, "--help")
     assert shown.status == 0
     assert shown.out.startswith(f"Usage: bridgetrack {command}")
-    assert "--json" in shown.out
+    assert ("--json" in shown.out) == (command not in ("open", "models"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ import tifffile
 
 from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.models.model import save_model
-from bridgetrack.models.shipped import shipped_model
 from cli.conftest import Run
 
 
@@ -56,22 +54,6 @@ def test_record_says_how_it_was_made(run: Run, movie: Path, truth: Path, tmp_pat
     assert any("no image" in note for note in record["notes"])
 
 
-def test_kinds_that_are_nowhere_clear_are_named_with_the_cure(
-    run: Run, truth: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bridgetrack.pipeline.unclear_kinds.LEAST", 1)
-    monkeypatch.setattr("bridgetrack.pipeline.unclear_kinds.CLEAR", np.inf)
-    model, shipped = tmp_path / "merging.json", shipped_model()
-    weights = shipped.weights.copy()
-    weights[shipped.keys.index("merge.bias")] += 9.5
-    save_model(replace(shipped, weights=weights), model)
-    for more, named in ((), True), (("--without", "merges"), False):
-        out = tmp_path / f"named {named}"
-        assert run("track", truth, "--model", model, "--out", out, *more).status == 0
-        notes = json.loads((out / "run.json").read_text())["notes"]
-        assert any(note.endswith("--without merges") for note in notes) == named, notes
-
-
 def test_labels_without_a_scale_take_that_of_the_image(
     run: Run, movie: Path, truth: Path, tmp_path: Path
 ) -> None:
@@ -109,7 +91,7 @@ def test_a_table_has_no_image(run: Run, movie: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_file_decides(run: Run, truth: Path, tmp_path: Path) -> None:
-    from bridgetrack.models.model import Model, save_model
+    from bridgetrack.models.model import Model
     from bridgetrack.models.shipped import untrained_model
 
     plain = untrained_model()
@@ -142,10 +124,3 @@ def test_kinds_of_events_that_do_not_occur(run: Run, truth: Path, tmp_path: Path
     assert json.loads(shown.out)["settings"]["without"] == ["gaps", "merges"]
     unknown = run("track", truth, "--out", tmp_path / "no", "--without", "wonders")
     assert unknown.status == 2 and "'wonders' is no kind of event" in unknown.err
-
-
-def test_results_repeat(run: Run, truth: Path, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        assert run("track", truth, "--out", tmp_path / name).status == 0
-    for name in ("detections.csv", "edges.csv", "events.csv", "tracks.csv"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()

@@ -85,65 +85,54 @@ def valid() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"format": "other"}, "not a model file"),
-        (
-            {"version": 2},
-            r"file version 2, but this program \(bridgetrack .+\) reads version 1; .*upd",
-        ),
-        ({"version": None}, "file version null"),
-        ({"features": []}, "features: needs 1 entries or more"),
-        ({"features": {"move.bias": 1}}, "features: expected a list"),
-        (
-            {"features": [{"name": "move.bias"}]},
-            r"features\[0\] \(name 'move\.bias'\): lacks weight",
-        ),
-        ({"features": [{"name": "a", "weight": "3"}]}, r"weight: expected a number, found '3'"),
-        ({"features": [{"name": "a", "weight": True}]}, "expected a number, found true"),
-        ({"features": [{"name": "a", "weight": 10**400}]}, "expected a number, found 1000"),
-        ({"features": [{"weight": 1.0}]}, r"features\[0\]: lacks name"),
-        ({"features": ["move.bias"]}, r"features\[0\]: expected an object"),
-        ({"features": [{"name": "a", "weight": 1}] * 2}, "listed twice"),
-        ({"lambda": "much"}, "lambda: expected a number, found 'much'"),
-        ({"name": 3}, "name: expected a text, found 3"),
-        ({"history": [1]}, "history: expected an object"),
+        {"format": "other"},
+        {"version": 2},
+        {"version": None},
+        {"features": []},
+        {"features": {"move.bias": 1}},
+        {"features": [{"name": "move.bias"}]},
+        {"features": [{"name": "a", "weight": "3"}]},
+        {"features": [{"name": "a", "weight": True}]},
+        {"features": [{"name": "a", "weight": 10**400}]},
+        {"features": [{"weight": 1.0}]},
+        {"features": ["move.bias"]},
+        {"features": [{"name": "a", "weight": 1}] * 2},
+        {"lambda": "much"},
+        {"name": 3},
+        {"history": [1]},
     ],
 )
-def test_damaged_content(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ModelError, match=message) as caught:
+def test_damaged_content(change: dict[str, Any]) -> None:
+    with pytest.raises(ModelError, match=r"^old\.json: "):
         MODEL_FILE.parse(json.dumps(valid() | change), "old.json")
-    assert str(caught.value).startswith("old.json: ")
+
+
+TEXT = model_text(untrained_model())
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "{",
-        "[]",
-        "3",
-        "null",
-        model_text(untrained_model())[:200],
-        model_text(untrained_model()).replace("3.0", "NaN", 1),
-        model_text(untrained_model()).replace('"history": {}', '"history": {"gap": [Infinity]}'),
-        model_text(untrained_model()).replace("3.0", "1e999", 1),
-        "[" * 100_000,
+        "", "{", "[]", "3", "null", TEXT[:200], "[" * 100_000,
+        TEXT.replace("3.0", "NaN", 1),
+        TEXT.replace("3.0", "1e999", 1),
+        TEXT.replace('"history": {}', '"history": {"gap": [Infinity]}'),
     ],
-)
+)  # fmt: skip
 def test_damaged_text(text: str) -> None:
     with pytest.raises(ModelError):
         MODEL_FILE.parse(text, "old.json")
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="cannot be read"):
-        load_model(tmp_path / "none.json")
-    with pytest.raises(ModelError, match="cannot be read"):
-        load_model(tmp_path)
+def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     (tmp_path / "picture.json").write_bytes(b"\xff\xfe\x00\x81")
-    with pytest.raises(ModelError, match="not text"):
-        load_model(tmp_path / "picture.json")
+    for path in (tmp_path / "none.json", tmp_path, tmp_path / "picture.json"):
+        with pytest.raises(ModelError):
+            load_model(path)
+    with pytest.raises(OutputError):
+        save_model(untrained_model(), tmp_path / "picture.json" / "model.json")
 
 
 def test_a_failure_leaves_the_old_file_and_no_other(
@@ -163,12 +152,6 @@ def test_a_failure_leaves_the_old_file_and_no_other(
     assert [p.name for p in tmp_path.iterdir()] == ["model.json"]
 
 
-def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(OutputError, match="cannot be written"):
-        save_model(untrained_model(), tmp_path / "file" / "model.json")
-
-
 @pytest.mark.parametrize("value", [float("nan"), np.int64(3), {1, 2}])
 def test_histories_that_json_cannot_hold(tmp_path: Path, value: object) -> None:
     model = Model(("a",), np.ones(1), ("1",), name="mine", history={"gap": value})
@@ -177,11 +160,18 @@ def test_histories_that_json_cannot_hold(tmp_path: Path, value: object) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_models_check_themselves() -> None:
-    with pytest.raises(ModelError, match="2 features, 1 weights and 1 units"):
-        Model(("a", "b"), np.ones(1), ("1",))
-    with pytest.raises(ModelError, match="weight of b is not a finite number"):
-        Model(("a", "b"), np.array([1.0, np.inf]), ("1", "1"))
+@pytest.mark.parametrize(
+    ("weights", "tightness"),
+    [
+        (np.ones(1), None),
+        (np.array([1.0, np.inf]), None),
+        (np.ones(2), np.ones(3)),
+        (np.ones(2), np.array([1.0, -1.0])),
+    ],
+)
+def test_models_check_themselves(weights: np.ndarray, tightness: np.ndarray | None) -> None:
+    with pytest.raises(ModelError):
+        Model(("a", "b"), weights, ("1", "1"), tightness=tightness)
 
 
 def test_other_features_are_named() -> None:
@@ -202,26 +192,10 @@ def test_hand_set_weights_name_built_in_features_only() -> None:
         assert set(getattr(untrained, event.name)) <= known
 
 
-@pytest.mark.parametrize(
-    ("wrong", "why"),
-    [
-        (-1.0, "tightness: must be more than 0"),
-        (0.0, "tightness: must be more than 0"),
-        (None, "needs a tightness, as others have one"),
-        ("tight", "tightness: expected a number"),
-    ],
-)
-def test_a_tightness_must_be_positive_and_complete(wrong: Any, why: str) -> None:
+@pytest.mark.parametrize("wrong", [-1.0, 0.0, None, "tight"])
+def test_a_tightness_must_be_positive_and_complete(wrong: Any) -> None:
     model = untrained_model()
     content = model_to_json(replace(model, tightness=np.ones(len(model.keys))))
     content["features"][3]["tightness"] = wrong
-    with pytest.raises(ModelError, match=why):
+    with pytest.raises(ModelError):
         MODEL_FILE.parse(json.dumps(content), "here")
-
-
-def test_a_tightness_belongs_to_each_weight() -> None:
-    model = untrained_model()
-    with pytest.raises(ModelError, match="must be as many"):
-        replace(model, tightness=np.ones(3))
-    with pytest.raises(ModelError, match=model.keys[2]):
-        replace(model, tightness=np.where(np.arange(len(model.keys)) == 2, -1.0, 1.0))

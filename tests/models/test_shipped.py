@@ -35,13 +35,6 @@ def test_it_belongs_to_the_features_of_this_program() -> None:
     assert tied.max() > 3 * tied.min(), "what varies between movies is tied more loosely"
 
 
-def test_it_says_what_it_was_learned_from() -> None:
-    provenance = shipped_model().provenance
-    assert "pretrain.py" in provenance["origin"]
-    assert "Phallusia" in provenance["licences"]
-    assert any("iPSC" in movie for movie in provenance["movies"])
-
-
 def test_unknown_features_start_at_zero_with_the_middle_tightness() -> None:
     plain = default_features()
     new = Feature(Event.MOVE, "glow", "how it glows", "1", lambda view: np.zeros(1))
