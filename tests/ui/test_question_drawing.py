@@ -10,7 +10,7 @@ import pytest
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.ui.event_looks import LOOKS, rgba
+from bridgetrack.ui.looks import LOOKS, rgba
 from bridgetrack.ui.overlay import Drawing, SliceShown, draw_question
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))

@@ -24,8 +24,8 @@ from bridgetrack.session.names import event_words, short_answer, short_words
 from bridgetrack.session.track_edits import JOB
 from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
+from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Answer, Panel, Work
 from bridgetrack.ui.picking import Mode

@@ -17,9 +17,9 @@ from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue, Turns
-from bridgetrack.ui.event_looks import PROPOSAL, mode_look, rgba
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of, kind_of, look_at
+from bridgetrack.ui.looks import PROPOSAL, mode_look, rgba
 from bridgetrack.ui.overlay import (
     Drawing,
     SliceShown,

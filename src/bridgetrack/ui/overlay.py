@@ -14,7 +14,7 @@ from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Ki
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import Name, by_label
 from bridgetrack.session.proposals import Proposal, shown_beliefs
-from bridgetrack.ui.event_looks import GHOST, LOOKS, PROPOSAL, rgba
+from bridgetrack.ui.looks import GHOST, LOOKS, PROPOSAL, rgba
 
 Array = NDArray[np.float64]
 

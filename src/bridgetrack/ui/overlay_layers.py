@@ -9,8 +9,8 @@ import numpy as np
 from napari.layers import Points, Vectors
 from numpy.typing import NDArray
 
-from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.layers import add_below, place_like, placed_like, tag
+from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.overlay import CLEAR, Arrow, Drawing, Mark
 
 Array = NDArray[np.float64]

@@ -20,7 +20,7 @@ from bridgetrack.movie.movie import pixels_of
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.names import Name, by_label
-from bridgetrack.ui.event_looks import LOOKS, rgba
+from bridgetrack.ui.looks import LOOKS, rgba
 from bridgetrack.ui.overlay import Numbered, numbered
 
 Pixels = NDArray[np.uint8]

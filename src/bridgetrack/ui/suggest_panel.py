@@ -14,8 +14,8 @@ from bridgetrack.session.names import Name, choice_words, question_words
 from bridgetrack.session.proposals import shown_beliefs
 from bridgetrack.session.questions import JOB
 from bridgetrack.ui.background import PICTURES
-from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.finder import shown_diameter
+from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.plots import AccuracyPlot

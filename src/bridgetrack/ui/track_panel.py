@@ -22,10 +22,9 @@ from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.batch_box import BatchBox
 from bridgetrack.ui.check_box import CheckBox
-from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.forms import SettingsForm
-from bridgetrack.ui.looks import ColourBox
+from bridgetrack.ui.looks import LOOKS, ColourBox
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
