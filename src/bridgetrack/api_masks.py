@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,10 +141,10 @@ def find_cells(
     how = Finding(settings, way, backend, network, beside=beside, probability=foreign)
     said, weights = _answers(answers, movie), open_model(model)
 
-    frames: list[NDArray[np.int32]] = []
-    work = find_masks(how, movie, frames.append, said, weights, channel=channel, workers=on(client))
+    masks, keep = _empty(movie)
+    work = find_masks(how, movie, keep, said, weights, channel=channel, workers=on(client))
     found = run(work, progress)
-    return Masks(_labels(frames, movie), found.finding, channel, margins=found.margins)
+    return Masks(_labels(masks, movie), found.finding, channel, margins=found.margins)
 
 
 def repair(
@@ -187,14 +187,14 @@ def repair(
     """
     cells, movie = _opened(labels, image, reading)
     said = _answers(answers, movie)
-    frames: list[NDArray[np.int32]] = []
+    masks, keep = _empty(movie)
     work = repair_masks(
-        cells, movie, frames.append, open_model(model) or shipped_model(), said, on(client),
+        cells, movie, keep, open_model(model) or shipped_model(), said, on(client),
         channel=channel, outlines=outlines,
     )  # fmt: skip
     mended = run(work, progress)
     finding = Finding(given=cells, gap=mended.gap)
-    return Masks(_labels(frames, cells), finding, channel, mended.changes)
+    return Masks(_labels(masks, cells), finding, channel, mended.changes)
 
 
 def explain_mask(
@@ -275,9 +275,20 @@ def _answers(given: Answers, movie: Movie) -> MaskAnswers | None:
     return load_mask_answers(given, movie.geometry) if isinstance(given, Path | str) else given
 
 
-def _labels(frames: list[NDArray[np.int32]], movie: Movie) -> Movie:
-    """Label frames as a movie like another one."""
+def _empty(movie: Movie) -> tuple[NDArray[np.int32], Callable[[NDArray[np.int32]], None]]:
+    """Room for the masks of a movie, and what puts the next frame there."""
+    masks = np.zeros((movie.n_frames, *(movie.geometry.shape or ())), dtype=np.int32)
+    free = iter(masks)
+
+    def keep(frame: NDArray[np.int32]) -> None:
+        next(free)[...] = frame
+
+    return masks, keep
+
+
+def _labels(masks: NDArray[np.int32], movie: Movie) -> Movie:
+    """Masks as a movie like another one."""
     known = movie.geometry
     return open_labels(
-        np.stack(frames), scale=known.scale, unit=known.unit, frame_interval=known.frame_interval
+        masks, scale=known.scale, unit=known.unit, frame_interval=known.frame_interval
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import bridgetrack as bt
 from bridgetrack.ui.panel import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -60,8 +63,11 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace):
     box.work.stop.click()
     assert box.words.text().startswith("Cancelled: the movies that are done have their results")
     pace.held = False
+    state.session.kinds = bt.EventKinds.without(["gaps"])  # what is unticked is left out
     go()
     qtbot.waitUntil(lambda: box.table.rowCount() == 2, timeout=30_000)
+    record = json.loads((out / "slow" / "run.json").read_text())
+    assert record["settings"]["without"] == ["gaps"]
     names = {box.table.item(k, 0).text() for k in range(2)}
     assert names == {"slow", "fast"}
     assert "broken failed: " in box.words.text()

@@ -232,10 +232,6 @@ def median_diameter(detections: Detections) -> float:
 
 
 def cell_diameter(detections: Detections) -> float:
-    """Median equivalent diameter of the movie, in its unit; positive.
-
-    Where there are no masks, the areas of a table may be unknown (all the same); then half the
-    median distance between neighbours stands in.
-    """
+    """Median equivalent diameter of the movie, in its unit; positive."""
     diameter = median_diameter(detections) if len(detections) else 1.0
     return max(diameter, 1e-6)
