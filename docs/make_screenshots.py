@@ -18,19 +18,18 @@ import numpy as np
 
 OUT = Path(__file__).parent / "images"
 WIDTH, HEIGHT = 1280, 800
-STEPS = ("cells", "annotate", "train", "track")
 
 
 class Camera:
     """A viewer with the workflow, a pointer and a camera."""
 
-    def __init__(self, theme: str, tour: bool) -> None:
+    def __init__(self, theme: str) -> None:
         import napari
         from qtpy.QtWidgets import QApplication
 
         self.viewer = napari.Viewer(show=True)
         self.viewer.theme = theme
-        self.theme, self._tour = theme, tour
+        self.theme = theme
         self.viewer.window.resize(WIDTH, HEIGHT)
         _, self.widget = self.viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
         from bridgetrack.ui.panel import state_of
@@ -91,28 +90,6 @@ class Camera:
         QTest.mouseClick(self.canvas, Qt.MouseButton.LeftButton, pos=where)
         self.wait(60)
 
-    def drag(self, first: Any, last: Any) -> None:
-        """Draw a stroke between two positions in pixels."""
-        from qtpy.QtCore import QEvent, QPointF, Qt
-        from qtpy.QtGui import QMouseEvent
-        from qtpy.QtTest import QTest
-        from qtpy.QtWidgets import QApplication
-
-        scale = np.array(self.viewer.layers[0].scale[-2:])
-        ends = [np.asarray(each, dtype=float) * scale for each in (first, last)]
-        left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
-        QTest.mousePress(self.canvas, left, pos=self.pixel(ends[0]))
-        for share in np.linspace(0, 1, 8):
-            where = self.pixel(ends[0] + share * (ends[1] - ends[0]))
-            move = QMouseEvent(
-                QEvent.Type.MouseMove, QPointF(where), QPointF(self.canvas.mapToGlobal(where)),
-                none, left, Qt.KeyboardModifier.NoModifier,
-            )  # fmt: skip
-            QApplication.sendEvent(self.canvas, move)
-            self.wait(10)
-        QTest.mouseRelease(self.canvas, left, pos=self.pixel(ends[1]))
-        self.wait(60)
-
     def key(self, name: str) -> None:
         """Press a key."""
         from qtpy.QtCore import Qt
@@ -138,8 +115,6 @@ class Camera:
         """Add the window to the tour, shown for `count` moments."""
         from skimage.transform import resize
 
-        if not self._tour:
-            return
         picture = self.picture()[..., :3]
         small = resize(picture, (HEIGHT * 5 // 8, WIDTH * 5 // 8), anti_aliasing=True)
         self.frames += [(255 * small).astype(np.uint8)] * count
@@ -156,13 +131,6 @@ class Camera:
         self.state.canvas.show(int(detections.frame[row]), place if close else None)
         self.wait(200)
 
-    def rows(self, frame: int) -> list[int]:
-        """Cells of a frame, those near the middle first."""
-        detections = self.state.session.scene.detections
-        found = np.flatnonzero(detections.frame == frame)
-        away = np.linalg.norm(detections.position[found] - 126, axis=1)
-        return found[np.argsort(away)].tolist()
-
     def chosen(self, row: int) -> Any:
         """What the tracking holds for a cell."""
         from bridgetrack.session.proposals import chosen_event
@@ -170,26 +138,12 @@ class Camera:
         return chosen_event(self.state.session.tracking, row)
 
 
-def unfold(widget: Any) -> None:
-    """Open the folded sections."""
-    from superqt import QCollapsible
-
-    for section in widget.findChildren(QCollapsible):
-        section.expand(animate=False)
-
-
-def shoot(theme: str, tour: bool) -> None:
-    """All pictures in one theme."""
-    camera = Camera(theme, tour)
-    for k, name in enumerate(STEPS):
-        camera.widget.open_step(k)
-        camera.save(f"{name}-empty")
-    camera.widget.ask()
-    camera.save("suggest-empty")
-    for part in (choose_cells, review, mend, pick, suggest, give_more, train, track, export):
+def shoot(theme: str) -> None:
+    """All pictures, and the tour."""
+    camera = Camera(theme)
+    for part in (choose_cells, review, mend, suggest, give_more, train, track):
         part(camera)
-    if tour:
-        save_tour(camera.frames)
+    save_tour(camera.frames)
     for part in (check_sample, many_movies, explore):
         part(camera)
     camera.viewer.close()
@@ -203,7 +157,6 @@ def choose_cells(camera: Camera) -> None:
     camera.widget.segment.sample.click()
     camera.until(lambda: camera.session.tracking is not None)
     camera.wait(300)
-    camera.save("cells")
     camera.film(5)
     find_cells(camera)
 
@@ -217,7 +170,7 @@ def section_of(camera: Camera, widget: Any) -> Any:
 
 
 def find_cells(camera: Camera) -> None:
-    """Look at the sliders and the live preview, then find the cells of all frames."""
+    """Look at the live preview, then find the cells of all frames."""
     from bridgetrack.ui.layers import find_role
 
     panel = camera.widget.segment
@@ -226,44 +179,16 @@ def find_cells(camera: Camera) -> None:
     panel.find.live.setChecked(True)
     camera.until(lambda: find_role(camera.viewer.layers, "preview") is not None)
     camera.viewer.layers["Cells"].visible = False
-    camera.wait(300)
-    camera.save("find")
     camera.film(4)
     panel.find.live.setChecked(False)
     # The true cells that came with the sample would leave nothing to learn.
     camera.viewer.layers.remove("Cells")
     camera.until(lambda: camera.session.movie is None)
-    if camera.theme == "dark":
-        panel.find.choice["choose"].value = "plain"
-        panel.find.go.click()
-        camera.until(lambda: camera.session.tracking is not None)
-        section.collapse(animate=False)
-        repair(camera)
-        for layer in ("Cells found repaired", "Cells found"):
-            camera.viewer.layers.remove(layer)
-        camera.until(lambda: camera.session.movie is None)
-        panel.find.choice["choose"].value = "jointly"
     panel.find.go.click()
     camera.until(lambda: camera.session.tracking is not None)
     section.collapse(animate=False)
     camera.wait(300)
     camera.film(3)
-
-
-def repair(camera: Camera) -> None:
-    """Repair what a plain segmentation found."""
-    panel = camera.widget.segment
-    section = section_of(camera, panel.repair)
-    section.expand(animate=False)
-    panel.repair.go.click()
-    camera.until(lambda: "Cells found repaired" in camera.viewer.layers, 600)
-    layer = camera.viewer.layers["Cells found repaired"]
-    camera.until(lambda: camera.session.movie.layers[1] is layer)
-    camera.until(lambda: camera.session.tracking is not None)
-    camera.wait(300)
-    camera.widget.stack.currentWidget().ensureWidgetVisible(panel.repair)
-    camera.save("repair")
-    section.collapse(animate=False)
 
 
 def true_labels() -> Any:
@@ -275,7 +200,7 @@ def true_labels() -> Any:
 
 
 def mend(camera: Camera) -> None:
-    """Cut two nuclei that are drawn as one, and look at the same cut in another frame."""
+    """Cut two nuclei that are drawn as one."""
     truth, session = true_labels(), camera.session
     cells = np.asarray(session.movie.labels.array[:, 0].compute())
     size = np.array([np.bincount(t.ravel(), minlength=truth.max() + 1) for t in truth])
@@ -291,22 +216,14 @@ def mend(camera: Camera) -> None:
         for r in np.argsort(away)[:900].tolist()
         if joined(int(detections.frame[r]), int(detections.label[r]))
     ]
-    for row in rows:
-        camera.go_to(row, close=True)
-        camera.point(row)
-        camera.key("K")
-        camera.key("Return")
-        camera.until(lambda: not session.busy("measure", "track", "propose"))
-        if session.proposed:
-            break
-        camera.key("Z")
-        camera.until(lambda: not session.busy("measure", "track"))
-    camera.film(4)
-    camera.key("P")
-    camera.wait(300)
+    camera.go_to(rows[0], close=True)
+    camera.point(rows[0])
+    camera.film(3)
+    camera.key("K")
+    camera.key("Return")
+    camera.until(lambda: not session.busy("measure", "track"))
     camera.save("mend")
     camera.film(4)
-    camera.key("Escape")
     camera.key("V")
 
 
@@ -346,32 +263,10 @@ def near(camera: Camera, row: int) -> list[int]:
     return rows[np.argsort(away)][1:].tolist()
 
 
-def pick(camera: Camera) -> None:
-    """Annotate a division by three clicks."""
-    other = mothers(camera)[1]
-    camera.go_to(other, close=True)
-    camera.point(other)
-    detections = camera.session.scene.detections
-    daughters = [detections.row_of(*c.cell) for c in camera.chosen(other).targets]
-    camera.key("Y")
-    camera.key("Return")
-    camera.point(daughters[0])
-    camera.film(3)
-    camera.click(daughters[0])
-    camera.film(3)
-    camera.save("picking")
-    camera.click(daughters[1])
-    camera.film(3)
-    camera.key("V")
-
-
 def suggest(camera: Camera) -> None:
     """Let the model ask, and answer truly what it asks."""
-    from bridgetrack.active.mask_questions import MaskQuestion
-
     from bridgetrack.active.simulated_annotator import SimulatedAnnotator
     from bridgetrack.annotations.truth import read_events
-    from bridgetrack.regions.mend import MendKind
 
     asker, cells = camera.session.questions, camera.session.scene.detections
     annotator = SimulatedAnnotator(read_events(true_events_of(camera.session), cells), cells)
@@ -379,24 +274,13 @@ def suggest(camera: Camera) -> None:
     asker.prepare()
     camera.until(lambda: not asker.busy)
     camera.widget.by_model.click()
-    truth, about_masks, cuts = true_labels(), 0, 0
     for k in range(30):
         camera.until(lambda: asker.current is not None)
-        if isinstance(asker.current, MaskQuestion):
-            cut = asker.current.kind in (MendKind.CUT, MendKind.JOIN)
-            if not about_masks or (cut and not cuts):
-                camera.wait(2000)
-                camera.save("suggest-masks")
-                camera.film(3)
-            about_masks, cuts = about_masks + 1, cuts + cut
-            right = as_drawn(asker.current, truth[asker.current.frame])
-            camera.key("Return" if right else "Backspace")
-            continue
         if k in (1, 2):
             camera.film(3)
             camera.key("T")
             camera.film(3)
-        if asker.current is None or isinstance(asker.current, MaskQuestion):
+        if asker.current is None:
             continue  # what was learned meanwhile brings another question
         true = annotator.truth(asker.current.slot)
         listed = [e.key for e in (asker.current.event, *asker.current.alternatives)]
@@ -409,34 +293,8 @@ def suggest(camera: Camera) -> None:
     camera.save("suggest")
     camera.key("T")
     camera.film(5)
-    show_progress(camera)
-    camera.save("suggest-later")
     camera.key("Escape")
     camera.widget.open_step(1)
-
-
-def as_drawn(asked: Any, truth: Any) -> bool:
-    """Whether the masks that are asked about are nearer to the true ones as they are drawn."""
-    flat = truth.ravel()
-    cells = [np.flatnonzero(flat == k) for k in np.unique(flat[asked.doubt.concerned]) if k]
-
-    def fit(sets: Any) -> float:
-        alike = [
-            max((len(np.intersect1d(p, c)) / len(np.union1d(p, c)) for p in sets), default=0)
-            for c in cells
-        ]
-        return float(np.sum(alike)) - 0.5 * abs(len(sets) - len(cells))
-
-    return fit(asked.doubt.drawn) >= fit(asked.doubt.instead)
-
-
-def show_progress(camera: Camera) -> None:
-    """Scroll down to how far one is."""
-    from qtpy.QtWidgets import QScrollArea
-
-    area = camera.widget.stack.currentWidget()
-    assert isinstance(area, QScrollArea)
-    area.ensureWidgetVisible(camera.widget.suggest.plot)
 
 
 def give_more(camera: Camera) -> None:
@@ -501,31 +359,6 @@ def track(camera: Camera) -> None:
     camera.wait(200)
     camera.film(5)
     camera.save("track")
-    for k, name in ((1, "certainty"), (0, "")):
-        before = find_role(layers, "coloured").colormap
-        panel.colour.setCurrentIndex(k)
-        # The cells are coloured in the background.
-        camera.until(lambda was=before: find_role(layers, "coloured").colormap is not was)
-        if name:
-            camera.film(4)
-            camera.save(name)
-
-
-def export(camera: Camera) -> None:
-    """Show the table to be exported."""
-    from qtpy.QtWidgets import QScrollArea
-
-    panel = camera.widget.track
-    fold_all_but(camera, panel.export)
-    nodes = camera.session.tracking.tracks.nodes
-    large = nodes.groupby("lineage_id")["track_id"].nunique().idxmax()
-    camera.state.annotator.point_at(int(nodes.loc[nodes["lineage_id"] == large, "id"].iloc[-1]))
-    area = camera.widget.stack.currentWidget()
-    assert isinstance(area, QScrollArea)
-    camera.wait(200)
-    area.ensureWidgetVisible(panel.export.words)
-    camera.save("export")
-    camera.film(5)
 
 
 def fold_all_but(camera: Camera, widget: Any) -> None:
@@ -544,22 +377,18 @@ def fold_all_but(camera: Camera, widget: Any) -> None:
 
 
 def check_sample(camera: Camera) -> None:
-    """Judge events drawn at random, and look at what can happen."""
+    """Judge events drawn at random."""
     box, asker = camera.widget.track.check, camera.session.questions
     camera.widget.open_step(3)
     box.form["count"].value = 10
     box.go.click()
-    for k in range(10):
+    for _ in range(10):
         camera.until(lambda: asker.current is not None)
         camera.wait(300)
-        if k == 4:
-            camera.save("check")
         camera.key("Return")
     camera.until(lambda: not asker.check.running)
     fold_all_but(camera, box)
     camera.save("checked")
-    fold_all_but(camera, camera.widget.track.kinds.native)
-    camera.save("kinds")
 
 
 def many_movies(camera: Camera) -> None:
@@ -586,9 +415,7 @@ def many_movies(camera: Camera) -> None:
 
 
 def explore(camera: Camera) -> None:
-    """Look at the table, the family trees, a plot and the cell cycle."""
-    from qtpy.QtCore import Qt
-
+    """Look at the family trees."""
     from bridgetrack.ui.explore_panel import ExplorePanel
 
     panel = camera.widget.track
@@ -602,18 +429,9 @@ def explore(camera: Camera) -> None:
     mother = int(table.loc[table["divisions"].idxmax(), "track_id"])
     below.list.picked.emit([mother])
     camera.wait(300)
-    for k, name in enumerate(("trees", "plots", "cycles"), 1):
-        below.tabs.setCurrentIndex(k)
-        if name == "cycles":
-            below.sampling.click()
-            camera.until(lambda: bool(below.samples))
-        camera.wait(500)
-        camera.save(f"explore-{name}")
-    below.tabs.setCurrentIndex(0)
-    below.list.view.sortByColumn(4, Qt.SortOrder.AscendingOrder)
-    camera.wait(300)
-    below.list.view.scrollToTop()
-    camera.save("explore-spread")
+    below.tabs.setCurrentIndex(1)
+    camera.wait(500)
+    camera.save("explore-trees")
 
 
 def save_tour(frames: list[Any]) -> None:
@@ -641,14 +459,13 @@ def save_tour(frames: list[Any]) -> None:
 
 
 def main() -> None:
-    """Both themes, or those named."""
+    """Take the pictures."""
     OUT.mkdir(exist_ok=True)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
-        for theme in sys.argv[1:] or ("dark", "light"):
-            # Answers of the sample go to the user's data folder; not to that of this user.
-            os.environ["XDG_DATA_HOME"] = str(Path(folder) / theme)
-            shoot(theme, tour=theme == "dark")
+        # Answers of the sample go to the user's data folder; not to that of this user.
+        os.environ["XDG_DATA_HOME"] = folder
+        shoot("dark")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 An answer that the model had not thought of, or that differs where it was sure, is asked about once
 more, because training follows every answer. In simulated sessions 89 % of plausible mistakes were
-such answers, and 11 % of the true ones that differed from the proposal
-(``benchmarks/second_looks.py``).
+such answers, and 11 % of the true ones that differed from the proposal.
 """
 
 from __future__ import annotations

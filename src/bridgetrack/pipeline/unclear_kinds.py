@@ -22,7 +22,7 @@ CLEAR = 1.0
 """Margin, or lower bound on it, from which on an event is clear, in contradicted annotations.
 
 On movies for development the clearest of three or more events of a kind that a movie does not have
-reaches 0.7 (once 2.1), of one that it has 1.1 to 6.5 (``benchmarks/absent_kinds.py``)."""
+reaches 0.7 (once 2.1), of one that it has 1.1 to 6.5."""
 
 
 def unclear_kinds(tracking: Tracking) -> dict[Event, int]:
