@@ -50,28 +50,21 @@ def test_everything_is_found() -> None:
     speed, low, high, kind, quiet, name = options_of(Settings)
     assert (speed.kind, speed.may_be_none, speed.default) == (float, True, None)
     assert speed.help == "How fast it runs."
-    assert speed.limits == "at least 0 and below 1"
+    assert (speed.least, speed.below) == (0, 1)
     assert (low.kind, low.least, low.most, low.help) == (int, 1, 5, "Both ends.")
     assert (high.help, high.choices) == ("Both ends.", (8, 16))
     assert (kind.kind, kind.choices, kind.default) == (str, ("a", "b"), "a")
     assert (quiet.kind, quiet.help) == (bool, "")
-    assert name.limits == ""
+    assert name.default == "x"
     assert [o.name for o in options_of(Settings, "low", "speed")] == ["low", "speed"]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"speed": 1.0}, "machine: speed is 1, it must be at least 0 and below 1"),
-        ({"speed": float("nan")}, "machine: speed is nan"),
-        ({"low": 6}, "machine: low is 6, it must be at least 1 and at most 5"),
-        ({"high": 9}, "machine: high is 9, choose from 8, 16"),
-        ({"kind": "c"}, "machine: kind is 'c', choose from a, b"),
-    ],
+    "wrong",
+    [{"speed": 1.0}, {"speed": float("nan")}, {"low": 6}, {"high": 9}, {"kind": "c"}],
 )
-def test_what_is_out_of_its_limits_is_named(wrong: dict[str, object], words: str) -> None:
-    Settings()
-    with pytest.raises(bt.BridgetrackError, match=words):
+def test_what_is_out_of_its_limits_is_named(wrong: dict[str, object]) -> None:
+    with pytest.raises(bt.BridgetrackError, match=f"machine: {next(iter(wrong))}"):
         Settings(**wrong)  # type: ignore[arg-type]
 
 

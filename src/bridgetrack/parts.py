@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-from numpy.typing import NDArray
-
 ROWS_AT_ONCE = 1 << 16
 """Rows of a part."""
 
@@ -14,8 +11,3 @@ ROWS_AT_ONCE = 1 << 16
 def in_parts(rows: int) -> Iterator[slice]:
     """Slices of so many rows."""
     return (slice(k, k + ROWS_AT_ONCE) for k in range(0, rows, ROWS_AT_ONCE))
-
-
-def ascending(values: NDArray[np.integer]) -> bool:
-    """Whether no number is smaller than the one before."""
-    return bool((np.diff(values) >= 0).all())

@@ -15,7 +15,6 @@ from scipy.sparse.csgraph import connected_components
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.parts import ascending
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -67,7 +66,7 @@ class Tracks:
 def rows_by_id(tracks: Tracks) -> Callable[[Rows], Rows]:
     """A function that gives the rows of nodes by their ids; any row for an id that no node has."""
     ids = tracks.nodes["id"].to_numpy(dtype=np.int64)
-    if ascending(ids):
+    if (np.diff(ids) >= 0).all():
         return lambda wanted: np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
     rank = np.argsort(ids, kind="stable")
     return lambda wanted: rank[np.minimum(np.searchsorted(ids, wanted, sorter=rank), len(ids) - 1)]
