@@ -316,12 +316,12 @@ def _keys(events: Any) -> list[tuple[int, ...]]:
     return [tuple(row) for row in rows.tolist()]
 
 
-def training_data(scene: Scene, balance: float = 0.75) -> TrainingSet:
+def training_data(scene: Scene) -> TrainingSet:
     """The annotated components, weighted as training does."""
     w = untrained_model().aligned(scene.matrix.features)
     chosen = solve(scene.problem, scene.matrix.scores(w)).chosen
     population = np.bincount(scene.hypotheses.event[chosen], minlength=len(Event)).astype(float)
-    return balanced(build_training_set([scene]), population, balance)
+    return balanced(build_training_set([scene]), population)
 
 
 def learned(
