@@ -60,7 +60,8 @@ def test_only_the_wanted_frames_are_loaded() -> None:
 
     lazy = da.from_array(PICTURES, chunks=(1, 90, 120)).map_blocks(load, dtype=PICTURES.dtype)
     settings = SegmentationSettings(diameter=18, foreground="bright", smoothing=1.0, depth=0.05)
-    frames = segment_movie(open_movie(lazy), settings)
+    movie = open_movie(lazy)
+    frames = segment_movie(movie, movie_settings(movie, settings))
     loaded.clear()
     next(frames)
     frames.close()  # type: ignore[attr-defined]
