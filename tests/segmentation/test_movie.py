@@ -11,7 +11,6 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.movie import label_frame, open_labels, open_movie
 from bridgetrack.segmentation import (
-    SegmentationSettings,
     movie_settings,
     segment_frame,
     segment_movie,
@@ -48,24 +47,6 @@ def test_one_channel_drives(channel: int | str) -> None:
 def test_missing_channel() -> None:
     with pytest.raises(InputError, match="no channel 4"):
         next(segment_movie(open_movie(PICTURES), channel=4))
-
-
-def test_only_the_wanted_frames_are_loaded() -> None:
-    loaded = []
-
-    def load(block: np.ndarray, block_info: dict[int, dict[str, object]]) -> np.ndarray:
-        if block_info:
-            loaded.append(block_info[0]["chunk-location"][0])  # type: ignore[index]
-        return block
-
-    lazy = da.from_array(PICTURES, chunks=(1, 90, 120)).map_blocks(load, dtype=PICTURES.dtype)
-    settings = SegmentationSettings(diameter=18, foreground="bright", smoothing=1.0, depth=0.05)
-    movie = open_movie(lazy)
-    frames = segment_movie(movie, movie_settings(movie, settings))
-    loaded.clear()
-    next(frames)
-    frames.close()  # type: ignore[attr-defined]
-    assert 3 not in loaded
 
 
 @pytest.mark.parametrize(
