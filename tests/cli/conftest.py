@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,16 +12,12 @@ import numpy as np
 import pytest
 import tifffile
 
-import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.movie.opening import open_labels
 from bridgetrack.pipeline.project import MovieFile, Project, save_project
-from bridgetrack.session.movie import MovieAndCells
-from drawn_movie import drawn
 from simulator import SimulationSettings, simulate_to_folder
 
 
@@ -70,26 +67,19 @@ def write_tiff(path: Path, frames: np.ndarray, axes: str = "TYX") -> Path:
     return path
 
 
-@pytest.fixture
-def found_here(run: Run, tmp_path: Path) -> tuple[Path, Path, bt.Session]:
-    """A movie of two channels and cells found in the second; that one in a window.
+@pytest.fixture(scope="session")
+def many_clicks(movie: Path, truth: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """25 answers about the small movie, to be copied."""
+    out = tmp_path_factory.mktemp("clicks") / "a.json"
+    words = ("--ground-truth", str(movie / "01_GT"), "--count", "25", "--out", str(out))
+    assert main(["annotate", str(truth), *words]) == 0
+    return out
 
-    In frame 1 two cells are one since.
-    """
-    seen, _ = drawn()
-    both = np.stack([np.full_like(seen, 5), seen], axis=1).astype(np.float32)
-    image, labels = write_tiff(tmp_path / "seen.tif", both, "TCYX"), tmp_path / "labels.tif"
-    shown = run("segment", image, "--channel", 1, "--out", labels)
-    assert shown.status == 0, shown.err
-    cells = tifffile.imread(labels)
-    left, right = (cells[1, 21, x] for x in (20, 34))
-    assert left != right
-    cells[1][cells[1] == right] = left
-    write_tiff(labels, cells)
-    session = bt.Session()
-    channel = open_movie(both[:, 1], axes="TYX")
-    session._open(MovieAndCells(open_labels(labels), channel, found=how_found(labels)), None)
-    return image, labels, session
+
+@pytest.fixture
+def clicks(many_clicks: Path, tmp_path: Path) -> Path:
+    """A few answers about the small movie."""
+    return Path(shutil.copy(many_clicks, tmp_path / "a.json"))
 
 
 def draw_answers(run: Run, truth: Path, out: Path, count: int, seed: int = 0) -> Path:

@@ -28,15 +28,6 @@ def test_clicks_are_drawn_and_honoured(run: Run, movie: Path, truth: Path, tmp_p
     assert (use["given"], use["used"]) == (20, 20)
 
 
-def test_a_fraction_of_the_truth(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
-    words = ("annotate", truth, "--ground-truth", movie / "01_GT", "--json")
-    few = run(*words, "--fraction", 0.1, "--out", tmp_path / "few.json")
-    all_of_them = run(*words, "--fraction", 1, "--out", tmp_path / "all.json")
-    few_events, all_events = (json.loads(s.out)["events"] for s in (few, all_of_them))
-    assert 1 <= few_events["divide"] <= all_events["divide"]
-    assert sum(few_events.values()) < 0.2 * sum(all_events.values())
-
-
 def test_everything_annotated_gives_the_truth(
     run: Run, movie: Path, truth: Path, tmp_path: Path
 ) -> None:
@@ -62,15 +53,6 @@ def test_masks_of_the_run_are_found_again(
     assert json.loads(by_distance.out)["matching"] == "distance"
     given = run("evaluate", out, "--ground-truth", movie / "01_GT", "--json", "--labels", truth)
     assert json.loads(given.out) == json.loads(shown.out)
-
-
-def test_scores_for_people(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
-    run("track", truth, "--out", tmp_path / "out")
-    shown = run("evaluate", tmp_path / "out", "--ground-truth", movie / "01_GT")
-    assert shown.status == 0, shown.err
-    lines = shown.out.splitlines()
-    assert lines[0].startswith("edges F1")
-    assert any(line.startswith("TRA ") for line in lines)
 
 
 @pytest.mark.parametrize("missing", ["result", "truth"])

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import tifffile
 
-from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.pipeline.batch import BatchRow, ordered
-from bridgetrack.pipeline.windows import track_movie
-from bridgetrack.segmentation.readings import SettingsEstimate
 from cli.conftest import Run, write_tiff
 from cli.test_nothing_is_lost import content
 from drawn_movie import drawn
@@ -72,33 +67,6 @@ def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
     assert record["counts"]["divide"] == 0 < divided
 
 
-def test_doubts_about_a_movie_are_told(
-    run: Run, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    doubt, odd = "another reading fits nearly as well; say the diameter", "this is odd"
-
-    def prepared(*given: Any, **more: Any) -> Any:
-        warnings.warn(odd, BridgetrackWarning, stacklevel=1)
-        return track_movie(*given, **more)
-
-    monkeypatch.setattr(SettingsEstimate, "doubts", property(lambda _: (doubt,)))
-    monkeypatch.setattr("bridgetrack.pipeline.batch.track_movie", prepared)
-    (many / "damaged.tif").unlink()
-    out = tmp_path / "out"
-    shown = run("batch", many, "--out", out, "--choose", "plain")
-    assert shown.status == 0
-    told = f"{doubt}, by bridgetrack segment"
-    assert f"warning: raw: {told}\n" in shown.out
-    assert shown.out.count("warning: ") == 1, "other movies brought their masks"
-    table = pd.read_csv(out / "batch.csv", keep_default_na=False).set_index("movie")
-    assert dict(table["warnings"]) == {"raw": told, "both": "", "masks": ""}
-    for name in ("run.json", "labels.run.json"):
-        notes = json.loads((out / "raw" / name).read_text())["notes"]
-        assert f"warning: {told}" in notes
-    for name in table.index:
-        assert odd in json.loads((out / name / "run.json").read_text())["notes"]
-
-
 def test_masks_that_were_brought_along_are_repaired_on_demand(run: Run, tmp_path: Path) -> None:
     seen, truth = drawn()
     truth[1][truth[1] == 2] = 1
@@ -128,10 +96,7 @@ def test_folders_that_cannot_be_tracked(run: Run, many: Path, tmp_path: Path) ->
         ((many / "raw", "--out", tmp_path / "x"), "this folder is itself a movie"),
         ((many / "01_GT", "--out", tmp_path / "x"), "there are no movies in this folder"),
         ((tmp_path / "gone", "--out", tmp_path / "x"), "there is no such folder"),
-        ((many, "--out", tmp_path / "x", "--model", "nobody"), "nobody"),
         ((many, "--out", tmp_path / "x", "--labels", many / "01_GT"), "there are no masks in"),
-        ((many, "--out", many / "both.tif"), "both.tif"),
-        ((many, "--out", tmp_path / "x", "--choose", "often"), "often"),
         ((many, "--out", tmp_path / "x", "--without", "wonders"), "'wonders' is no kind of event"),
     ):
         before = content(tmp_path)

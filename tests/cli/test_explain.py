@@ -68,15 +68,6 @@ def test_why_a_cell_is_drawn_as_it_is(run: Run, movie: Path, result: Path) -> No
     assert "there is no cell 999 in frame 4" in missing.err
 
 
-def test_a_rejected_event_in_words(run: Run, result: Path) -> None:
-    frame, cell, _ = labels_of(result, "move")
-    words = ("--frame", frame, "--cell", cell, "--event", "disappear")
-    shown = run("explain", result, *words)
-    assert shown.status == 0, shown.err
-    assert "was not chosen" in shown.out
-    assert "higher, mostly because of" in shown.out
-
-
 def test_labels_in_place_of_a_result(run: Run, result: Path, truth: Path) -> None:
     frame, cell, _ = labels_of(result, "move")
     words = ("--frame", frame, "--cell", cell, "--json")

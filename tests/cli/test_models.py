@@ -52,9 +52,7 @@ def test_a_damaged_model_is_listed(run: Run, file: Path, library: Path) -> None:
     assert run("models", "show", "bad").status == 1
 
 
-@pytest.mark.parametrize(
-    "command", ["track", "suggest", "train", "train --source", "explain", "models"]
-)
+@pytest.mark.parametrize("command", ["track", "train --source", "models"])
 def test_a_model_without_some_features_is_named(
     run: Run, truth: Path, file: Path, tmp_path: Path, command: str
 ) -> None:
@@ -64,10 +62,7 @@ def test_a_model_without_some_features_is_named(
     learning = ("--annotations", "a.json", "--out", tmp_path / "m.json")
     words = {
         "track": (truth, "--model", file, "--out", tmp_path / "r"),
-        "suggest": (truth, "--model", file),
-        "train": (truth, "--prior", file, *learning),
         "train --source": (truth, "--source", file, *learning),
-        "explain": (truth, "--frame", 1, "--cell", 1, "--model", file),
         "models": ("add", file),
     }
     told = run(command.split(maxsplit=1)[0], *words[command])

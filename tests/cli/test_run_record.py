@@ -50,16 +50,6 @@ def test_the_record_of_another_command_is_replaced(
     assert not (out / "tracks.geff").exists()
 
 
-def test_a_model_without_some_features_is_named(run: Run, project: Path, tmp_path: Path) -> None:
-    content = json.loads(project.read_text())
-    gone = content["model"]["features"].pop(0)["name"]
-    project.write_text(json.dumps(content))
-    shown = run("run", project, "--out", tmp_path / "out")
-    assert shown.status == 1
-    assert "p.json, model: " in shown.err and gone in shown.err
-    assert not (tmp_path / "out").exists()
-
-
 def test_explain_repeats_the_project(run: Run, project: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     found = json.loads(run("run", project, "--out", out, "--json").out)

@@ -110,7 +110,7 @@ def test_probabilities_of_another_program_show_cells(
         bt.find_cells(image, labels=[files["one"]], choose="plain")
 
 
-def test_edges_are_told_from_cells(rough: Rough) -> None:
+def test_edges_are_told_from_cells() -> None:
     images = open_movie(np.zeros((2, 4, 5)))
     cell, edge = np.full((2, 4, 5), 0.75), np.zeros((2, 4, 5))
     edge[:, :, 2] = 0.5

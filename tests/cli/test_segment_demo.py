@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +21,6 @@ from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline import masks
 from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.pipeline.joint import FrameChoice
-from bridgetrack.progress import Progress
 from bridgetrack.progress import run as run_steps
 from cli.conftest import Run, write_tiff
 from drawn_movie import drawn, ringed
@@ -65,13 +62,6 @@ def test_cells_go_through_ome_zarr(run: Run, few: Path, tmp_path: Path) -> None:
     assert tracks.n_frames == 4 and tracks.channel_frame(3).any()
     (labels / "zarr.json").write_text("{}")
     assert "changed since Bridgetrack wrote it" in run(*words).err
-
-
-def test_settings_matter(run: Run, few: Path, tmp_path: Path) -> None:
-    how = ("--choose", "plain", "--json")
-    large = run("segment", few, "--out", tmp_path / "a", "--min-size", 5, *how)
-    some = run("segment", few, "--out", tmp_path / "b", *how)
-    assert sum(json.loads(large.out)["cells"]) < sum(json.loads(some.out)["cells"])
 
 
 @pytest.mark.parametrize(
@@ -138,22 +128,6 @@ def test_cells_of_a_network_stay_as_they_are_unless_asked(
     found = how_found(out)
     assert found is not None
     assert not found.chooses
-
-
-def test_a_choice_that_may_not_be_the_best_is_told(
-    run: Run, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chosen = masks.choose_jointly
-
-    def hard(*given: Any, **named: Any) -> Generator[Progress, None, float]:
-        return 2.5 + (yield from chosen(*given, **named))
-
-    monkeypatch.setattr(masks, "choose_jointly", hard)
-    shown = run("segment", few, "--out", tmp_path / "labels.tif", "--diameter", 22)
-    assert shown.status == 0, shown.err
-    assert "within 2.5 of the best score" in shown.out + shown.err
-    record = json.loads((tmp_path / "labels.run.json").read_text())
-    assert record["gap"] == pytest.approx(2.5)
 
 
 def test_how_sure_each_mask_is_stands_beside_the_labels(run: Run, tmp_path: Path) -> None:

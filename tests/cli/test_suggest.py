@@ -67,9 +67,6 @@ def test_wrong_answers_depend_on_the_seed(
     "words",
     [
         ("suggest", "x.tif", "-n", 0),
-        ("suggest", "x.tif", "--random-share", 2),
-        ("suggest", "x.tif", "--seed", -1),
-        ("suggest", "x.tif", "--without", "wonders"),
         ("annotate", "x.tif", "--ground-truth", "g", "--out", "a", "--suggested"),
         ("annotate", "x.tif", "--ground-truth", "g", "--out", "a", "--count", 1, "--wrong", 2),
     ],
@@ -78,9 +75,3 @@ def test_wrong_use(run: Run, words: tuple[object, ...]) -> None:
     shown = run(*words)
     assert shown.status == 2
     assert shown.out == ""
-
-
-def test_missing_files_are_named(run: Run, truth: Path, tmp_path: Path) -> None:
-    shown = run("suggest", truth, "--model", tmp_path / "nothing.json")
-    assert shown.status == 1
-    assert "nothing.json" in shown.err

@@ -107,17 +107,6 @@ def test_a_model_file_decides(run: Run, truth: Path, tmp_path: Path) -> None:
     assert json.loads(with_model.out)["model"]["name"] == "no divisions"
 
 
-def test_files_of_another_format_do_not_stay(run: Run, truth: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    run("track", truth, "--out", out, "--format", "ctc")
-    (out / "mine.txt").write_text("keep")
-    assert (out / "ctc").is_dir()
-    run("track", truth, "--out", out, "--format", "csv")
-    assert not (out / "ctc").exists()
-    assert (out / "detections.csv").is_file()
-    assert (out / "mine.txt").read_text() == "keep"
-
-
 def test_kinds_of_events_that_do_not_occur(run: Run, truth: Path, tmp_path: Path) -> None:
     shown = run("track", truth, "--out", tmp_path / "out", "--without", "merges,skip", "--json")
     assert shown.status == 0, shown.err

@@ -72,20 +72,6 @@ def test_two_cells_drawn_as_one_lose_to_their_cut(images: np.ndarray, found: np.
     assert "not what would be chosen now" in why.words() and "better" in why.words()
 
 
-def test_a_movie_of_one_frame_has_alternatives(images: np.ndarray, found: np.ndarray) -> None:
-    first, second = int(found[T][21, 20]), int(found[T][21, 34])
-    one = slice(T, T + 1)
-    why = explained(images[one], found[one], first, 0)
-    assert why.chosen and "Nothing else was proposed" not in why.words()
-    assert all(a.cost == a.of_masks >= 0 and a.of_events == 0 for a in why.alternatives)
-    labels = found[one].copy()
-    labels[labels == second] = first
-    why = explained(images[one], labels, first, 0)
-    assert not why.chosen
-    [cut] = why.alternatives
-    assert cut.words.startswith("2 cells of ") and cut.cost < 0
-
-
 def test_what_is_drawn_speaks_for_itself_where_it_is_brought_along(
     images: np.ndarray, found: np.ndarray
 ) -> None:
@@ -116,15 +102,6 @@ def test_reasons_are_those_of_the_score_that_chose(images: np.ndarray, found: np
     assert why.log_odds != pytest.approx(own.log_odds, abs=0.1)
     one, two = ({r.feature: r.effect for r in w.reasons} for w in (own, why))
     assert two["support"] > one.get("support", 0.0) + 0.5
-
-
-def test_a_speck_is_told_to_be_small(images: np.ndarray, found: np.ndarray) -> None:
-    labels = found.copy()
-    labels[T, 83:88, 83:88] = 99
-    why = explained(images, labels, 99)
-    [size] = [r for r in why.reasons if r.feature == "size"]
-    assert size.value == 25 and size.usual > 50 and size.effect < -1
-    assert "against it: size = 25" in why.words()
 
 
 def test_what_is_too_small_to_be_a_cell_is_told_so(images: np.ndarray, found: np.ndarray) -> None:

@@ -28,8 +28,8 @@ from bridgetrack.regions.acts import check, remove
 from bridgetrack.regions.describe import describe_frame
 from bridgetrack.regions.mend import Mend, MendKind, MendSite
 from bridgetrack.regions.regions import labels_of
-from bridgetrack.regions.score import RegionScore, starting_score
-from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings, segment_movie
+from bridgetrack.regions.score import starting_score
+from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import PLACES, SIZE, colony, drawn, share_found
 from fake_networks import cellpose_that
@@ -178,22 +178,6 @@ def test_an_answer_holds() -> None:
     assert all(m.max() >= len(PLACES) - 1 for m in masks_now)  # nothing else is lost
 
 
-def _knowing_nothing() -> RegionScore:
-    score = starting_score()
-    return replace(score, value=0 * score.value, start=-0.5, slope=1.0, shift=0.0)
-
-
-def test_cells_of_the_plain_segmentation_have_a_bonus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a large one they, or what is much like them, are chosen, and no other cell."""
-    monkeypatch.setattr("bridgetrack.pipeline.mask_candidates.READING_LOYALTY", 50.0)
-    image = open_movie(drawn(2)[0], axes="TYX")
-    plain = [frame.labels for frame in segment_movie(image)]
-    got = found(image, given=GivenMasks(score=_knowing_nothing()))
-    for wanted, mask in zip(plain, got, strict=True):
-        assert (mask[wanted > 0] > 0).mean() > 0.6
-        assert sum(not (wanted[mask == k] > 0).any() for k in range(1, mask.max() + 1)) == 0
-
-
 def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     rods, round_ones = [frames[:2] for frames in colony()], drawn()
     ways = [run(Finding().taught(open_movie(images))) for images, _ in (rods, round_ones)]
@@ -240,7 +224,7 @@ def test_answers_teach_what_a_cell_is_elsewhere() -> None:
     assert (np.array(best[1]) < np.array(best[0]) - 0.3).all()
 
 
-@pytest.mark.parametrize(("gone", "by_events"), [(1, False), (18, False), (18, True)])
+@pytest.mark.parametrize(("gone", "by_events"), [(1, False), (18, True)])
 def test_answers_teach_where_they_show_much_of_a_frame_to_be_wrong(
     gone: int, by_events: bool
 ) -> None:
@@ -257,33 +241,6 @@ def test_answers_teach_where_they_show_much_of_a_frame_to_be_wrong(
     score = learned
     assert (score.trees is not None) == (score.share > 0) == (gone > 1)
     assert learned.answers == {answer.id for answer in answers.told}
-
-
-def test_many_answers_about_events_cost_no_more_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    images, labels = drawn(9)
-    image, looked = open_movie(images), []
-    read = MaskReader.frame
-    monkeypatch.setattr(MaskReader, "frame", lambda self, t: looked.append(t) or read(self, t))
-    pixels = [(t, k, np.flatnonzero(labels[t] == k)) for t in range(9) for k in range(1, 6)]
-
-    def answers(kind: MendKind, some: list[tuple[int, int, np.ndarray]]) -> MaskAnswers:
-        none = np.zeros(0, dtype=np.int64)
-        right = kind == MendKind.KEEP
-        mends = [
-            Mend(kind, t, (), none, none, none, (k,), (p,) * right, (p,) * (not right))
-            for t, k, p in some
-        ]
-        return MaskAnswers(image.geometry, held=MaskAnswers(image.geometry).next_for(mends))
-
-    def frames(given: MaskAnswers | None) -> int:
-        looked.clear()
-        run(learn_masks(image, NUCLEI, given=GivenMasks(answers=given)))
-        return len(looked)
-
-    least = frames(None)
-    assert frames(answers(MendKind.KEEP, pixels)) == least, "all are right"
-    # Where much is wrong, frames that were answered are looked at, each of them once.
-    assert frames(answers(MendKind.REMOVE, pixels)) <= least + 9
 
 
 def test_an_answer_where_nothing_is_teaches_nothing() -> None:
@@ -356,29 +313,6 @@ def test_outlines_that_were_corrected_teach_how_large_cells_are_drawn() -> None:
         assert after[t].max() == before[t].max()
         sizes = [np.median(np.bincount(m.ravel())[1:]) for m in (before[t], after[t])]
         assert sizes[1] > 1.15 * sizes[0]
-
-
-def test_other_outlines_give_no_say_where_what_was_checked_is_right() -> None:
-    places = [(float(y), float(x)) for y in range(12, 150, 25) for x in range(12, 150, 25)]
-    truth = blobs((150, 150), places, 8)
-    image = open_movie(np.stack([photograph(truth, seed=t) for t in range(3)]))
-    masks = found(image, DISCS)[1].astype(np.int64)
-    answers = MaskAnswers(image.geometry)
-    for label in range(1, 9):
-        cell = masks == label
-        wide = ndi.binary_dilation(cell, iterations=1) & ((masks == 0) | cell)
-        masks[wide] = label
-        answers = answers.added(
-            Mend(
-                MendKind.OUTLINE, 1, (), *(np.zeros(0, np.int64),) * 3, (label,),
-                (np.flatnonzero(wide),), (np.flatnonzero(cell),),
-            )
-        )  # fmt: skip
-    few = run(learn_masks(image, DISCS, given=GivenMasks(answers=answers)))
-    checked = answers.added(check(MendSite(1, masks, SegmentationSettings(diameter=16.0), 99)))
-    assert checked.checked > 25 and checked.outline_ratio > 1.1
-    many = run(learn_masks(image, DISCS, given=GivenMasks(answers=checked)))
-    assert (few.share, many.share) == (0.5, 0.0)
 
 
 def test_records_of_earlier_versions_open() -> None:

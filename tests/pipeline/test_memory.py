@@ -67,33 +67,6 @@ def test_features_are_computed_when_asked_for(walkers: Detections) -> None:
     np.testing.assert_array_equal(later.scores(weights), at_once.scores(weights))
 
 
-def test_features_take_four_bytes_and_sums_of_them_copy_none_whole(
-    walkers: Detections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scene = bt.track(walkers).scene
-    scene.matrix.keep()
-    blocks, n = list(scene.matrix.blocks), len(scene.hypotheses)
-    assert {block.dtype for block in blocks} == {np.dtype(np.float32)}
-    held = max(block.nbytes for block in blocks)
-    monkeypatch.setattr("bridgetrack.features.feature._AT_ONCE", 100)
-    draw = np.random.default_rng(0)
-    for work, given in (
-        (scene.matrix.scores, draw.normal(size=len(default_features()))),
-        (scene.matrix.joint, draw.random(n)),
-    ):
-        tracemalloc.start()
-        try:
-            found = work(given)
-            highest = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-        assert found.dtype == np.float64
-        assert highest < 3 * 8 * n + held / 10  # the result and what is taken of it, no features
-        whole = scene.matrix.sparse()
-        wanted = whole @ given if len(given) == whole.shape[1] else whole.T @ given
-        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-9)
-
-
 def test_what_is_done_in_parts_is_the_same(
     walkers: Detections, monkeypatch: pytest.MonkeyPatch
 ) -> None:

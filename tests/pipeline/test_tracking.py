@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
-import tifffile
 from scipy import ndimage as ndi
 
 from bridgetrack import track
@@ -21,9 +18,9 @@ from bridgetrack.features.feature import Feature
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
-from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.scene import Scene, prepare
-from bridgetrack.pipeline.tracking import Tracking, track_scene, track_steps
+from bridgetrack.movie.opening import open_movie
+from bridgetrack.pipeline.scene import prepare
+from bridgetrack.pipeline.tracking import Tracking, track_steps
 from bridgetrack.progress import Progress, run
 from bridgetrack.sample import sample_folder
 from gallery import BY_NAME, GALLERY, Situation, movie_of
@@ -68,11 +65,10 @@ def edge_set(detections: Detections, edges: pd.DataFrame) -> set[tuple[tuple[int
     return {(cell[s], cell[t]) for s, t in zip(edges["source"], edges["target"], strict=True)}
 
 
-@pytest.mark.parametrize("with_image", [True, False])
-def test_the_sample_movie(sample: tuple, with_image: bool) -> None:
+def test_the_sample_movie(sample: tuple) -> None:
     labels, image, truth = sample
-    result = track(labels, image if with_image else None)
-    assert bool(result.scene.detections.channels) is with_image
+    result = track(labels, image)
+    assert result.scene.detections.channels
     found = edge_set(result.scene.detections, result.tracks.edges)
     nodes = truth.nodes.set_index("id")
     cell = dict(zip(nodes.index, zip(nodes["frame"], nodes["label"], strict=True), strict=True))
@@ -193,38 +189,12 @@ def test_another_extent() -> None:
         track(movie, movie_of(np.zeros((shape[0] - 1, *shape[1:]))))
 
 
-def test_a_table_of_detections() -> None:
-    situation = BY_NAME["a division"]
-    measured = track(situation.movie)
-    table = measured.scene.detections.table[["frame", "label", "y", "x", "area"]]
-    points = Detections(table, measured.scene.detections.geometry, has_masks=False)
-    result = track(points)
-    assert result.scene.labels is None
-    assert cells_of(result) == cells_of(measured)
-
-
 def test_an_image_beside_a_table_is_not_measured_and_that_is_said() -> None:
     detections = track(BY_NAME["a division"].movie).scene.detections
     image = movie_of(np.zeros((4, 9, 9)), source="cells.tif")
     with pytest.warns(BridgetrackWarning, match=r"cells\.tif are not measured"):
         result = track(detections, image)
     assert result.scene.detections.channels == ()
-
-
-def test_a_single_frame() -> None:
-    result = track(movie_of(BY_NAME["a division"].labels[:1]))
-    assert result.tracks.n_tracks == len(result.scene.detections) == 11
-    assert len(result.tracks.edges) == len(result.tracks.events) == 0
-    assert result.solution.value == 0.0
-
-
-def test_one_cell_through_a_movie() -> None:
-    labels = np.zeros((4, 30, 30), dtype=np.int32)
-    for t in range(4):
-        labels[t, 10:18, 5 + t : 13 + t] = t + 1
-    result = track(movie_of(labels))
-    assert result.tracks.n_tracks == 1
-    assert result.tracks.edges["event"].tolist() == ["move"] * 3
 
 
 def test_an_empty_frame_in_the_middle() -> None:
@@ -234,19 +204,6 @@ def test_an_empty_frame_in_the_middle() -> None:
     result = track(movie_of(labels))
     assert result.tracks.n_tracks == 13
     assert (result.tracks.edges["event"] == "skip").sum() == 13
-
-
-def test_empty_frames_at_both_ends() -> None:
-    labels = np.zeros((5, 30, 30), dtype=np.int32)
-    labels[1:4, 10:18, 10:18] = 7
-    result = track(movie_of(labels))
-    assert result.tracks.n_tracks == 1
-    assert sorted(result.tracks.events["event"]) == ["appear", "disappear", "move", "move"]
-
-
-def test_a_movie_without_cells() -> None:
-    with pytest.raises(InputError, match="no cell in any"):
-        track(movie_of(np.zeros((3, 9, 9), dtype=int)))
 
 
 def test_three_dimensions() -> None:
@@ -290,17 +247,6 @@ def test_progress_names_the_stages_and_rises_within_each() -> None:
     assert [p.stage for p in seen] == sorted((p.stage for p in seen), key=stages.index)
 
 
-def test_closing_half_way_stops() -> None:
-    movie = BY_NAME["two touching cells part for good"].movie
-    total = len(list(track_steps(movie)))
-    for steps_taken in range(1, total, 3):
-        steps = track_steps(movie)
-        for _ in range(steps_taken):
-            next(steps)
-        steps.close()
-        assert list(steps) == []
-
-
 def test_a_closed_run_reads_no_more_frames() -> None:
     read: list[int] = []
 
@@ -318,22 +264,6 @@ def test_a_closed_run_reads_no_more_frames() -> None:
     assert 0 < before < 30
     assert list(steps) == []
     assert len(read) == before
-
-
-def test_a_scene_is_tracked_again_with_another_model() -> None:
-    scene = run(prepare(BY_NAME["a division"].movie))
-    assert isinstance(scene, Scene)
-    first = run(track_scene(scene))
-    again = run(track_scene(scene, first.model))
-    np.testing.assert_array_equal(first.solution.chosen, again.solution.chosen)
-
-
-def test_labels_opened_from_files(tmp_path: Path) -> None:
-    path = tmp_path / "labels.tif"
-    labels = BY_NAME["a division"].labels.astype(np.uint16)
-    tifffile.imwrite(path, labels, photometric="minisblack", metadata={"axes": "TYX"})
-    result = track(open_labels(path))
-    assert cells_of(result) == cells_of(track(BY_NAME["a division"].movie))
 
 
 def test_kinds_of_events_that_do_not_occur_are_not_proposed(sample) -> None:

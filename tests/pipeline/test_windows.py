@@ -63,7 +63,6 @@ def in_windows(evidence: Evidence, *windows: range) -> Tracking:
 
 CUTS = [
     (range(40),),
-    (range(25), range(24, 40)),
     (range(12), range(11, 17), range(16, 30), range(29, 40)),
 ]
 
@@ -227,28 +226,6 @@ def test_the_memory_is_kept_to(tmp_path: Path) -> None:
     whole.save(tmp_path / "whole")
     one, other = ((p / "detections.csv").read_bytes() for p in (out, tmp_path / "whole"))
     assert one == other
-
-
-def test_what_windows_and_empty_frames_cost_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    few = walk(12, 14)
-    few[~few["t"].between(6, 9)].to_csv(tmp_path / "cells.csv", index=False)
-    words = ["track", str(tmp_path / "cells.csv"), "--out", str(tmp_path / "out")]
-    assert main([*words, "--window", "5"]) == 0
-    said = capsys.readouterr().out
-    assert "tracked in 4 windows of up to 5 frames, chosen again over" in said
-    assert "nothing is lost by that" in said
-    assert "not proven to be the best" not in said
-    assert "frames 6 to 9 hold no cell: tracks go on across 2 such frames at most" in said
-    few[~few["t"].between(6, 7)].to_csv(tmp_path / "cells.csv", index=False)
-    monkeypatch.setattr("bridgetrack.pipeline.shelves.Shelves.gap", property(lambda _: 12.5))
-    assert main([*words, "--window", "5"]) == 0
-    said = capsys.readouterr().out
-    assert "not proven to be the best: the score is" in said
-    assert "another choice at most 12.5 higher" in said
-    assert "hold no cell" not in said
-    assert main([*words, "--window", "1"]) == 2
 
 
 def test_words_for_memory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
