@@ -11,16 +11,6 @@ from bridgetrack.session.proposals import chosen_event
 from bridgetrack.ui.picking import Mode
 
 
-def test_a_click_in_review_accepts_the_proposal(session, annotator, at, row):
-    expected = chosen_event(session.tracking, row)
-    assert len(session.annotations) == 0
-    annotator.click(*at(row))
-    (answer,) = session.annotations
-    assert answer.kind == Kind.CONFIRM
-    assert answer.events[0].key == expected.key
-    assert load_annotations(session.answers.path) == session.annotations
-
-
 def test_accepting_twice_is_one_answer(session, annotator, at, row):
     annotator.click(*at(row))
     annotator.accept()
@@ -47,13 +37,6 @@ def test_rejecting_changes_the_proposal_and_undo_brings_it_back(session, annotat
     assert chosen_event(session.tracking, row).key == after.key
 
 
-def test_an_alternative_by_number_holds_at_once(session, annotator, at, row):
-    annotator.hover(*at(row))
-    wanted = annotator.proposals[1].event
-    annotator.choose(2)
-    assert chosen_event(session.tracking, row).key == wanted.key
-
-
 def test_a_contradicting_answer_replaces_the_earlier_in_one_step(session, annotator, at, said, row):
     annotator.click(*at(row))
     other = annotator.proposals[1].event
@@ -65,21 +48,6 @@ def test_a_contradicting_answer_replaces_the_earlier_in_one_step(session, annota
     assert [a.events[0].key for a in session.annotations] != [other.key]
 
 
-def test_connecting_by_two_clicks(session, annotator, at, row):
-    target = session.scene.detections.row_of(*chosen_event(session.tracking, row).targets[0].cell)
-    shown = []
-    annotator.show.connect(lambda frame, _: shown.append(frame))
-    annotator.set_mode(Mode.MOVE)
-    annotator.click(*at(row))
-    assert shown == [at(row)[0] + 1]
-    assert len(session.annotations) == 0
-    annotator.click(*at(target))
-    (answer,) = session.annotations
-    assert answer.events[0].event == Event.MOVE
-    assert answer.source == "click"
-    assert shown[-1] == at(row)[0]
-
-
 def test_a_click_on_nothing_says_so(session, annotator, at, said, row):
     annotator.set_mode(Mode.MOVE)
     annotator.click(*at(row))
@@ -88,8 +56,3 @@ def test_a_click_on_nothing_says_so(session, annotator, at, said, row):
     assert len(session.annotations) == 0
 
 
-def test_delete_removes_the_answers_about_a_cell(session, annotator, at, row):
-    annotator.click(*at(row))
-    assert len(session.annotations) == 1
-    annotator.delete_here()
-    assert len(session.annotations) == 0

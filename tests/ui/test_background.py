@@ -67,33 +67,3 @@ def test_short_work_does_not_wait_for_long_work(qtbot, monkeypatch):
     qtbot.waitUntil(lambda: len(made) == many + 2, timeout=20_000)
 
 
-def test_work_lets_the_window_go_first(qtbot):
-    from qtpy.QtCore import QTimer
-
-    from bridgetrack.ui.background import ThreadRunner
-
-    done, meanwhile, ended = [], [], []
-
-    def work():
-        while not ended:
-            time.sleep(0.001)
-            done.append(1)
-            yield 0.5
-
-    def draw():
-        before = len(done)
-        time.sleep(0.15)
-        meanwhile.append(len(done) - before)
-
-    runner = ThreadRunner()
-    runner.start("work", work, print, print, lambda _: None)
-    try:
-        qtbot.waitUntil(lambda: len(done) > 5, timeout=20_000)
-        QTimer.singleShot(0, draw)
-        qtbot.waitUntil(lambda: len(meanwhile) == 1, timeout=20_000)
-        assert meanwhile[0] < 30, "work went on while the window was drawing"
-        before = len(done)
-        qtbot.waitUntil(lambda: len(done) > before + 5, timeout=20_000)
-    finally:
-        ended.append(True)
-        runner.close()

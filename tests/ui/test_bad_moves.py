@@ -36,28 +36,6 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     qtbot.keyClick(source.image, Qt.Key.Key_Up)
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert widget.next_words.text().startswith("Ready") and not source.notice.isVisible()
-    # Channels of one array have the same cells, and none is hidden where another is chosen.
-    short, cells = viewer.layers["short"], viewer.layers["cells"]
-    where = {"scale": short.scale, "blending": "additive"}
-    channel = viewer.add_image(short.data // 2, name="channel", **where)
-    source.image.choose(channel)
-    opened = (channel, cells)
-    qtbot.waitUntil(
-        lambda: state.session.movie is not None and state.session.movie.layers == opened,
-        timeout=20_000,
-    )
-    assert all(layer.visible for layer in (short, cells, channel))
-    source.image.choose(short)
-    qtbot.waitUntil(lambda: state.session.movie.layers == (short, cells), timeout=20_000)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    assert all(layer.visible for layer in (short, cells, channel))
-    # Nor what is no movie at all.
-    state.session.message.emit("error", "of something before")
-    flat = viewer.add_labels(np.zeros((20, 20), dtype=int), name="flat")
-    source.labels.choose(flat)
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
-    assert "'flat' has 2 axes" in source.notice.text() and not widget.notice.isVisible()
-    assert "Ready" not in widget.next_words.text()
 
 
 def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
@@ -105,35 +83,3 @@ def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
     assert not (tmp_path / "other").exists()
 
 
-def test_of_several_searches_the_last_is_seen(viewer, pixels, qtbot):
-    part = viewer.add_image(pixels[0][:2, 100:200, 100:200].copy(), name="part")
-    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    qtbot.wait(50)
-    find, source = widget.segment.find, widget.segment.source.labels
-    image, session = widget.segment.source.image, state_of(viewer).session
-    find.choice["choose"].value = "plain"
-    # Found while another movie is chosen, cells are not those of that one; they come with theirs.
-    other = viewer.add_image(part.data + 1, name="other")
-
-    def leave(name, _):
-        if name == "segment":
-            image.choose(other)
-
-    session.progress.connect(leave)
-    find.go.click()
-    qtbot.waitUntil(lambda: "Found the cells of “part”" in find.words.text(), timeout=120_000)
-    qtbot.wait(50)  # until what is chosen would be opened
-    assert image.layer is other and source.layer is None and session.movie is None
-    session.progress.disconnect(leave)
-    image.choose(part)
-    qtbot.waitUntil(lambda: source.layer is not None, timeout=20_000)
-    qtbot.wait(50)
-    made = [source.layer]
-    for _ in range(2):
-        find.go.click()
-        qtbot.waitUntil(lambda: source.layer not in (None, *made), timeout=120_000)
-        qtbot.wait(50)  # until they are opened, which ends other work
-        made.append(source.layer)
-    there = [layer for layer in made if layer in viewer.layers]
-    assert there == made[1:], "searches do not pile up"
-    assert [layer.visible for layer in there] == [False, True]

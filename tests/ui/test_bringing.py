@@ -82,22 +82,6 @@ def chosen(widget, kind: str):
     return getattr(widget.segment.source, kind).layer
 
 
-@pytest.mark.parametrize(("name", "kind"), [("frames", "image"), ("masks", "labels"),
-                                            ("store", "labels")])  # fmt: skip
-def test_folders_are_what_their_pixels_look_like(files, name, kind):
-    read = folder_reader(str(files[name]))
-    [(data, options, found)] = read(str(files[name]))
-    assert found == kind and len(data) == 3
-    if name == "store":
-        assert options["name"] == "cells" and options["scale"] == (1.0, 0.5, 0.5)
-
-
-def test_other_folders_are_left_to_others(tmp_path):
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "a.txt").write_text("nothing")
-    assert folder_reader(str(tmp_path / "text")) is None
-
-
 def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
     widget = fill(viewer, None, None)
     state = state_of(viewer)
@@ -252,14 +236,6 @@ def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):
     widget = opened(files["frames"], files["table"])
     assert type(viewer.layers["Cells"]).__name__ == "Points"
     assert chosen(widget, "image").name == "frames"
-
-
-def test_a_single_frame_alone_is_opened_by_itself(files):
-    alone = files["frames"].with_name("alone")
-    alone.mkdir()
-    shutil.copy(files["frames"] / "t000.tif", alone)
-    [(data, options, kind)] = layers_of(alone / "t000.tif")
-    assert (len(data), options["name"], kind) == (1, "t000", "image")
 
 
 def test_any_frame_of_a_folder_of_stacks_opens_the_folder(tmp_path):

@@ -66,17 +66,6 @@ def clicks_on_nothing_answer_nothing(widget, viewer, hand, qtbot):
         widget.open_step(step)
         click_nothing()
 
-    # A cell of the explorer's table.
-    widget.open_step(3)
-    widget.track.open_explorer()
-    from bridgetrack.ui.explore_panel import ExplorePanel
-
-    explorer = next(iter(viewer.window._qt_window.findChildren(ExplorePanel)))
-    qtbot.waitUntil(lambda: explorer.numbers is not None, timeout=20_000)
-    explorer.list.picked.emit([int(explorer.numbers.table["track_id"].iloc[0])])
-    qtbot.wait(50)
-    assert annotator.outlined >= 0
-    click_nothing()
 
 
 def keys_are_about_a_cell_in_view(viewer, hand, qtbot):

@@ -53,16 +53,6 @@ def test_cells_have_the_colours_of_their_tracks(tracked, viewer, qtbot):
     names = [widget.segment.source.labels.itemText(k)
              for k in range(widget.segment.source.labels.count())]  # fmt: skip
     assert layer.name not in names
-    # Cells of doubtful tracks have the colour of their doubt.
-    before = layer.colormap
-    widget.track.colour.setCurrentIndex(1)
-    qtbot.waitUntil(lambda: layer.colormap is not before, timeout=20_000)
-    shown = state.session.layer_data
-    worst = shown.features["certainty"].groupby(shown.data[:, 0].astype(int)).min()
-    shades = layer.colormap.map(np.array([worst.idxmin(), worst.idxmax()]))
-    assert worst.min() < worst.max()
-    assert shades[0][0] > shades[0][2] and shades[1][2] > shades[1][0], "orange, and blue"
-    widget.track.colour.setCurrentIndex(0)
     # The colours follow mended masks.
     session = state.session
     labels = viewer.layers["cells"].data

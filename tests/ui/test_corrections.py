@@ -7,14 +7,6 @@ from bridgetrack.session.proposals import chosen_event
 from bridgetrack.ui.picking import Mode
 
 
-def test_break_rejects_the_link(session, annotator, at, row):
-    before = chosen_event(session.tracking, row)
-    annotator.start(Mode.BREAK)
-    annotator.click(*at(row))
-    assert chosen_event(session.tracking, row).key != before.key
-    assert [a.source for a in session.annotations] == ["correction"]
-
-
 def test_swap_exchanges_successors(session, annotator, at, row):
     moving = [
         r

@@ -28,9 +28,6 @@ def test_another_active_layer_is_told_and_a_button_leads_back(open_short, viewer
     assert not widget.elsewhere.isVisible()
     hand.click(place)
     assert len(state.session.annotations) == 1
-    colours = viewer.window._qt_window.findChildren(QColorLineEdit)
-    shown = [colour.text() for colour in colours if colour.isVisible()]
-    assert shown == ["white"], "the colour of arrows in the controls of Events"
     viewer.layers.selection.active = viewer.layers["cells"]
     widget.open_step(0)
     qtbot.wait(100)

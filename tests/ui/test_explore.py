@@ -34,18 +34,6 @@ def opened(open_short, viewer, qtbot):
     return state_of(viewer), widget.track, panel
 
 
-def lines_of(document) -> list[str]:
-    """The lines of a text as they are laid out."""
-    found, block = [], document.begin()
-    while block.isValid():
-        layout = block.layout()
-        for k in range(layout.lineCount()):
-            line = layout.lineAt(k)
-            found.append(block.text()[line.textStart() :][: line.textLength()].strip())
-        block = block.next()
-    return found
-
-
 def click_row(qtbot, panel, k, key=Qt.KeyboardModifier.NoModifier):
     view = panel.list.view
     place = view.visualRect(panel.list.model.index(k, 0)).center()
@@ -137,9 +125,6 @@ def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     # Curves of the chosen, distributions of all, and their numbers.
     panel.tabs.setCurrentIndex(2)
     assert panel.feature.itemText(panel.feature.findData("area")) == "area [µm²]"
-    ink = panel.plot.getAxis("left").textPen().color()
-    ground = panel.plot.palette().window().color()
-    assert abs(ink.lightness() - ground.lightness()) > 150, "the axes can be read"
     panel.feature.setCurrentIndex(panel.feature.findData("speed"))
     panel.save_plot(tmp_path / "curve.csv")
     curve = pd.read_csv(tmp_path / "curve.csv")
@@ -149,18 +134,9 @@ def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     bars = pd.read_csv(tmp_path / "bars.csv")
     assert bars["count"].sum() == len(nodes) - tracks.n_tracks
     assert bars["chosen"].sum() == curve["speed"].notna().sum()
-    panel.save_plot(tmp_path / "bars.png")
-    assert (tmp_path / "bars.png").read_bytes()[:4] == b"\x89PNG"
-    panel.save_plot(tmp_path / "bars.doc")
-    assert "written as .png or .csv" in panel.notice.text()
     # Cell cycles above a certainty.
     panel.tabs.setCurrentIndex(3)
     assert "born by a division" in panel.cycle_words.toPlainText()
-    panel.cycle_words.setFixedWidth(480)
-    qtbot.wait(50)
-    lines = lines_of(panel.cycle_words.document())
-    assert any("growth" in line for line in lines)
-    assert not [line for line in lines if line.endswith("/")], "no unit is broken"
     many = len(panel.cycles.cycles)
     panel.certainty.setValue(1)
     assert len(panel.cycles.cycles) < many and "left out" in panel.cycle_words.toPlainText()

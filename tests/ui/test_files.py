@@ -81,13 +81,6 @@ def test_a_file_of_trackmate_is_a_layer_of_tracks(tmp_path):
     assert options["metadata"][KEY]["tracks"].nodes["id"].tolist() == [1, 2, 3, 4]
 
 
-def test_other_xml_is_no_tracks(tmp_path):
-    path = tmp_path / "movie.xml"
-    path.write_text("<OME/>")
-    assert trackmate_reader(str(path)) is None
-    assert trackmate_reader([str(path)]) is None
-
-
 @pytest.fixture
 def layer(session):
     """A Tracks layer as napari gives it to writers."""
@@ -128,39 +121,10 @@ def test_writers_keep_what_others_wrote(session, layer, tmp_path):
         write()
 
 
-def test_writers_keep_the_file_that_was_read(session, tmp_path):
-    write_results(session.tracking.tracks, session.scene.labels, tmp_path)
-    labels = session.scene.labels.array[:, 0].compute()
-    ways = {
-        "detections.csv": lambda layer: write_csv_file(str(tmp_path / "detections.csv"), *layer),
-        "ctc": lambda layer: write_ctc_folder(
-            str(tmp_path / "ctc"), [(*layer, "tracks"), (labels, {}, "labels")]
-        ),
-    }
-    for name, write in ways.items():
-        found = session.tracking.tracks
-        data, options, _ = tracks_data(found, name, tmp_path / name)
-        before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-        with pytest.raises(OutputError, match="being read"):
-            write((data, options))
-        assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
-
-
 def test_tracks_of_others_are_written_too():
     data = np.array([[1, 0, 5.0, 5.0], [1, 1, 5.0, 6.0], [2, 1, 9.0, 9.0]])
     tracks = tracks_of(data, {"features": pd.DataFrame({"area": [4.0, 4.0, 4.0]}), "graph": {}})
     assert tracks.n_tracks == 2
-
-
-def test_certainty_is_the_smallest_margin(session):
-    tracks = session.tracking.tracks
-    margins = node_margins(tracks)
-    doubt = least_certain(tracks, 5)
-    assert doubt["margin_at_least"].is_monotonic_increasing
-    first = (doubt.iloc[0]["sources"] or doubt.iloc[0]["targets"])[0]
-    known = dict(zip(tracks.nodes["id"], margins, strict=True))
-    assert known[first] == pytest.approx(doubt.iloc[0]["margin_at_least"])
-    assert "tracks in" in summary(tracks)
 
 
 def test_a_project_takes_the_state_of_asking_along(asked, source, tmp_path):

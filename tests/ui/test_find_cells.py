@@ -289,31 +289,6 @@ def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbo
     assert find.expert["foreground"].value == "texture"
 
 
-def test_cells_of_a_network_are_taken_as_they_are_unless_one_asks_for_more(
-    opened, qtbot, monkeypatch
-):
-    state, widget = opened
-    find = widget.segment.find
-
-    def sees(image):
-        smooth = ndi.gaussian_filter(image, 2)
-        return ndi.label(smooth > (smooth.min() + smooth.max()) / 2)[0]
-
-    looked = cellpose_that(monkeypatch, sees)
-    find.backend.choices = ("builtin", "cellpose")
-    find.backend.value = "cellpose"
-    assert find.choice["choose"].value == "plain"
-    layer = found(state, widget, qtbot)
-    assert looked
-    assert tags_of(layer)["found"].words == "by cellpose"
-    find.choice["choose"].value = "jointly"
-    layer = found(state, widget, qtbot)
-    told = tags_of(layer)["found"].words
-    assert told == "together with their tracks, beside those of cellpose"
-    find.backend.value = "builtin"
-    assert find.choice["choose"].value == "jointly"
-
-
 def test_what_is_decided_is_what_the_command_line_decides(opened, viewer, qtbot):
     state, widget = opened
     find, rods = widget.segment.find, colony(bright=True)[0][:1]
@@ -333,12 +308,3 @@ def test_what_is_decided_is_what_the_command_line_decides(opened, viewer, qtbot)
     find.go.click()
     said = Finding(SegmentationSettings(diameter=33.0), "jointly")
     assert looked_for(state, find, qtbot) == run(said.decided(movie)).settings
-    # That another reading fits nearly as well is told, too.
-    find.choice["choose"].value = "plain"
-    assert "⚠" not in find.estimate.text()
-    widget.segment.source.image.choose(viewer.add_image(ringed(), name="ringed"))
-    find.go.click()
-    looked_for(state, find, qtbot)
-    told = find.estimate.text()
-    assert told.startswith("Cells look structured and 19 pixels wide. ⚠ Cells are taken for")
-    assert "dark and" in told and "fits nearly as well" in told

@@ -44,20 +44,6 @@ def test_two_halves_are_named_by_shift_and_two_clicks_in_one_cell():
     assert point(line, 3, (5.0, 6.0), 12, half=True).picking == waiting.picking
 
 
-def test_joining_takes_two_clicks_on_cells():
-    start = Picking(Mode.JOIN)
-    assert "no cell here" in point(start, 3, (5.0, 6.0), 0).problem
-    waiting = point(start, 3, (5.0, 6.0), 4)
-    assert waiting.places == ()
-    assert point(waiting.picking, 3, (5.0, 9.0), 5).places == ((5.0, 6.0), (5.0, 9.0))
-
-
-@pytest.mark.parametrize("mode", [Mode.GROW, Mode.REMOVE, Mode.OUTLINE])
-def test_other_changes_take_one_click(mode):
-    assert point(Picking(mode), 3, (5.0, 6.0), 0).places == ((5.0, 6.0),)
-    assert mode.mends == MendKind(mode.value) and mode.event is None
-
-
 @pytest.fixture
 def pair(pixels):
     """Two touching cells in the middle of the sample's first frames."""

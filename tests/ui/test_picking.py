@@ -42,13 +42,6 @@ def test_clicks_make_an_event(mode, cells, event):
     assert step.picking == Picking(mode)
 
 
-def test_the_view_steps_on_and_back():
-    first = click(Picking(Mode.MOVE), cell(5, 1))
-    assert first.event is None
-    assert first.frame == 6
-    assert click(first.picking, cell(6, 4)).frame == 5
-
-
 def test_a_click_in_the_first_frame_starts_again():
     waiting = click(Picking(Mode.DIVIDE), cell(5, 1)).picking
     again = click(waiting, cell(5, 2))
@@ -79,14 +72,3 @@ def test_escape_forgets_then_goes_back_to_review():
     assert cancel(step.picking).picking.mode == Mode.REVIEW
 
 
-@pytest.mark.parametrize("mode", list(Mode))
-def test_every_state_says_what_to_do(mode):
-    state = Picking(mode)
-    hints = {state.hint}
-    for c in (cell(0, 1), cell(0, 2) if mode == Mode.MERGE else cell(1, 2)):
-        step = click(state, c)
-        if step.event is not None or mode in (Mode.REVIEW, Mode.SWAP, Mode.BREAK):
-            break
-        state = step.picking
-        hints.add(state.hint)
-    assert all(hints)

@@ -48,11 +48,6 @@ def table_session(centroids, source, tmp_path):
     made.close()
 
 
-def test_a_source_needs_masks_or_a_table():
-    with pytest.raises(InputError, match="masks or as a table"):
-        MovieAndCells(None)
-
-
 def test_a_table_is_tracked_and_answered(table_session):
     session = table_session
     annotator = Annotator(session)
@@ -161,11 +156,3 @@ def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
     assert "there are no masks" in box.words.text()
 
 
-def test_a_table_with_an_image_takes_its_extent(centroids, source, tmp_path):
-    table = centroids.assign(area=1.0).reset_index(drop=True)
-    detections = Detections(table, source.labels.geometry, has_masks=False)
-    made = Session()
-    both = replace(source, labels=None, table=detections)
-    assert made.open(both, tmp_path / "both.json")
-    assert made.tracking is not None
-    made.close()

@@ -45,17 +45,6 @@ def drawn(asked, frame, plane=None, seen=None, letter=0.0):
     return found
 
 
-@pytest.mark.parametrize("frame", [3, 4])
-def test_both_frames_show_the_event(frame):
-    found = drawn(question(), frame)
-    assert len(found.arrows) == 1
-    assert [m.text for m in found.marks].count("") == 5, (
-        "an outline of four points, and a ring in the other frame"
-    )
-    said = [t for t in (m.text for m in found.marks) if t and not t.startswith("#")]
-    assert said == [f"● Moves on, 52 % (frame {frame} in view)"], "by its margin of 0.1"
-
-
 def test_cells_have_the_names_that_the_panel_uses():
     divide = EventRef(Event.DIVIDE, (MOTHER,), (THERE, FAR))
     names = {m.text: m.point for m in drawn(question(divide), 3).marks if m.text.startswith("#")}
@@ -66,8 +55,7 @@ def test_cells_have_the_names_that_the_panel_uses():
     assert later == {"#1", "#2", "#3"}
 
 
-@pytest.mark.parametrize("frame", [3, 4])
-@pytest.mark.parametrize("letter", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize(("frame", "letter"), [(3, 1.0), (4, 4.0)])
 def test_daughters_close_together_have_names_that_can_be_read(frame, letter):
     daughters = [CellRef(4, k, (50.0 + dy, 50.0 + dx)) for k, dy, dx in ((94, 2, 3), (97, -2, -2))]
     other = CellRef(4, 89, (52.0, 59.0))
@@ -97,7 +85,7 @@ def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not
     }
 
 
-@pytest.mark.parametrize("place", [(1.0, 1.0), (99.0, 1.0), (1.0, 199.0), (99.0, 199.0)])
+@pytest.mark.parametrize("place", [(1.0, 1.0), (99.0, 199.0)])
 def test_words_stay_on_the_image(place):
     there = EventRef(Event.FALSE, (CellRef(3, 1, place),))
     found = Drawing()

@@ -27,19 +27,6 @@ def coloured(picture, event):
     return int((picture.pixels == colour).all(axis=-1).sum())
 
 
-def test_the_cells_are_outlined_in_both_frames_at_the_same_place(asked):
-    asked_about = asked.until(lambda s: s.kind == Event.MOVE)
-    size = shown_diameter(asked.session.scene.detections)
-    before, after = run(picture_steps(asked.session.movie, asked_about, size))
-    assert (before.frame, after.frame) == (asked_about.frame, asked_about.last_frame)
-    assert before.pixels.shape == after.pixels.shape
-    assert before.pixels.dtype == np.uint8
-    for picture in (before, after):
-        assert coloured(picture, Event.MOVE) > 50
-        assert picture.pixels.min() == 0
-        assert picture.pixels.max() > 200, "both are as bright as they can be"
-
-
 def test_the_last_frame_has_none_after_it(source):
     labels = np.asarray(source.labels.array[:, 0].compute())
     last = len(labels) - 1

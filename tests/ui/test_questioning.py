@@ -26,16 +26,6 @@ def test_undo_asks_again_and_redo_goes_on(asked):
     assert [r.kind for r in asked.questions.active.counted] == [Kind.REJECT]
 
 
-def test_many_undone_answers_do_not_ask_for_updates_for_ever(asked):
-    for _ in range(7):
-        asked.annotator.accept()
-    for _ in range(7):
-        asked.annotator.undo()
-    assert asked.answers == []
-    assert asked.questions.active.effort.clicks == 0
-    assert asked.questions.current is not None
-
-
 def test_the_present_question_outlives_an_update(asked):
     for _ in range(OPTIONS.update_every - 1):
         asked.annotator.accept()

@@ -37,14 +37,6 @@ def test_the_question_comes_back_with_the_answer_as_proposal(surprised):
     assert asked.looked[-1] is again
 
 
-def test_enter_keeps_the_answer(surprised):
-    asked, first = surprised
-    asked.annotator.accept()
-    assert [a.events[0].event for a in asked.answers] == [Event.DISAPPEAR]
-    assert asked.questions.current.slot != first.slot
-    assert asked.questions.active.effort.clicks == 2
-
-
 def test_the_first_proposal_takes_its_place_and_undo_brings_it_back(surprised):
     asked, first = surprised
     asked.annotator.choose(2)
@@ -59,15 +51,3 @@ def test_the_first_proposal_takes_its_place_and_undo_brings_it_back(surprised):
     assert not asked.questions.current.again
 
 
-def test_cannot_tell_leaves_no_label(surprised):
-    asked, _ = surprised
-    asked.annotator.cannot_tell()
-    assert [a.kind for a in asked.answers] == [Kind.CANNOT_TELL]
-    assert not asked.questions.current.again
-
-
-def test_passed_on_it_comes_later(surprised):
-    asked, first = surprised
-    asked.annotator.suggest()
-    assert asked.questions.current.slot != first.slot
-    assert any(s.again for s in asked.questions.active.queue)

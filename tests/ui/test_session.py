@@ -13,19 +13,6 @@ from bridgetrack.progress import run
 from bridgetrack.session.session import Session
 
 
-def test_opening_measures_and_tracks(session):
-    assert session.tracking is not None
-    assert session.tracking.solution.gap == pytest.approx(0, abs=1e-6)
-
-
-def test_correcting_equals_a_full_solve(session, annotator, at, row):
-    for other in range(5, 60, 6):
-        annotator.hover(*at(other))
-        annotator.choose(2)
-    full = run(track_scene(annotate(session.scene, session.annotations), session.model))
-    assert session.tracking.solution.value == pytest.approx(full.solution.value, abs=1e-6)
-
-
 def test_answers_are_resumed(session, annotator, at, source, row):
     annotator.click(*at(row))
     again = Session()

@@ -44,15 +44,6 @@ def test_enter_accepts_and_the_queue_goes_on(asked):
     assert asked.questions.report.effort.startswith("1 answer in")
 
 
-def test_backspace_rejects(asked):
-    first = asked.questions.current
-    asked.annotator.reject()
-    (answer,) = asked.answers
-    assert answer.kind == Kind.REJECT
-    assert answer.events[0].key == first.event.key
-    assert asked.questions.current.slot != first.slot
-
-
 def test_a_number_picks_an_alternative(asked):
     first = asked.until(lambda s: len(s.alternatives) > 1)
     asked.annotator.choose(3)
@@ -87,24 +78,6 @@ def test_g_again_asks_something_else_and_comes_back_when_away(asked):
     asked.annotator.suggest()
     assert asked.questions.current is not first
     assert first in asked.questions.active.queue
-
-
-def test_escape_stops_and_g_goes_on_with_the_same_question(asked):
-    asked.annotator.accept()
-    before = asked.questions.current
-    asked.annotator.cancel()
-    assert not asked.questions.engaged
-    assert asked.annotator.picking.mode == Mode.REVIEW
-    assert "go on" in asked.annotator.question_hint
-    asked.annotator.suggest()
-    assert asked.questions.current is before
-
-
-def test_closing_the_movie_ends_the_asking(asked):
-    asked.session.forget()
-    assert asked.questions.current is None
-    assert asked.questions.active is None
-    assert asked.annotator.picking.mode == Mode.REVIEW
 
 
 def test_painting_measures_anew_and_goes_on(asked):

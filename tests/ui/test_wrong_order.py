@@ -92,20 +92,13 @@ def _edit(act: Callable[[Person], object]) -> Callable[[Person], None]:
 
 MOVES: dict[str, Callable[[Person], object]] = {
     "undo with nothing done": lambda p: p.keys.undo(),
-    "redo with nothing undone": lambda p: p.keys.redo(),
     "delete answers of nothing": lambda p: p.keys.delete_here(),
-    "delete answers while connecting": lambda p: (p.keys.set_mode(Mode.MOVE), p.keys.delete_here()),
-    "delete answers where there are none": lambda p: (p.point(0), p.keys.delete_here()),
     "Enter with no cell outlined": lambda p: (p.keys.set_mode(Mode.DISAPPEAR), p.keys.accept()),
     "break a link in the last frame": lambda p: p.pick(Mode.BREAK, (FRAMES - 1, 0)),
     "swap cells of two frames": lambda p: p.pick(Mode.SWAP, (0, 0), (1, 1)),
-    "connect with a cell of an earlier frame": lambda p: p.pick(Mode.MOVE, (2, 0), (0, 0)),
     "a click beside all cells while connecting": lambda p: (
         p.pick(Mode.MOVE, (0, 0)),
         p.keys.click(1, (-5.0, -5.0)),
-    ),
-    "take over a file that holds no tracks": _edit(
-        lambda p: p.session.edits.take_over(p.file("notes.txt", "nothing"))
     ),
     "take over tracks of another movie": _edit(
         lambda p: p.session.edits.take_over(
@@ -117,9 +110,6 @@ MOVES: dict[str, Callable[[Person], object]] = {
         p.told.append(p.session.trainer.problem),
     ),
     "load a model that is none": lambda p: p.session.trainer.load(p.file("model.json", "{}")),
-    "load a damaged model": lambda p: p.session.trainer.load(
-        p.file("cut.json", '{"format": "bridget')
-    ),
     "choose masks again without an image": _edit(lambda p: p.session.choose_again()),
     "mend where there is no cell": lambda p: (
         p.keys.set_mode(Mode.REMOVE),
