@@ -7,14 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from packaging.version import Version
 
 PROJECT = Path(__file__).parents[1]
 
@@ -72,25 +70,7 @@ def _installer(python: str) -> list[str]:
     return [uv, "pip", "install", "--python", python, "--offline"]
 
 
-UNTRIED = {"cellpose", "bioio"}
 """What the tests go without."""
-
-
-def test_the_lowest_versions_asked_for_are_those_that_the_tests_passed_with() -> None:
-    pinned = PROJECT / ".ci" / "lowest.txt"
-    if not pinned.is_file():
-        pytest.skip("tests run without the project's source")
-    lines = [line for line in pinned.read_text().splitlines() if not line.startswith("#")]
-    passed = {name: Version(version) for name, version in (line.split("==") for line in lines)}
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"].values()
-    wanted = [Requirement(r) for group in (project["dependencies"], *extras) for r in group]
-    asked = {}
-    for requirement in wanted:
-        if requirement.name not in {"bridgetrack", *UNTRIED}:
-            [low] = [s.version for s in requirement.specifier if s.operator == ">="]
-            asked[requirement.name.lower()] = Version(low)
-    assert asked == passed, "see the head of .ci/lowest.txt"
 
 
 def _unpacked(wheel: Path, folder: Path) -> str:

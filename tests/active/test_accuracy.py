@@ -10,9 +10,7 @@ from bridgetrack.active.accuracy import (
     estimate_from,
     fair_sample,
 )
-from bridgetrack.active.questions import random_order, slot_name, within
-from bridgetrack.active.records import Record
-from bridgetrack.annotations.annotation import Kind
+from bridgetrack.active.questions import random_order, within
 from training.training_cases import plain_scene
 
 
@@ -42,8 +40,7 @@ def test_events_count_once_however_many_slots_they_cover() -> None:
     assert found.accuracy == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("accuracy", [0.99, 0.95, 0.8])
-@pytest.mark.parametrize("n", [10, 25, 60])
+@pytest.mark.parametrize(("accuracy", "n"), [(0.99, 10), (0.8, 60)])
 def test_coverage(accuracy: float, n: int) -> None:
     rng = np.random.default_rng(3)
     covered, runs = 0, 400
@@ -80,15 +77,6 @@ def test_the_sample_ends_at_the_first_slot_nobody_answered() -> None:
     assert len(fair_sample(scene, known, 2)) == 8
     twice = known | {order[3]: known[order[2]]}
     assert len(fair_sample(scene, twice, 2)) == 7
-
-
-def drawn(right: tuple[bool | None, ...]) -> list[Record]:
-    """Answers to the first slots of the random order."""
-    scene, records = plain_scene(), []
-    for k, number in enumerate(random_order(scene, 0)[: len(right)].tolist()):
-        slots = (slot_name(scene, number),)
-        records.append(Record(f"a{k}", Kind.CONFIRM, slots, right[k], True, 0.5, 1.0))
-    return records
 
 
 def test_the_sample_keeps_to_the_frames_asked_about() -> None:

@@ -4,36 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from active.active_cases import annotator, session, true_rows
-from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import slot_name
 from bridgetrack.active.simulated_annotator import (
-    SimulatedAnnotator,
     simulate_session,
     true_accuracy,
 )
 from bridgetrack.active.suggester import suggest
-from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
 from training.training_cases import plain_scene
-
-MANY = SuggestOptions(random_share=1.0)
-
-
-def test_right_answers_are_true() -> None:
-    known = annotator()
-    for s in suggest(plain_scene(), untrained_model(), 40, MANY):
-        reply = known.reply(s)
-        assert reply.event == known.truth(s.slot)
-        assert reply.event is not None
-        assert s.slot in reply.event.slots
-        assert not reply.wrong
 
 
 def test_wrong_answers_are_about_what_is_asked() -> None:
@@ -49,13 +33,6 @@ def test_wrong_answers_are_about_what_is_asked() -> None:
             wrong.add((asked.slot[0], truth.event))
     sides = ("fate", "history")
     assert {(side, kind) for side in sides for kind in (Event.MOVE, Event.DIVIDE)} <= wrong
-
-
-def test_cells_without_truth_cannot_be_told() -> None:
-    nothing = true_rows().take(np.zeros(0, dtype=np.int64))
-    blind = SimulatedAnnotator(nothing, plain_scene().detections)
-    (s,) = suggest(plain_scene(), untrained_model(), 1)
-    assert blind.reply(s).kind == Kind.CANNOT_TELL
 
 
 def test_rates_are_checked() -> None:

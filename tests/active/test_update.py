@@ -79,20 +79,3 @@ def test_nothing_is_judged_where_nothing_can_be_left_out() -> None:
     single = Movies(TrackingModel(build_training_set([one], largest=1)), (), BAD, None)
     learned = LearnedWeights(GOOD, None, single)
     assert run(judge_unseen(one, learned, one.constraints.ids)) == update.Judged()
-
-
-def test_events_change_that_were_not_chosen_before() -> None:
-    h = plain_scene().hypotheses
-
-    def chosen(n: int, *columns: int) -> Any:
-        return SimpleNamespace(chosen=np.isin(np.arange(n), columns))
-
-    scene: Any = SimpleNamespace(hypotheses=h)
-    assert update._changed(None, scene, chosen(len(h), 1)) == 0
-    last: Any = SimpleNamespace(scene=scene, solution=chosen(len(h), 0, 1, 2))
-    assert update._changed(last, scene, chosen(len(h), 1, 2, 3, 4)) == 2
-    # another table of events, without the first three: the fourth is its first
-    fewer = h.take(np.arange(3, len(h)))
-    n = len(fewer)
-    last = SimpleNamespace(scene=SimpleNamespace(hypotheses=fewer), solution=chosen(n, 0, 1, n - 1))
-    assert update._changed(last, scene, chosen(len(h), 2, 3, 4, 5)) == 2

@@ -59,10 +59,8 @@ def at_slot(slot):
     [
         (Event.MOVE, [0], [3], 0),
         (Event.DIVIDE, [1], [3, 4], 1),
-        (Event.SPLIT, [1], [3, 5], 1),
         (Event.MERGE, [1, 2], [4], 1),
         (Event.APPEAR, [], [4], N + 4),
-        (Event.DISAPPEAR, [3], [], 3),
         (Event.FALSE, [4], [], 4),
         (Event.FALSE, [7], [], N + 7),
     ],

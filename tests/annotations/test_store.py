@@ -78,33 +78,18 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
             _set("version", 2),
             r"file version 2, but this program \(bridgetrack .+\) reads version 1;.*update Bridget",
         ),
-        (_set("version", 0), "file version 0.*no release ever wrote"),
-        (_set("version", True), "file version true"),
         (_set("extra", 1), "unknown entry 'extra'"),
-        (_set("annotations", {}), "annotations: expected a list"),
         (_set("annotations", 1, "kind", "maybe"), r"annotations\[1\] \(id 'a2'\).kind: 'maybe'"),
-        (_set("annotations", 1, "colour", "red"), r"annotations\[1\] \(id 'a2'\): has the unknown"),
         (_set("annotations", 1, "id", "a1"), "two annotations with the id 'a1'"),
-        (_set("annotations", 1, "id", 5), r"annotations\[1\].id: expected a text"),
-        (_set("annotations", 1, "events", []), "needs one event, not 0"),
-        (
-            _set("annotations", 1, "events", 0, "event", "jump"),
-            r"events\[0\].event: 'jump' is none",
-        ),
         (_set(*CELL, "frame", 1.5), r"sources\[0\].frame: expected a whole number, found 1.5"),
-        (_set(*CELL, "frame", -1), r"\(id 'a2'\)\.events\[0\]\.sources\[0\]: frame -1"),
         (_set(*CELL, "frame", 99), "beyond the movie's 6 frames"),
         (
             _set(*CELL, "label", 10**30),
             r"\(id 'a2'\)\.events\[0\]\.sources\[0\]: frame 0, label 10+",
         ),
-        (_set(*CELL, "position", [1.0, "2"]), r"position\[1\]: expected a number"),
         (_set(*CELL, "position", [1, 10**400]), r"position\[1\]: expected a number, found 10"),
         (_set(*CELL, "position", [1.0, 2.0, 3.0]), "has 3 numbers in a movie with 2"),
-        (_set("movie", "n_frames", 0), "n_frames: must be 1 or more"),
-        (_set("movie", "scale", [1.0]), "movie"),
         (_set("movie", "scale", [1.0, -1.0]), "positive"),
-        (_set("movie", "shape", []), "movie.shape"),
         (_set("history", {"undo": [], "redo": [{"removed": ["a9"], "added": []}]}), "'a9'"),
         (_set("history", {"undo": [{"removed": ["a1"], "added": []}], "redo": []}), "do not fit"),
     ],
@@ -118,7 +103,7 @@ def test_errors_name_the_file_and_the_entry(tmp_path, change, words):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", '{"a": 1, "a": 2}', "[" * 100_000, '{"format": NaN}', "\x00"],
+    ["", '{"a": 1, "a": 2}', "[" * 100_000, '{"format": NaN}'],
 )
 def test_what_is_no_json_is_refused(tmp_path, text):
     path = tmp_path / "bad.json"
@@ -270,9 +255,8 @@ for k in count(1):
 """
 
 
-@pytest.mark.parametrize("clicks", [1, 40, 150])
-def test_a_kill_loses_no_click_that_was_answered(tmp_path, clicks):
-    path = tmp_path / "a.json"
+def test_a_kill_loses_no_click_that_was_answered(tmp_path):
+    clicks, path = 40, tmp_path / "a.json"
     command = [sys.executable, "-c", CLICKER, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         answered = 0

@@ -11,7 +11,6 @@ import pytest
 
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import (
-    SampledAccuracy,
     SampleOptions,
     Verdict,
     draw_sample,
@@ -72,17 +71,6 @@ def test_the_interval_covers_however_rare_errors_are() -> None:
         counts = np.random.default_rng(1).multinomial(60, chance, 20_000)[:, 0]
         covered = np.mean([ends[k][0] <= truth <= ends[k][1] for k in counts])
         assert covered >= 0.945, truth
-
-
-def test_the_sentence() -> None:
-    found = SampledAccuracy("links", 59, 60, 2, 8_421)
-    assert found.words == (
-        "links 98.3 % right (95 % interval 91.1-100.0, 60 random events checked of 8,421; "
-        "2 more could not be told)"
-    )
-    assert SampledAccuracy("divisions", 9, 10, 0, 10).words == (
-        "divisions 90.0 % right (all 10 checked)"
-    )
 
 
 def test_judged_on_paper(tracks: Tracks, tmp_path: Path) -> None:

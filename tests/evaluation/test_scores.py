@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from bridgetrack.errors import DependencyError, InputError
-from bridgetrack.evaluation.matching import graph_of_ctc, match_cells
 from bridgetrack.evaluation.scores import evaluate, quiet_traccuracy
 from bridgetrack.io.csv import write_csv
 from bridgetrack.io.ctc import CtcTruth, read_ctc, write_ctc
@@ -78,12 +77,6 @@ def test_every_kind_of_result(truth: CtcTruth, tmp_path: Path) -> None:
     assert (points.ct, points.chota) == (1.0, None)
 
 
-def test_nothing_reaches_the_terminal(truth: CtcTruth, capfd: pytest.CaptureFixture[str]) -> None:
-    evaluate(truth.tracks, truth, labels=truth.labels)
-    evaluate(truth.tracks, truth.tracks)
-    assert capfd.readouterr() == ("", "")
-
-
 def test_a_late_division_counts_within_one_frame(tmp_path: Path, truth: CtcTruth) -> None:
     nodes = truth.tracks.nodes.drop(columns=["track_id", "lineage_id"])
     label = dict(zip(nodes["id"], zip(nodes["frame"], nodes["label"], strict=True), strict=True))
@@ -130,7 +123,7 @@ def test_what_cannot_be_compared(truth: CtcTruth, tmp_path: Path) -> None:
         evaluate(truth.tracks, truth.tracks, radius=0.0)
 
 
-@pytest.mark.parametrize("package", ["ctc_metrics", "traccuracy"])
+@pytest.mark.parametrize("package", ["traccuracy"])
 def test_missing_packages_are_named(
     truth: CtcTruth, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
@@ -165,22 +158,6 @@ def test_scores_are_the_official_ones(shared_data: Path, tmp_path: Path, name: s
     names = {"bc": "BC(0)", "bc_within_1": "BC(1)", "bio": "BIO(0)"}
     for field in ("tra", "det", "lnk", "ct", "tf", "bc", "bc_within_1", "cca", "bio", "chota"):
         assert getattr(ours, field) == pytest.approx(theirs[names.get(field, field.upper())])
-
-
-def test_markers_are_matched_as_the_challenge_does(shared_data: Path) -> None:
-    from ctc_metrics.utils.representations import match
-
-    folder = shared_data / "Fluo-N2DL-HeLa-01"
-    truth = read_ctc(folder)
-    true = graph_of_ctc(truth, markers=True)
-    found = graph_of_ctc(truth, markers=False)
-    rows, columns, _ = match_cells(true, found)
-    for t in (0, 60):
-        name = f"man_track{t:03d}.tif"
-        theirs = match(str(folder / "01_GT/TRA" / name), str(folder / "01_GT/FULL" / name))
-        here = true.frame[rows] == t
-        pairs = zip(true.label[rows[here]].tolist(), found.label[columns[here]], strict=True)
-        assert sorted(pairs) == sorted(zip(theirs[2], theirs[3], strict=True))
 
 
 def test_traccuracy_agrees_on_edges(tmp_path: Path, truth: CtcTruth) -> None:

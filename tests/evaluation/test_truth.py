@@ -9,8 +9,8 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.truth import Status, match_detections, share_found, true_events
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.io.ctc import nodes_of, read_ctc
-from bridgetrack.movie import Movie, open_labels
+from bridgetrack.io.ctc import nodes_of
+from bridgetrack.movie import Movie
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 from lineage_cases import Box, detections_of, frame_of, movie_of
@@ -141,27 +141,6 @@ def test_dimensions_must_fit() -> None:
     solid = detections_of(movie_of([np.ones((2, 4, 4), dtype=np.uint16)]))
     with pytest.raises(InputError, match="3D, the ground truth is 2D"):
         match_detections(solid, None, tracks, None)
-
-
-def test_real_automatic_masks(shared_data: pytest.TempPathFactory) -> None:
-    folder = shared_data / "Fluo-N2DL-HeLa-01"  # type: ignore[operator]
-    truth = read_ctc(folder)
-    labels = open_labels(folder / "01_AUTO" / "mask*.tif")
-    detections = detections_of(labels)
-    match = match_detections(detections, labels, truth.tracks, truth.labels, field_of_interest=25.0)
-    events = true_events(detections, truth.tracks, match, field_of_interest=25.0)
-    i = np.flatnonzero(match.node >= 0)
-    assert np.array_equal(match.detection[match.node[i]], i)
-    settled = events.incidence(np.ones(2 * len(detections), dtype=bool)).sum(axis=0)
-    assert settled.max() <= 1, "no slot is settled twice"
-    counts = {e.key: len(events.of(e)) for e in Event}
-    assert counts["move"] > 7000
-    assert counts["divide"] > 80
-    assert min(counts["split"], counts["merge"], counts["false"]) > 20
-    perfect = match_detections(
-        detections_of(truth.labels), truth.labels, truth.tracks, truth.labels
-    )
-    assert np.array_equal(perfect.node, np.arange(len(truth.tracks.nodes)))
 
 
 def tracks_with(*events: tuple[str, tuple[int, ...], tuple[int, ...]]) -> Tracks:

@@ -22,14 +22,6 @@ KNOWN = {
         "frame=frame y=Object_Center_1 x=Object_Center_0 track=trackId "
         "parent_track=parentTrackId lineage=lineageId label=labelimageId area=Size_in_pixels_0",
     ),
-    "track parents": (
-        "t,track,y,x,parent",
-        "frame=t y=y x=x track=track parent_track=parent",
-    ),
-    "scikit-image": (
-        "label,centroid-0,centroid-1,area,frame",
-        "frame=frame y=centroid-0 x=centroid-1 label=label area=area",
-    ),
     "3D scikit-image": (
         "label,centroid-0,centroid-1,centroid-2,frame",
         "frame=frame z=centroid-0 y=centroid-1 x=centroid-2 label=label",

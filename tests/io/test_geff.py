@@ -15,7 +15,7 @@ from geff.core_io import read_to_memory, write_arrays
 from geff.validate.tracks import validate_lineages, validate_tracklets
 from hypothesis import given, settings
 
-from bridgetrack.errors import InputError, OutputError
+from bridgetrack.errors import InputError
 from bridgetrack.io.geff import read_geff, track_props, write_geff
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import random_tracks, tracks_of
@@ -120,10 +120,3 @@ def test_pickled_arrays_are_never_decoded(tmp_path: Path) -> None:
     array.write_text(json.dumps(description))
     with pytest.raises(InputError, match="pickled"):
         read_geff(store)
-
-
-def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "a.geff").mkdir()
-    (tmp_path / "a.geff" / "photo.jpg").write_text("")
-    with pytest.raises(OutputError, match=r"photo\.jpg"):
-        write_geff(tracks_of(DIVISION, EDGES), tmp_path / "a.geff")

@@ -71,11 +71,8 @@ def test_an_only_child_continues_its_parent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("2 2 3", "row 2: expected four integers"),
         ("2 2 x 1", "row 2: expected four integers"),
-        ("0 2 3 1", "row 2: the label must be"),
         ("1 2 3 0", "row 2: the label was used before"),
-        ("2 3 2 1", "row 2: the track ends before"),
         ("2 2 3 9", "row 2: there is no track of its parent"),
         ("2 1 3 1", "row 2: its parent is still there"),
         ("2 3 3 1", "label 2 is drawn here, but man_track.txt has it in the frames 3 to 3"),
@@ -131,7 +128,7 @@ def test_folders_that_hold_no_truth(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "nodes", "divisions"),
-    [("Fluo-N2DL-HeLa-01", 8639, 94), ("bacteria", 1684, 162), ("HL60-3D-small", 777, 8)],
+    [("bacteria", 1684, 162), ("HL60-3D-small", 777, 8)],
 )
 def test_real_truth(shared_data: Path, name: str, nodes: int, divisions: int) -> None:
     tracks = read_ctc(shared_data / name).tracks

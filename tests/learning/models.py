@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.learning.model import FloatArray, Inferred, InferredBatch, Sample
+from bridgetrack.learning.model import FloatArray, Inferred, Sample
 
 Output = tuple[int, ...]
 
@@ -81,33 +81,6 @@ class AmbiguousMulticlass(Enumerable):
 
     def task_loss(self, y_star: frozenset[int], y: Output) -> float:
         return float(y[0] not in y_star)
-
-
-@dataclass
-class BatchedMulticlass(AmbiguousMulticlass):
-    """The same with batch methods only: the single ones must not be asked."""
-
-    def _batch(self, samples: Any, w: FloatArray, sign: int, space: str) -> InferredBatch:
-        found = [self.enumerate_best(s.x, s.y_star, w, sign, space) for s in samples]
-        return InferredBatch.stack(found)
-
-    def inference_batch(self, samples: Any, w: FloatArray) -> InferredBatch:
-        return self._batch(samples, w, 0, "all")
-
-    def loss_augmented_batch(self, samples: Any, w: FloatArray, sign: int = 1) -> InferredBatch:
-        return self._batch(samples, w, sign, "all")
-
-    def compatible_batch(self, samples: Any, w: FloatArray) -> InferredBatch:
-        return self._batch(samples, w, 0, "compatible")
-
-    def inference(self, x: FloatArray, w: FloatArray) -> Inferred:
-        raise AssertionError("the batch method was there")
-
-    def loss_augmented_inference(self, *_: Any, **__: Any) -> Inferred:
-        raise AssertionError("the batch method was there")
-
-    def compatible_inference(self, *_: Any) -> Inferred:
-        raise AssertionError("the batch method was there")
 
 
 @dataclass

@@ -118,35 +118,6 @@ def test_prior_is_respected() -> None:
     assert np.abs(far.w - prior).max() > 0.1
 
 
-def test_metric_ties_some_weights_tightly() -> None:
-    model, samples = multiclass_problem(1)
-    metric = np.ones(model.n_features)
-    metric[::3] = 1e6
-    tied = fit(model, samples, L2(0.01, None, metric), options=FINE)
-    same = fit(model, samples, L2(0.01, None, np.diag(metric)), options=FINE)
-    np.testing.assert_allclose(tied.w[::3], 0, atol=1e-4)
-    assert np.abs(tied.w[1::3]).max() > 0.1
-    assert tied.objective == pytest.approx(same.objective, abs=2e-5)
-
-
-def test_pruned_bounds_reach_the_same_objective() -> None:
-    model, samples = chain_problem(0, n=20, full=True)
-    plain = replace(FINE, cache=False, max_bounds=10_000)
-    everything = fit(model, samples, L2(0.1), options=plain)
-    pruned = fit(model, samples, L2(0.1), options=replace(plain, max_bounds=12))
-    assert len(everything.state.offsets) > 30
-    assert len(pruned.state.offsets) <= 13
-    assert pruned.converged
-    assert pruned.objective == pytest.approx(everything.objective, abs=2e-5)
-
-
-def test_paper_dual_trains_the_same() -> None:
-    model, samples = multiclass_problem(3)
-    primal = fit(model, samples, L2(0.1), options=FINE)
-    dual = fit(model, samples, L2(0.1), options=replace(FINE, form="dual", backend="clarabel"))
-    assert dual.objective == pytest.approx(primal.objective, abs=2e-5)
-
-
 def test_normalised_by_annotations() -> None:
     """Twice the annotations at twice the weight is the same problem, scaled."""
     model, samples = multiclass_problem(3)
@@ -208,13 +179,6 @@ def test_inexact_inference_keeps_the_gap_honest() -> None:
     assert found.converged == (found.gap <= 1e-5)
 
 
-def test_single_annotation_learns() -> None:
-    model, samples = multiclass_problem(0, n=1)
-    found = fit(model, samples, L2(0.01))
-    assert found.converged
-    assert model.inference(samples[0].x, found.w).output[0] in samples[0].y_star
-
-
 def test_constant_features_are_harmless() -> None:
     model, samples = multiclass_problem(0)
     flat = [Sample(np.zeros(3), s.y_star) for s in samples]
@@ -222,9 +186,3 @@ def test_constant_features_are_harmless() -> None:
         found = fit(model, flat, regularizer)
         np.testing.assert_allclose(found.w, 0, atol=1e-12)
         assert found.converged
-
-
-# --- the precision rises from one iteration to the next, and the last one is known by its gain
-
-
-OPTIONS = LearningOptions(precision=0.02, initial_precision=0.1, precision_rate=0.3)

@@ -155,15 +155,6 @@ def test_slack_is_the_loss(seed: int, problem: Any) -> None:
     np.testing.assert_allclose(difficulties("slack", risk, L2(1.0), w), wanted, atol=1e-9)
 
 
-def test_entropy_of_listed_completions() -> None:
-    assert entropy_of(np.zeros(8)) == pytest.approx(np.log(8))
-    assert entropy_of(np.array([1000.0, 0.0])) == pytest.approx(0.0)
-    p = np.array([0.2, 0.3, 0.5])
-    assert entropy_of(np.log(p) + 7) == pytest.approx(-(p * np.log(p)).sum())
-    two = (np.log(p)[:, None] + np.log(p)[None]).ravel()
-    assert entropy_of(two) == pytest.approx(2 * entropy_of(np.log(p)))
-
-
 def test_a_model_that_cannot_tell_is_refused() -> None:
     risk, w = risk_of(chain_problem, 0)
     with pytest.raises(InputError, match="slack or novelty"):

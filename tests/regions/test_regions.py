@@ -136,16 +136,6 @@ def test_chosen_regions_become_labels() -> None:
         labels_of(regions, np.array([0, 1]), 0)
 
 
-def test_stacks() -> None:
-    labels = np.zeros((3, 4, 5), dtype=np.uint16)
-    labels[1:, 1:3, 2:4] = 7
-    labels[0, 0, 0] = 3
-    regions = regions_of_labels(labels, 4)
-    assert regions.area.tolist() == [1, 8]
-    np.testing.assert_array_equal(labels_of(regions, np.array([1]), 4) > 0, labels == 7)
-    np.testing.assert_allclose(regions.centroid()[1], [1.5, 1.5, 2.5])
-
-
 def test_no_regions() -> None:
     empty = no_regions(SHAPE)
     assert len(empty) == 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -91,13 +89,3 @@ def test_doubts_are_told() -> None:
     )
     (uneven,) = SettingsEstimate(settings, (Reading("bright", 10.0, spread=3.0),)).doubts
     assert "factor of 3.0" in uneven
-
-
-@pytest.mark.thorough  # the first frames are among the real movies of test_movie
-@pytest.mark.parametrize(("first", "last"), [(0, 40), (60, 100)])
-def test_any_forty_frames_of_stem_cells(shared_data: Path, first: int, last: int) -> None:
-    movie = open_movie(shared_data / "PhC-C2DL-PSC-01" / "01")
-    found = estimate_settings(open_movie(movie.array[first:last, 0]))
-    assert found.settings.foreground == "bright"
-    assert found.settings.diameter == pytest.approx(10.8, rel=0.12)
-    assert found.doubts == ()

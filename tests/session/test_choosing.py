@@ -156,24 +156,6 @@ def test_masks_of_a_file_that_were_chosen_anew_are_there_again(images, tmp_path)
     session.close()
 
 
-def test_frames_that_change_meanwhile_stay(opened) -> None:
-    session, array, _ = opened
-    answers = session.masks.answers
-    session.mend("remove", 1, at(3, 1))
-    frame = array[1].copy()
-    heard = []
-    session.message.connect(lambda level, words: heard.append((level, words)))
-    pixels = np.flatnonzero(array[1])[:9]
-    change = session.masks.answers.past[0].mend
-    late = replace(change, pixels=pixels, before=frame.ravel()[pixels].astype(int), right=(),
-                   after=np.zeros(9, int), wrong=())  # fmt: skip
-    other = replace(late, frame=0, before=array[0].ravel()[pixels].astype(int))
-    session._on_chosen(answers, [late, other], None)
-    np.testing.assert_array_equal(array[1], frame)
-    assert (array[0].ravel()[pixels] == 0).all()
-    assert ("warning", "In 1 frame(s) you changed masks meanwhile; these stay.") in heard
-
-
 def test_masks_are_not_chosen_without_an_image(opened, images) -> None:
     with pytest.raises(InputError, match="no movie"):
         bt.Session().choose_again()
@@ -279,20 +261,3 @@ def test_cells_of_confirmed_events_stay_and_what_is_no_cell_goes(doubtful) -> No
     assert not (array[2:] == 9).any(), "nobody spoke of these"
     assert not array[3][tuple(np.rint(at(3, 3)).astype(int))]
     assert array[2][tuple(np.rint(at(3, 2)).astype(int))]
-
-
-def test_a_track_that_is_verified_while_masks_are_chosen_stays(doubtful) -> None:
-    session, array, _ = doubtful
-    before, heard = array.copy(), []
-    session.choose_again()
-    changes = [a.mend for a in session.masks._chosen.answers]
-    assert len(changes) == 4
-    session.undo()
-    assert session.edits.verify(row_ref(session, T, 1))
-    session.message.connect(lambda *said: heard.append(said))
-    session._on_chosen(session.masks.answers, changes, None)
-    for t, k in {c.cell for a in session.annotations for c in a.cells}:
-        np.testing.assert_array_equal(array[t] == k, before[t] == k)
-    [told] = [words for level, words in heard if level == "warning"]
-    assert told == "In 3 frame(s) a verified track is locked against the change; these stay."
-    assert not (array[0] == 9).any()

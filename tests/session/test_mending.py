@@ -12,11 +12,8 @@ from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import open_labels
-from bridgetrack.pipeline.finding import Finding
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.session.movie import MovieAndCells
 
 
 def touching(labels: np.ndarray) -> tuple[int, int]:
@@ -68,20 +65,6 @@ def matches(labels: np.ndarray, truth: np.ndarray, cell: int) -> float:
         for k in np.unique(labels[there])
         if k
     )
-
-
-def test_clicks_go_by_the_settings_that_cells_were_found_with(merged, tmp_path) -> None:
-    image, labels = bt.open_movie(merged[0][:2]), open_labels(merged[1][:2])
-    chosen = SegmentationSettings(17.0, "dark", fill_holes=False, clear_border=True)
-    for settings in (chosen, replace(chosen, diameter=None, foreground="auto"), None):
-        made = bt.Session()
-        found = None if settings is None else Finding(settings)
-        assert made.open(MovieAndCells(labels, image, found=found), tmp_path / "a.json")
-        how = made.site(1).settings
-        assert how.fill_holes == (settings is None) and not how.clear_border
-        assert (how.diameter == 17.0) == (how.foreground == "dark") == (settings is chosen)
-        assert how.diameter and how.smoothing == 0.05 * how.diameter, "what is open is decided"
-        made.close()
 
 
 def test_a_cut_shows_in_masks_cells_and_tracks_at_once(mended) -> None:

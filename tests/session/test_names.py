@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.annotations.annotation import CellRef, EventRef
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.names import CellNames, by_label, event_words
+from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.session.names import CellNames, by_label
 from bridgetrack.session.session import Session
 
 
@@ -26,10 +25,3 @@ def test_cells_are_named_by_track_and_by_label_where_they_have_none():
     assert session.names is before
     session.track()
     assert session.names is not before, "tracks may have other numbers now"
-
-
-def test_a_cell_that_stays_in_its_track_moves_on():
-    one, two = CellRef(3, 5, (0.0, 0.0)), CellRef(4, 8, (0.0, 0.0))
-    move = EventRef(Event.MOVE, (one,), (two,))
-    assert event_words(move, lambda _: "#7") == "#7 in frame 3 moves on"
-    assert event_words(move) == "cell 5 in frame 3 moves to cell 8"

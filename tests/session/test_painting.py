@@ -47,18 +47,3 @@ def test_a_stroke_reads_its_frame_and_those_beside_it(painted):
     assert np.array_equal(session.scene.hypotheses.sources, whole.hypotheses.sources)
     assert np.allclose(session.scene.matrix.sparse().toarray(), whole.matrix.sparse().toarray())
     assert session.tracking.scene.detections is session.scene.detections
-
-
-def test_where_nothing_is_known_all_frames_are_looked_at(painted):
-    pixels, session, read = painted
-    before = len(session.scene.detections)
-    erase(pixels, 2)
-    erase(pixels, 9)
-    session.measure()
-    assert len(session.scene.detections) == before - 2
-    assert set(read) == set(range(12))
-    read.clear()
-    erase(pixels, 4)
-    session.measure(touched={4})
-    assert len(session.scene.detections) == before - 3
-    assert set(read) == {3, 4, 5}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +13,8 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.mask_changes import ChangeKind
-from bridgetrack.pipeline.repair import MendedMasks
-from bridgetrack.progress import Progress, run
+from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind
-from bridgetrack.session import repair as repair_module
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.repair import repair
 from drawn_movie import squares
@@ -65,30 +62,6 @@ def test_a_repair_that_would_leave_no_cell_is_refused():
     given = MovieAndCells(open_labels(labels), open_movie(image))
     with pytest.raises(InputError, match=r"leave none of its cells"):
         run(repair(given, bt.Session().model))
-
-
-def test_the_repaired_movie_is_in_memory_once(monkeypatch: pytest.MonkeyPatch):
-    masks = np.zeros((40, 200, 250), dtype=np.uint8)
-    masks[:, 20:40, 20:40] = np.arange(1, 41)[:, None, None]
-
-    def unchanged(labels, image, repaired, *_, **__):
-        for t in range(labels.n_frames):
-            yield Progress("Choosing masks", 0.0)
-            repaired(labels.channel_frame(t).astype(np.int32))
-        return MendedMasks(())
-
-    monkeypatch.setattr(repair_module, "repair_masks", unchanged)
-    given, model = MovieAndCells(open_labels(masks), open_movie(masks)), bt.Session().model
-    run(repair(given, model))  # imports everything
-    tracemalloc.start()
-    try:
-        found = run(repair(given, model))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    np.testing.assert_array_equal(found.labels, masks)
-    assert found.labels.dtype == np.uint32
-    assert peak < 1.4 * found.labels.nbytes
 
 
 def test_what_somebody_drew_is_not_drawn_as_it_was_given(damaged):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import pytest
-
 from bridgetrack.active.accuracy import Verdict
 from bridgetrack.active.records import Clicking, Point
 from bridgetrack.session.report import Report, report_of
@@ -27,11 +25,6 @@ def test_nothing_is_known_before_the_first_answer():
     assert report_of(session(clicks=0)) == Report()
 
 
-def test_effort_is_told_in_clicks_and_minutes():
-    assert report_of(session(30)).effort == "30 answers in 3.0 minutes."
-    assert report_of(session(1)).effort == "1 answer in 6 s."
-
-
 def test_the_curve_waits_until_it_says_something():
     one = session(30)
     wide = Point(5, 15.0, 1.0, 0.3, 1.0, 2), Point(8, 24.0, 0.33, 0.1, 0.9, 2)
@@ -43,11 +36,3 @@ def test_the_curve_waits_until_it_says_something():
 
 def test_the_curve_leaves_out_what_was_undone():
     assert [p.clicks for p in report_of(session(30)).points] == [5, 10]
-
-
-@pytest.mark.parametrize(("low", "rough"), [(0.9, False), (0.4, True)])
-def test_stopping_early_says_that_the_estimate_is_rough(low, rough):
-    found = report_of(session(30, low))
-    assert found.stop
-    assert found.verdict.startswith("You can stop now: enough.")
-    assert ("still rough" in found.verdict) == rough

@@ -81,15 +81,6 @@ def test_undo_asks_again_and_redo_takes_the_answer_back_in(arrays):
     assert session.ask().slot != first.slot
 
 
-def test_skip_asks_something_else_first(arrays):
-    session = bt.Session(*arrays)
-    first = session.ask()
-    session.answer(first, "skip")
-    assert len(session.annotations) == 0
-    assert session.ask().slot != first.slot
-    assert first in session.questions.active.queue
-
-
 def test_no_such_answer(arrays):
     session = bt.Session(*arrays)
     asked = session.ask()

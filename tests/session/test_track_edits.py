@@ -73,13 +73,6 @@ def test_a_verified_track_is_locked_exported_and_released(session, tmp_path):
     assert session.annotations == before and verified_tracks(session.tracking.tracks)
 
 
-def test_a_family_is_verified_as_one_step(session):
-    session.edits.verify_family(cell(session, 0, 1))
-    assert len(verified_tracks(session.tracking.tracks)) == 1
-    session.undo()
-    assert not len(session.annotations)
-
-
 def test_tracks_are_cut_and_deleted(session):
     first, start = cell(session, 1, 0), links(session.tracking.tracks)
     session.edits.cut(first)
@@ -99,7 +92,7 @@ def test_tracks_are_cut_and_deleted(session):
     assert not len(session.annotations)
 
 
-@pytest.mark.parametrize("name", ["csv", "geff", "ctc"])
+@pytest.mark.parametrize("name", ["csv", "ctc"])
 def test_tracks_from_elsewhere_are_taken_over_as_answers(session, labels, tmp_path, name):
     other = bt.Session(labels)
     other.message.connect(lambda *_: None)
@@ -107,7 +100,7 @@ def test_tracks_from_elsewhere_are_taken_over_as_answers(session, labels, tmp_pa
     wanted = links(other.tracking.tracks)
     out = tmp_path / "other"
     other.tracking.save(out, (name,))
-    path = {"csv": out / "detections.csv", "geff": out / "tracks.geff", "ctc": out / "ctc"}[name]
+    path = {"csv": out / "detections.csv", "ctc": out / "ctc"}[name]
     assert links(session.tracking.tracks) != wanted
     session.edits.take_over(path)
     assert {a.source for a in session.annotations} == {"import"}

@@ -29,11 +29,6 @@ def test_one_that_is_clear_or_confirmed_vouches_for_the_kind(session):
     assert unclear_kinds(as_if(tracking, [0.0] * 5, Event.APPEAR)) == {}, "happens in any movie"
 
 
-def test_the_most_frequent_kind_comes_first(session):
-    both = as_if(as_if(session.tracking, [0.1] * 3), [0.1] * 4, Event.SPLIT)
-    assert list(unclear_kinds(both).items()) == [(Event.SPLIT, 4), (Event.MERGE, 3)]
-
-
 def test_what_an_answer_confirms_is_clear(session):
     events = session.tracking.scene.hypotheses
     (merge,) = event_refs(session.scene.detections, events.take(events.of(Event.MERGE)[-1:]))

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.hypotheses.events import Event, Events, active_slots
-from bridgetrack.movie.geometry import Geometry
+from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.tracks.build import build_tracks, roots
 from bridgetrack.tracks.tracks import Tracks
 from gallery import BY_NAME, GALLERY, Situation, measured
@@ -57,26 +56,6 @@ def test_the_gallery(situation: Situation) -> None:
     )
 
 
-def test_frames_of_events() -> None:
-    _, tracks = built(BY_NAME["one comes, one leaves"])
-    events = tracks.events[tracks.events["event"].isin(["appear", "disappear"])]
-    assert events[["frame", "event"]].to_numpy().tolist() == [
-        [1, "appear"],
-        [2, "appear"],
-        [3, "disappear"],
-    ]
-    _, tracks = built(BY_NAME["a speck of dirt"])
-    assert tracks.events.query("event == 'false'")["frame"].tolist() == [2]
-
-
-def test_a_false_detection_belongs_to_no_track() -> None:
-    situation = BY_NAME["a speck of dirt"]
-    detections, tracks = built(situation)
-    speck = situation.row(detections, 2, "1")
-    assert speck not in set(tracks.nodes["id"])
-    assert len(tracks.nodes) == len(detections) - 1
-
-
 def test_lineages_have_the_number_of_their_root() -> None:
     situation = BY_NAME["two divisions in a row"]
     detections, tracks = built(situation)
@@ -118,16 +97,6 @@ def test_scores_and_margins_go_with_their_events() -> None:
     assert edges["score"].tolist() == [divide, divide]
     unscored = build_tracks(detections, hypotheses, chosen)
     assert unscored.events[["score", "margin_at_least"]].isna().all(axis=None)
-
-
-def test_one_detection() -> None:
-    table = pd.DataFrame({"frame": [0], "label": [4], "y": [1.0], "x": [1.0], "area": [5.0]})
-    detections = Detections(table, Geometry(1, (9, 9), (1.0, 1.0)))
-    tracks = build_tracks(detections, Events.join([]), np.zeros(0, bool))
-    assert tracks.nodes[["id", "label", "track_id", "lineage_id"]].to_numpy().tolist() == [
-        [0, 4, 1, 1]
-    ]
-    assert len(tracks.edges) == len(tracks.links) == len(tracks.events) == 0
 
 
 def test_roots_follow_the_first_parent() -> None:

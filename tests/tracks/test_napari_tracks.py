@@ -81,12 +81,10 @@ def test_events_follow_from_the_graph() -> None:
     ("data", "graph", "message"),
     [
         ([[1, 0, 1]], {}, "ID, T"),
-        ([[1, 0.5, 1, 1]], {}, "whole numbers"),
         ([[1, 0, np.nan, 1]], {}, "finite"),
         ([[1, 0, 1, 1], [1, 0, 2, 2]], {}, "two rows in one frame"),
         ([[1, 0, 1, 1]], {1: [7]}, "names the track 7"),
         ([[1, 1, 1, 1], [2, 1, 1, 1]], {2: [1]}, "not there before"),
-        ([[1, 0, 1, 1, 1]], {}, "3D, the movie is 2D"),
     ],
 )
 def test_wrong_arrays_are_explained(

@@ -82,12 +82,6 @@ def test_tail_connects_mother_and_daughters_within_its_length() -> None:
     assert short[division].any()
 
 
-def test_cells_without_a_track_are_grey() -> None:
-    picture = draw_overlay(None, LABELS[2] * 5, family(), 2, tail=0, zoom=2)
-    assert not coloured(picture).any()
-    assert picture[2 * 20, 2 * 25].tolist() == [140, 140, 140]
-
-
 def test_stack_is_projected() -> None:
     stack = np.zeros((3, *SHAPE), dtype=np.uint8)
     stack[1] = LABELS[0] * 200
@@ -103,12 +97,6 @@ def test_same_picture_in_the_file_and_nothing_else(tmp_path: Path) -> None:
     picture = draw_overlay(LABELS[1] * 50, LABELS[1], family(), 1, path)
     assert np.array_equal(np.round(imread(path)[:, :, :3] * 255).astype(np.uint8), picture)
     assert [p.name for p in tmp_path.iterdir()] == ["overlay.png"]
-
-
-def test_no_finite_pixel_is_still_a_picture() -> None:
-    picture = draw_overlay(np.full(SHAPE, np.nan), np.zeros(SHAPE, np.int32), family(), 0, zoom=2)
-    assert picture.shape == (80, 120, 3)
-    assert not coloured(picture).any(), "and no tail shows the future"
 
 
 def test_what_cannot_be_drawn(tmp_path: Path) -> None:

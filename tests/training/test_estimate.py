@@ -39,7 +39,7 @@ def test_the_interval_holds_the_estimate(seed: int, n: int, random: bool) -> Non
     assert found.to_json()["random"] is random
 
 
-@pytest.mark.parametrize(("n", "errors"), [(20, 1), (50, 10), (200, 3)])
+@pytest.mark.parametrize(("n", "errors"), [(20, 1), (50, 10)])
 def test_random_annotations_have_the_exact_interval(n: int, errors: int) -> None:
     """That of Clopper and Pearson, save for dividing the variance by n - 1."""
     wrong = np.zeros(n)
@@ -88,7 +88,7 @@ def test_parts_that_err_alike_leave_the_interval_wide(wrong: list[int], part: li
     assert high > 0.9
 
 
-@pytest.mark.parametrize("parts", [3, 5, 10])
+@pytest.mark.parametrize("parts", [5])
 def test_few_parts_cover_the_truth_as_often_as_they_say(parts: int) -> None:
     """Twenty answers in each, which err together at a share that differs from part to part."""
     rng, part = np.random.default_rng(parts), np.repeat(np.arange(parts), 20)
@@ -113,21 +113,6 @@ def test_parts_in_which_errors_do_not_hang_together_count_as_more() -> None:
     # All in one part, there is nothing to see of it: worth one answer.
     one = estimate_accuracy(wrong, np.zeros(20, dtype=np.int8), POPULATION, True, 0 * pairs)
     assert one.low == pytest.approx(beta(0.85, 1.15).ppf(0.025))
-
-
-def test_answers_drawn_one_by_one_are_independent_however_errors_lie() -> None:
-    """Of 300 parts of four events each is right or wrong as a whole; sixty events are drawn."""
-    rng = np.random.default_rng(7)
-    wrong = np.repeat(np.arange(300) % 12 == 0, 4).astype(float)
-    kind, inside, width = np.zeros(60, dtype=np.int8), 0, []
-    for _ in range(200):
-        drawn = rng.permutation(1200)[:60]
-        found = estimate_accuracy(wrong[drawn], kind, POPULATION, True)
-        parted = estimate_accuracy(wrong[drawn], kind, POPULATION, True, drawn // 4)
-        inside += found.low <= 1 - wrong.mean() <= found.high
-        width.append((found.high - found.low, parted.high - parted.low))
-    assert inside >= 0.93 * 200
-    assert np.mean(width, axis=0)[0] < np.mean(width, axis=0)[1]
 
 
 def test_answers_are_worth_no_more_than_their_weights_leave() -> None:
@@ -181,22 +166,6 @@ def test_answers_that_leave_several_events_weigh_what_the_others_do(random: bool
     assert found.per_event == (("move", 10, 10.0), ("divide", 10, 10.0), (UNKNOWN, 20, 0.0))
     only = estimate_accuracy(wrong[10:], event[20:].repeat(2)[:30], population, random)
     assert only.accuracy == pytest.approx(1 / 3)
-
-
-def test_events_drawn_by_their_slots_weigh_less_the_more_slots_they_cover() -> None:
-    """Of 300 moves none is wrong, of 40 divisions half are; a slot is drawn, not an event."""
-    event = np.repeat([Event.MOVE, Event.DIVIDE], [300, 40]).astype(np.int8)
-    wrong, width = np.zeros(340), np.repeat([2, 3], [300, 40])
-    wrong[300::2] = 1
-    rng, of, found = np.random.default_rng(2), np.repeat(np.arange(340), width), []
-    for _ in range(300):
-        drawn = np.unique(rng.permutation(of)[:40])
-        args = wrong[drawn], event[drawn], POPULATION, True
-        estimates = (estimate_accuracy(*args, chance=c) for c in (width[drawn], None))
-        found.append([e.accuracy for e in estimates])
-    weighed, alike = np.mean(found, axis=0)
-    assert weighed == pytest.approx(1 - 20 / 340, abs=0.004)
-    assert alike < weighed - 0.01
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:

@@ -17,7 +17,6 @@ from bridgetrack.learning import (
     L1,
     L2,
     LOSSES,
-    LearningOptions,
     fit,
 )
 from bridgetrack.models.shipped import untrained_model
@@ -26,8 +25,6 @@ from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
 from partition_problems import brute_force
 from training.training_cases import (
-    bad_prior,
-    confirmed,
     middle_set,
     outputs,
     plain_scene,
@@ -212,23 +209,6 @@ def test_bounds_stay_below_the_penalty_and_training_never_goes_up(
         penalty = model.loss_augmented_batch(data.samples, w).bounds.sum() / data.n_annotations
         assert (state.slopes @ w + state.offsets).max() <= penalty + 1e-6
     assert result.lower_bound <= result.objective + 1e-7
-
-
-def test_training_on_a_movie_reaches_the_wanted_gap() -> None:
-    data = build_training_set([confirmed(plain_scene(), some_true(20))])
-    model, prior = TrackingModel(data), bad_prior().weights
-    result = fit(
-        model,
-        data.samples,
-        L2(0.1, prior=prior),
-        n_annotations=data.n_annotations,
-        options=LearningOptions(precision=1e-3),
-    )
-    assert result.converged
-    assert result.gap <= 1e-3
-    assert result.objective < result.objectives[0]
-    assert model.satisfied(prior).mean() < 0.5
-    assert model.satisfied(result.w).mean() > 0.9
 
 
 def test_importance_scales_features_losses_and_bounds() -> None:

@@ -65,14 +65,6 @@ def test_a_bad_start_is_improved(trained: Training) -> None:
     assert f"{100 * start:.1f} %" in trained.words
 
 
-def test_changes_are_counted(trained: Training) -> None:
-    assert set(trained.changes) == set(trained.exchanged) == {e.key for e in Event}
-    for kind, (before, after) in trained.changes.items():
-        gained, lost = trained.exchanged[kind]
-        assert after - before == gained - lost
-    assert trained.exchanged["move"][0] > 50
-
-
 def test_a_model_says_where_it_comes_from(trained: Training) -> None:
     model = trained.model
     assert (model.name, model.loss, model.regularizer) == ("trained", "bridge", "l2")
@@ -167,21 +159,9 @@ def test_accuracy_is_estimated_once_there_is_enough() -> None:
     assert len(build_training_set([scene]).samples) < more.estimate.parts == 15
 
 
-def test_a_chosen_lambda_is_used() -> None:
-    scene = confirmed(plain_scene(), some_true(15))
-    weights = {}
-    for strength in (0.05, 50.0):
-        options = TrainingOptions(lambda_=strength)
-        found = run(train_steps(scene, bad_prior(), options))
-        assert found.lambda_ == strength
-        weights[strength] = found.result.w
-    near, far = (np.linalg.norm(weights[s] - bad_prior().weights) for s in (50.0, 0.05))
-    assert near < far
-
-
 @pytest.mark.parametrize(
     "options",
-    [TrainingOptions(loss=name, lambda_=0.1) for name in ("hinge", "ramp", "max-delta")]
+    [TrainingOptions(loss=name, lambda_=0.1) for name in ("ramp", "max-delta")]
     + [
         TrainingOptions(regularizer="l1", lambda_=0.1),
         TrainingOptions(treatment="literal", lambda_=0.1),

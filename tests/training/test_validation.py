@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from bridgetrack.learning import L1, L2
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
-from bridgetrack.training import fit
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.fit import Movies, regularizer_of
 from bridgetrack.training.options import TrainingOptions
@@ -107,29 +106,6 @@ def test_weights_of_answers_follow_from_those_that_are_known() -> None:
     others = np.setdiff1d(np.arange(len(data.samples)), known)
     assert not np.array_equal(seen.importance[known], data.importance[known])
     np.testing.assert_array_equal(seen.importance[others], data.importance[others])
-
-
-def test_a_fit_begins_at_the_prior_or_goes_on_from_its_state(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    model = TrackingModel(tiny_set(np.random.default_rng(3), 12))
-    movies, given = Movies(model, (), np.zeros(model.n_features), None), []
-    train = fit.train
-
-    def watched(*args, **named):  # type: ignore[no-untyped-def]
-        given.append(named)
-        return train(*args, **named)
-
-    monkeypatch.setattr(fit, "train", watched)
-    rows = np.array([0, 2])
-    first = run(movies.fit(0.1, np.inf, TrainingOptions(learner="bundle"), rows=rows))
-    assert given[0]["initial"] is movies.prior
-    assert given[0]["n_annotations"] == np.isin(model.data.annotation_sample, rows).sum()
-    again = run(movies.fit(0.1, np.inf, TrainingOptions(learner="bundle"), rows=rows,
-                           state=first.state))  # fmt: skip
-    assert given[1]["initial"] is None
-    assert again.n_inferences < first.n_inferences
-    assert again.objective == pytest.approx(first.objective, abs=1e-3)
 
 
 def test_objective_of_tied_movies_never_increases() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.store import load_annotations
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.proposals import chosen_event
 from bridgetrack.ui.picking import Mode
 
@@ -54,5 +52,3 @@ def test_a_click_on_nothing_says_so(session, annotator, at, said, row):
     annotator.click(1, (-5.0, -5.0))
     assert "no cell here" in said[-1][1]
     assert len(session.annotations) == 0
-
-

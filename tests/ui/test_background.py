@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 
 import pytest
 
@@ -65,5 +64,3 @@ def test_short_work_does_not_wait_for_long_work(qtbot, monkeypatch):
     finally:
         end.set()
     qtbot.waitUntil(lambda: len(made) == many + 2, timeout=20_000)
-
-

@@ -81,5 +81,3 @@ def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
     qtbot.waitUntil(lambda: told in widget.notice.text(), timeout=60_000)
     assert "Written" in export.words.text() and (tmp_path / "out" / "tracks.csv").exists()
     assert not (tmp_path / "other").exists()
-
-

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +20,6 @@ from bridgetrack.pipeline.project import load_project
 from bridgetrack.progress import run
 from bridgetrack.session.project import saving
 from bridgetrack.ui.file_layers import layers_of
-from bridgetrack.ui.file_menu import folder_reader
 from bridgetrack.ui.layers import path_of, role_of, tags_of
 from bridgetrack.ui.panel import state_of
 from bridgetrack.ui.workflow import fill

@@ -67,7 +67,6 @@ def clicks_on_nothing_answer_nothing(widget, viewer, hand, qtbot):
         click_nothing()
 
 
-
 def keys_are_about_a_cell_in_view(viewer, hand, qtbot):
     state = state_of(viewer)
     session, annotator, camera = state.session, state.annotator, camera_of(viewer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from napari._qt.widgets.qt_color_swatch import QColorLineEdit
 from qtpy.QtCore import Qt
 
 from bridgetrack.ui.panel import state_of

@@ -15,10 +15,8 @@ from bridgetrack.io.results import write_results
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.sample import sample_folder
 from bridgetrack.session.answers import project_answers
-from bridgetrack.session.results import layer_data, least_certain, summary
+from bridgetrack.session.results import layer_data
 from bridgetrack.session.session import Session
-from bridgetrack.tracks.table import node_margins
-from bridgetrack.ui.file_layers import tracks_data
 from bridgetrack.ui.file_menu import (
     csv_reader,
     folder_reader,

@@ -7,7 +7,6 @@ import threading
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
-from scipy import ndimage as ndi
 from superqt import QCollapsible
 
 from bridgetrack.annotations.anchor import cell_refs
@@ -22,8 +21,7 @@ from bridgetrack.segmentation import movie as movie_module
 from bridgetrack.segmentation import segment_movie
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui.layers import find_role, tags_of
-from drawn_movie import colony, ringed
-from fake_networks import cellpose_that
+from drawn_movie import colony
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from qtpy.QtWidgets import QSlider
 
-from bridgetrack.errors import InputError
 from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.settings import Appearance
 from bridgetrack.training.options import TrainingOptions

@@ -70,5 +70,3 @@ def test_escape_forgets_then_goes_back_to_review():
     assert step.picking == Picking(Mode.MOVE)
     assert step.frame == 5
     assert cancel(step.picking).picking.mode == Mode.REVIEW
-
-

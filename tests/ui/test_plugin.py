@@ -185,9 +185,7 @@ def test_closing_during_work_is_clean(open_short, viewer, pixels):
     QApplication.processEvents()
 
 
-def test_tracks_are_shown_and_follow_corrections(
-    open_short, viewer, hand, qtbot
-):
+def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot):
     from bridgetrack.ui.panel import state_of
 
     widget = open_short()

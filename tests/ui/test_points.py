@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -154,5 +152,3 @@ def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
     box.write(tmp_path / "out")
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=20_000)
     assert "there are no masks" in box.words.text()
-
-

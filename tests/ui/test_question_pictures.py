@@ -11,7 +11,6 @@ from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.progress import run
-from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.looks import LOOKS, rgba
 from bridgetrack.ui.question_pictures import picture_steps
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.picking import Mode
 
@@ -49,5 +48,3 @@ def test_the_first_proposal_takes_its_place_and_undo_brings_it_back(surprised):
     assert asked.answers == []
     assert asked.questions.current.slot == first.slot
     assert not asked.questions.current.again
-
-

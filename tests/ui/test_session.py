@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.errors import OutputError
-from bridgetrack.pipeline.scene import annotate
-from bridgetrack.pipeline.tracking import track_scene
-from bridgetrack.progress import run
 from bridgetrack.session.session import Session
 
 
