@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +114,3 @@ def test_a_typing_mistake_is_told() -> None:
     assert {"track", "train", "steps", "SegmentationSettings"} <= set(dir(bt)) & set(bt.__all__)
     for name in bt.__all__:
         assert getattr(bt, name) is not None
-
-
-def test_the_import_is_light() -> None:
-    code = "import bridgetrack, sys; print('numpy' in sys.modules, bridgetrack.__version__)"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.startswith("False ")

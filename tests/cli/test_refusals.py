@@ -177,18 +177,6 @@ def test_one_frame_and_empty_frames(run: Run, tmp_path: Path, frames: Any, cells
     assert any("only one frame" in note for note in record["notes"]) == (len(frames) == 1)
 
 
-def test_a_label_in_two_places_and_nan_pixels(run: Run, tmp_path: Path) -> None:
-    cells = squares()
-    cells[1, 30:34, 5:9] = 1
-    pixels = RNG.random(cells.shape)
-    pixels[:, 6, 6] = np.nan
-    image = stack(tmp_path / "image.tif", pixels.astype(np.float32))
-    words = ("track", stack(tmp_path / "l.tif", cells), "--image", image)
-    shown = run(*words, "--out", tmp_path / "out", "--json")
-    assert shown.status == 0, shown.err
-    assert json.loads(shown.out)["counts"]["cells"] == 6
-
-
 def test_missing_frames_are_told(run: Run, tmp_path: Path) -> None:
     frames = folder(tmp_path / "frames")
     for t in (0, 1, 5):
@@ -311,18 +299,3 @@ def test_a_full_disk_leaves_nothing(
     shown = run(command, *words_of(command, truth, tmp_path / "o", clicks))
     refused(shown, tmp_path / "o", "No space left", "make room")
     assert ".spare" not in shown.err
-
-
-def test_a_full_disk_leaves_the_older_result(
-    run: Run, labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "out"
-    assert run("track", labels, "--out", out).status == 0
-    before = {p.name: p.read_bytes() for p in out.iterdir()}
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("bridgetrack.io.csv._values", full)
-    assert run("track", labels, "--out", out).status == 1
-    assert {p.name: p.read_bytes() for p in out.iterdir()} == before

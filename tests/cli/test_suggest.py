@@ -52,17 +52,6 @@ def test_answers_are_not_asked_again(run: Run, movie: Path, truth: Path, tmp_pat
         assert (s["event"]["event"], *cells) not in {(k[0].key, k[1], k[2]) for k in answered}
 
 
-def test_wrong_answers_depend_on_the_seed(
-    run: Run, movie: Path, truth: Path, tmp_path: Path
-) -> None:
-    words = ("annotate", truth, "--ground-truth", movie / "01_GT", "--suggested", "--count", 6)
-    for name, seed, wrong in (("a", 2, 0.3), ("b", 2, 0.3), ("c", 2, 0)):
-        out = tmp_path / f"{name}.json"
-        assert run(*words, "--wrong", wrong, "--seed", seed, "--out", out).status == 0
-    a, b, c = ([x.events for x in load_annotations(tmp_path / f"{name}.json")] for name in "abc")
-    assert a == b != c
-
-
 @pytest.mark.parametrize(
     "words",
     [

@@ -11,7 +11,6 @@ import pytest
 import tifffile
 
 from bridgetrack.io.csv import read_tracks_csv
-from bridgetrack.models.model import save_model
 from cli.conftest import Run
 
 
@@ -88,23 +87,6 @@ def test_a_table_has_no_image(run: Run, movie: Path, tmp_path: Path) -> None:
     shown = run("track", table, "--image", movie / "01", "--out", tmp_path / "out")
     assert shown.status == 1
     assert "label movie" in shown.err
-
-
-def test_a_model_file_decides(run: Run, truth: Path, tmp_path: Path) -> None:
-    from bridgetrack.models.model import Model
-    from bridgetrack.models.shipped import untrained_model
-
-    plain = untrained_model()
-    weights = plain.weights.copy()
-    weights[[k for k, key in enumerate(plain.keys) if key == "divide.bias"]] = -1000.0
-    save_model(Model(plain.keys, weights, plain.units, name="no divisions"), tmp_path / "m.json")
-    with_model = run(
-        "track", truth, "--out", tmp_path / "a", "--model", tmp_path / "m.json", "--json"
-    )
-    without = run("track", truth, "--out", tmp_path / "b", "--json")
-    assert json.loads(without.out)["counts"]["divide"] > 0
-    assert json.loads(with_model.out)["counts"]["divide"] == 0
-    assert json.loads(with_model.out)["model"]["name"] == "no divisions"
 
 
 def test_kinds_of_events_that_do_not_occur(run: Run, truth: Path, tmp_path: Path) -> None:

@@ -113,16 +113,6 @@ def test_an_earlier_project_helps(
     assert load_model(model).provenance["sources"] == record["sources"]
 
 
-def test_a_movie_without_answers_takes_over_what_earlier_ones_say(
-    run: Run, truth: Path, project: Path, tmp_path: Path
-) -> None:
-    model = tmp_path / "m.json"
-    shown = run("train", truth, "--source", project, "--strategy", "union", "--out", model)
-    assert shown.status == 0, shown.err
-    provenance = load_model(model).provenance
-    assert provenance["strategy"] == "union" and provenance["annotations"] == 0
-
-
 def test_a_model_is_the_start_by_its_file_and_its_name(
     run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

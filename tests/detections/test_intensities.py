@@ -47,8 +47,6 @@ def test_the_sample() -> None:
 @pytest.mark.parametrize(
     ("name", "image"),
     [
-        ("PhC-C2DL-PSC-01/01", True),
-        ("PhC-C2DL-PSC-01/01_GT/FULL", False),
         ("HL60-3D-small/01", True),
         ("MouseEpidermis-01-masks/01_GT/TRA", False),
     ],

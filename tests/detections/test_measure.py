@@ -246,10 +246,3 @@ def test_no_warning_for_close_pieces_and_bent_cells() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         measure(movie_of(labels))
-
-
-def test_places_apart_in_3d() -> None:
-    labels = np.zeros((1, 12, 40, 40), dtype=np.int32)
-    labels[0, 1:4, 2:8, 2:8] = labels[0, 8:11, 30:36, 30:36] = 1
-    with pytest.warns(BridgetrackWarning, match="frame 0: label 1"):
-        measure(movie_of(labels, scale=(2.0, 1.0, 1.0)))

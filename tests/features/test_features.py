@@ -77,7 +77,7 @@ def test_finite_and_in_bounds_with_an_image(dim: int) -> None:
     assert not idle
 
 
-@pytest.mark.parametrize("factor", [0.01, 0.5, 30.0])
+@pytest.mark.parametrize("factor", [0.01, 30.0])
 def test_the_size_of_a_pixel_does_not_matter(factor: float) -> None:
     labels, image, _ = movie_2d()
     one = described(movie_of(labels), image_movie(image, (1.0, 1.0)))
@@ -105,7 +105,7 @@ def test_the_place_in_the_frame_matters_to_the_border_only() -> None:
     assert np.abs(values(two)[:, bright] - values(one)[:, bright]).max() < 0.5
 
 
-@pytest.mark.parametrize(("gain", "offset"), [(3.0, 0.0), (1.0, 100.0), (0.01, -5.0)])
+@pytest.mark.parametrize(("gain", "offset"), [(3.0, 100.0), (0.01, -5.0)])
 def test_gain_and_offset_of_the_camera_do_not_matter(gain: float, offset: float) -> None:
     labels, image, scale = movie_2d()
     one = described(movie_of(labels, scale=scale), image_movie(image, scale))

@@ -90,12 +90,6 @@ def test_an_impossible_program() -> None:
         solve_integer(TRIANGLE[:, :3], SCORES[:3], None, 100, 10.0)
 
 
-def test_a_start_that_is_none_is_not_returned() -> None:
-    wrong = np.array([True, True, False, False, False, False])
-    answer = solve_integer(TRIANGLE, SCORES, wrong, 1000, 10.0)
-    np.testing.assert_array_equal(TRIANGLE @ answer.x, 1)
-
-
 def test_the_child_process_gives_the_same_answer(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,11 +110,6 @@ def test_the_child_process_gives_the_same_answer(
     assert there.value == pytest.approx(here.value)
     assert there.gap == pytest.approx(0.0, abs=1e-6)
     assert capfd.readouterr() == ("", "")
-
-
-def test_the_child_process_says_that_a_program_is_impossible() -> None:
-    with pytest.raises(InfeasibleError, match="cannot explain every cell once"):
-        solver.solve_bounded(TRIANGLE[:, :3].tocsr(), SCORES[:3], None, 100, 10.0)
 
 
 def test_a_child_that_overstays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,12 +68,3 @@ def test_sampled_states_come_close(seed: int, sharp: float) -> None:
     assert exact.exact
     assert abs(estimate.entropy - exact.entropy) <= 0.2 * exact.entropy + 0.05
     assert abs(estimate.log_z - exact.log_z) <= 0.2 * exact.entropy + 0.05
-
-
-def test_parts_add_up() -> None:
-    one = problem_of([(0,), (1,), (0, 1)], 2)
-    two = problem_of([(0,), (1,), (0, 1), (2,), (3,), (2, 3)], 4)
-    scores = np.array([0.3, -0.2, 0.5])
-    single, double = gibbs(one, scores), gibbs(two, np.concatenate([scores, scores]))
-    assert double.entropy == pytest.approx(2 * single.entropy)
-    assert double.log_z == pytest.approx(2 * single.log_z)

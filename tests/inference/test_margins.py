@@ -132,17 +132,6 @@ def test_margins_are_for_chosen_columns() -> None:
         exact_margin(problem, scores, solution, 1)
 
 
-def test_reduced_costs_are_not_negative_and_vanish_where_the_relaxation_is_whole() -> None:
-    rng = np.random.default_rng(11)
-    problem, scores = tracking_problem(rng, 20)
-    solution = solve(problem, scores)
-    cost = reduced_costs(problem, scores, solution)
-    assert cost.min() > -1e-6
-    whole = solution.chosen & ~(problem.incidence @ solution.slack > 0)
-    assert whole.any()
-    np.testing.assert_allclose(cost[whole], 0.0, atol=1e-6)
-
-
 def test_the_smallest_margins_are_the_smallest() -> None:
     rng = np.random.default_rng(4)
     problem, scores = tracking_problem(rng, 40, frames=3, radius=0.9)

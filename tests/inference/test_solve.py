@@ -125,19 +125,7 @@ def test_allowed_columns_are_honoured(seed: int, n_slots: int) -> None:
         assert solution.value == pytest.approx(best, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
-def test_prices_are_valid_for_every_allowed_column(seed: int, n_slots: int) -> None:
-    rng = np.random.default_rng(seed)
-    problem = problem_of(random_covers(rng, n_slots, 20), n_slots)
-    scores = random_scores(rng, problem.n_columns)
-    solution = solve(problem, scores)
-    scale = 1e-6 * max(1.0, np.abs(scores).max())
-    assert (problem.incidence @ solution.duals >= scores - scale).all()
-    assert solution.duals.sum() >= solution.value - scale * n_slots
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("weights", ["poor", "zero", "integers"])
 def test_equals_one_integer_program(seed: int, weights: str) -> None:
     rng = np.random.default_rng(seed)
@@ -199,14 +187,6 @@ def test_progress_rises_to_one_and_the_solution_is_returned() -> None:
     assert_valid(problem, scores, solution)
 
 
-def test_closing_half_way() -> None:
-    problem, scores = odd_cycles(20)
-    steps = solve_steps(problem, scores, limits=SolverLimits(batch=10))
-    assert isinstance(next(steps), float)
-    steps.close()
-    assert list(steps) == []
-
-
 @pytest.mark.parametrize("limits", [SolverLimits(max_nodes=0), SolverLimits(max_seconds=0.0)])
 def test_limits_leave_a_feasible_answer_with_a_true_gap(limits: SolverLimits) -> None:
     rng = np.random.default_rng(1)
@@ -218,16 +198,6 @@ def test_limits_leave_a_feasible_answer_with_a_true_gap(limits: SolverLimits) ->
     assert hurried.value <= free.value + 1e-6
     assert hurried.bound >= free.value - 1e-6
     assert hurried.gap >= free.value - hurried.value - 1e-6
-
-
-def test_no_time_at_all_still_gives_the_rounded_choice_and_its_gap() -> None:
-    rng = np.random.default_rng(1)
-    problem, scores = tracking_problem(rng, 25, frames=3)
-    best = solve(problem, scores)
-    hurried = solve(problem, scores, limits=SolverLimits(max_seconds=0.0))
-    assert hurried.bound == pytest.approx(hurried.duals.sum())
-    assert hurried.gap > 0
-    assert hurried.gap >= best.value - hurried.value - 1e-6
 
 
 def test_a_solver_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

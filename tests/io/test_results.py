@@ -52,44 +52,6 @@ def test_everything_is_written_and_replaced(tracks: Tracks, tmp_path: Path) -> N
         assert names(tmp_path / "out") == sorted([*ALL, "mine.txt"])
 
 
-@pytest.mark.parametrize(
-    ("name", "formats"),
-    [
-        ("detections.csv", ("csv",)),
-        ("ctc/notes.txt", ("ctc",)),
-        ("tracks.geff/zarr.json", ("geff",)),
-    ],
-)
-def test_what_somebody_else_put_there_stays(
-    tracks: Tracks, tmp_path: Path, name: str, formats: tuple[str, ...]
-) -> None:
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).write_text("t,y,x\n0,1,2\n")
-    before = content(tmp_path)
-    with pytest.raises(OutputError, match=f"{Path(name).name} was not written by Bridgetrack"):
-        write_results(tracks, movie_of(DIVIDING), tmp_path, formats)
-    assert content(tmp_path) == before
-    others = tuple(f for f in ("csv", "geff") if f not in formats)
-    write_results(tracks, movie_of(DIVIDING), tmp_path, others)
-    assert content(tmp_path).items() >= before.items(), "other formats are not in each other's way"
-
-
-@pytest.mark.parametrize("name", ["tracks.csv", "ctc/mask000.tif", "tracks.geff/zarr.json"])
-def test_what_was_changed_since_stays(tracks: Tracks, tmp_path: Path, name: str) -> None:
-    write_results(tracks, movie_of(DIVIDING), tmp_path)
-    path = tmp_path / name
-    if not path.exists():
-        path = next(p for p in (tmp_path / "tracks.geff").rglob("*") if p.is_file())
-    own = path.read_bytes()
-    path.write_bytes(own + b"\n")
-    before = content(tmp_path)
-    with pytest.raises(OutputError, match="was changed since"):
-        write_results(tracks, movie_of(DIVIDING), tmp_path)
-    assert content(tmp_path) == before
-    path.write_bytes(own)
-    assert write_results(tracks, movie_of(DIVIDING), tmp_path) == ()
-
-
 def test_one_format_after_another(tracks: Tracks, tmp_path: Path) -> None:
     shorter = Tracks(**{**vars(tracks), "nodes": tracks.nodes.iloc[:1], "edges": tracks.edges[:0]})
     for formats in (("csv",), ("geff",), ("ctc",), ("csv", "ctc", "geff")):

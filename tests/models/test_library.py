@@ -57,7 +57,7 @@ def test_folders_of_earlier_versions_are_read_and_removed(tmp_path: Path) -> Non
     assert len(shared.weights) == len(weights)
 
 
-@pytest.mark.parametrize("name", ["mine", "MINE", " mine "])
+@pytest.mark.parametrize("name", ["mine", " MINE "])
 def test_a_taken_name_is_refused(library: Library, name: str) -> None:
     library.add(learned(), "mine")
     with pytest.raises(InputError):
@@ -67,7 +67,7 @@ def test_a_taken_name_is_refused(library: Library, name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", " ", "a/b", "a\\b", "..", ".hidden", "a:b", "a\nb", "x.json", "shipped", "NUL", "x" * 41],
+    ["", "a/b", "..", "a\nb", "shipped", "NUL", "x" * 41],
 )
 def test_names_that_cannot_be(library: Library, name: str) -> None:
     with pytest.raises(InputError):

@@ -9,12 +9,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.explain_masks import MaskExplanation, explain_mask
 from bridgetrack.pipeline.joint import MaskSettings
-from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import segment_by_choice
 from bridgetrack.progress import run
-from bridgetrack.regions.describe import FEATURES
-from bridgetrack.regions.score import starting_score
-from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.movie import SegmentedFrame
 from drawn_movie import drawn
 
@@ -70,38 +66,6 @@ def test_two_cells_drawn_as_one_lose_to_their_cut(images: np.ndarray, found: np.
     assert cut.cost < 0
     assert cut.of_masks < 0 and cut.of_events < 0, "looks and tracks both speak for two cells"
     assert "not what would be chosen now" in why.words() and "better" in why.words()
-
-
-def test_what_is_drawn_speaks_for_itself_where_it_is_brought_along(
-    images: np.ndarray, found: np.ndarray
-) -> None:
-    label = int(found[T][21, 20])
-    given = run(explain_mask(open_movie(images), open_labels(found), T, label))
-    own = explained(images, found, label)
-    assert given.log_odds - own.log_odds == pytest.approx(MaskSettings().loyalty, abs=1e-6)
-    assert given.probability == pytest.approx(own.probability)
-    assert "it is drawn so" in given.words() and "it is drawn so" not in own.words()
-
-
-class _OnlySupport:
-    """In place of trees that answers taught: one feature decides all."""
-
-    column = list(FEATURES).index("support")
-
-    def log_odds(self, features: np.ndarray) -> np.ndarray:
-        return 6.0 * np.tanh(features[:, self.column] - 2.0)
-
-
-def test_reasons_are_those_of_the_score_that_chose(images: np.ndarray, found: np.ndarray) -> None:
-    label = int(found[T][21, 20])
-    own = explained(images, found, label)
-    taught = MovieScore(starting_score(), None, _OnlySupport(), 0.5)  # type: ignore[arg-type]
-    how, given = MaskSettings(loyalty=0.0), GivenMasks(score=taught)
-    masks = open_movie(images), open_labels(found)
-    why = run(explain_mask(*masks, T, label, settings=how, given=given))
-    assert why.log_odds != pytest.approx(own.log_odds, abs=0.1)
-    one, two = ({r.feature: r.effect for r in w.reasons} for w in (own, why))
-    assert two["support"] > one.get("support", 0.0) + 0.5
 
 
 def test_what_is_too_small_to_be_a_cell_is_told_so(images: np.ndarray, found: np.ndarray) -> None:

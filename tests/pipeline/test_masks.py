@@ -20,16 +20,15 @@ from bridgetrack.pipeline import masks
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
 from bridgetrack.pipeline.joint import FrameChoice, MaskSettings, choose_jointly
-from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader
+from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
 from bridgetrack.pipeline.masks import choose_masks, learn_masks, segment_by_choice
 from bridgetrack.progress import Kept, Progress, run
 from bridgetrack.regions.acts import check, remove
-from bridgetrack.regions.describe import describe_frame
 from bridgetrack.regions.mend import Mend, MendKind, MendSite
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.score import starting_score
-from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings
+from bridgetrack.segmentation.movie import SegmentedFrame
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import PLACES, SIZE, colony, drawn, share_found
 from fake_networks import cellpose_that
@@ -191,21 +190,6 @@ def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     assert recall["chosen"] > max(0.8, recall["cells"] + 0.3), recall
 
 
-def test_blots_beside_black_rods_are_no_cells() -> None:
-    """As in frames of few rods whose contrast was stretched for looking."""
-    images, labels = (np.pad(a[:2], ((0, 0), (100, 100), (100, 100)), "edge") for a in colony())
-    light, inside = images.astype(float), labels > 0
-    blots = ndi.gaussian_filter(np.random.default_rng(0).normal(size=light.shape[1:]), 6)
-    depth = np.median(light[~inside]) - np.median(light[inside])
-    light -= 0.15 * depth * np.maximum(blots / blots.std() - 1, 0)
-    low, high = np.quantile(light[inside], 0.8), np.quantile(light[~inside], 0.99)
-    black = (255 * np.clip((light - low) / (high - low), 0, 1)).astype(np.uint8)
-    got = found(open_movie(black), None)
-    assert np.mean([share_found(t, m) for t, m in zip(labels, got, strict=True)]) > 0.95
-    counts = [(m.max(), len(np.unique(t)) - 1) for t, m in zip(labels, got, strict=True)]
-    assert all(n <= true + 1 for n, true in counts), counts
-
-
 def test_answers_teach_what_a_cell_is_elsewhere() -> None:
     """Who says that there are no cells in some frames is believed in others, too."""
     images, labels = drawn()
@@ -321,14 +305,3 @@ def test_records_of_earlier_versions_open() -> None:
     assert before is not None and before.choose == "jointly"
     for more in ({"pixel_model": {"classes": ""}}, {"backend": "stardist", "choose": "plain"}):
         assert FINDING_FILE.parse(json.dumps(record | more), "it") is None
-
-
-def test_probabilities_are_no_feature_of_candidates() -> None:
-    images, labels = drawn()
-    image = open_movie(images)
-    settings = movie_settings(image)
-    given = GivenMasks(probability=open_movie((labels > 0).astype(np.float32)))
-    found = MaskReader(image, 0, settings, given).frame(1)
-    assert {"reading", "probability"} <= set(found.regions.sources)
-    known = describe_frame(found.regions, image.channel_frame(1, 0), settings)
-    np.testing.assert_array_equal(found.features, known)

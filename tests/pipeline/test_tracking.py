@@ -225,15 +225,6 @@ def test_a_feature_of_ones_own_needs_no_trained_model() -> None:
     assert cells_of(result) == cells_of(track(movie))
 
 
-def test_two_runs_are_equal(sample: tuple) -> None:
-    labels, image, _ = sample
-    one, two = (track(labels, image) for _ in range(2))
-    np.testing.assert_array_equal(one.scores, two.scores)
-    np.testing.assert_array_equal(one.solution.chosen, two.solution.chosen)
-    for name in ("nodes", "edges", "events", "links"):
-        pd.testing.assert_frame_equal(getattr(one.tracks, name), getattr(two.tracks, name))
-
-
 def test_progress_names_the_stages_and_rises_within_each() -> None:
     seen: list[Progress] = []
     result = run(track_steps(BY_NAME["a division"].movie), seen.append)

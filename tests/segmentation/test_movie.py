@@ -52,11 +52,8 @@ def test_missing_channel() -> None:
 @pytest.mark.parametrize(
     ("images", "truth", "least"),
     [
-        ("Fluo-N2DL-HeLa-01/01", "Fluo-N2DL-HeLa-01/01_GT/FULL", 0.93),
         ("HL60-3D-small/01", "HL60-3D-small/01_GT/TRA", 0.9),
-        ("Fluo-N3DH-CHO-02-notruth/02", "Fluo-N3DH-CHO-02-notruth/02_ERR_SEG", 0.9),
         ("PhC-C2DL-PSC-01/01", "PhC-C2DL-PSC-01/01_GT/FULL", 0.8),
-        ("PhC-C2DH-U373-02/02", "PhC-C2DH-U373-02/02_GT/FULL", 0.6),
     ],
 )
 def test_real_movies_need_no_setting(

@@ -63,12 +63,6 @@ def test_what_is_said_is_not_tried() -> None:
     assert size.settings.foreground == "bright"
 
 
-def test_frames_far_apart_are_judged_one_by_one() -> None:
-    apart = np.stack([np.roll(frame, (37 * t, 61 * t), (0, 1)) for t, frame in enumerate(MOVIE)])
-    found = estimate_settings(open_movie(apart))
-    assert found.readings[0].likely
-
-
 def test_a_single_frame_and_no_cells() -> None:
     assert movie_settings(open_movie(MOVIE[:1])).diameter is not None
     nothing = estimate_settings(open_movie(np.zeros((3, 40, 40))))

@@ -159,23 +159,6 @@ def test_accuracy_is_estimated_once_there_is_enough() -> None:
     assert len(build_training_set([scene]).samples) < more.estimate.parts == 15
 
 
-@pytest.mark.parametrize(
-    "options",
-    [TrainingOptions(loss=name, lambda_=0.1) for name in ("ramp", "max-delta")]
-    + [
-        TrainingOptions(regularizer="l1", lambda_=0.1),
-        TrainingOptions(treatment="literal", lambda_=0.1),
-    ],
-    ids=lambda o: f"{o.loss}-{o.regularizer}-{o.treatment}",
-)
-def test_other_losses_and_regularisers(options: TrainingOptions) -> None:
-    scene = confirmed(plain_scene(), some_true(9))
-    found = run(train_steps(scene, bad_prior(), options))
-    assert np.isfinite(found.model.weights).all()
-    assert found.result.objective <= found.result.objectives[0]
-    assert (found.model.loss, found.model.regularizer) == (options.loss, options.regularizer)
-
-
 def test_two_movies() -> None:
     scenes = [
         confirmed(plain_scene(1), some_true(5)),

@@ -83,23 +83,3 @@ def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not
         "3": (OTHER.position, green),
         "4": (FAR.position, orange),
     }
-
-
-@pytest.mark.parametrize("place", [(1.0, 1.0), (99.0, 199.0)])
-def test_words_stay_on_the_image(place):
-    there = EventRef(Event.FALSE, (CellRef(3, 1, place),))
-    found = Drawing()
-    view = SliceShown(3, None, 10.0, 200.0, 1.0, 100.0)
-    draw_question(found, question(event=there), view, lambda c: np.array([c.position]))
-    ((y, x),) = [p for t, p in ((m.text, m.point) for m in found.marks) if "frame" in t]
-    assert 0 < y < 100
-    assert 20 < x < 180
-
-
-def test_cells_of_other_planes_are_left_out():
-    deep = EventRef(
-        Event.MOVE, (CellRef(3, 1, (2.0, 50.0, 50.0)),), (CellRef(4, 1, (30.0, 50.0, 50.0)),)
-    )
-    asked = question(event=deep)
-    assert len([m for m in drawn(asked, 3, 2.0).marks if not m.text]) == 4
-    assert len([m for m in drawn(asked, 3, 16.0).marks if not m.text]) == 0
