@@ -30,6 +30,16 @@ def found(sample: tuple[np.ndarray, np.ndarray]) -> bt.Masks:
     return bt.find_cells(sample[0], scale=(0.6, 0.6), frame_interval=5)
 
 
+@pytest.fixture(scope="module")
+def by_command(
+    sample: tuple[np.ndarray, np.ndarray], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Where the command wrote what it found in the same images."""
+    folder = tmp_path_factory.mktemp("found")
+    told("segment", stack(folder / "image.tif", sample[0]), "--out", folder / "labels.tif")
+    return folder
+
+
 def stack(path: Path, frames: np.ndarray) -> Path:
     tifffile.imwrite(path, frames, imagej=True, metadata={"axes": "TYX"})
     return path
@@ -44,11 +54,10 @@ def told(*words: Any) -> None:
 
 
 def test_cells_are_found_as_by_the_command(
-    sample: tuple[np.ndarray, np.ndarray], found: bt.Masks, tmp_path: Path
+    sample: tuple[np.ndarray, np.ndarray], found: bt.Masks, by_command: Path
 ) -> None:
     image, truth = sample
-    labels = tmp_path / "labels.tif"
-    told("segment", stack(tmp_path / "image.tif", image), "--out", labels)
+    labels = by_command / "labels.tif"
     np.testing.assert_array_equal(pixels_of(found.labels), tifffile.imread(labels))
     geometry = found.labels.geometry
     assert (geometry.scale, geometry.frame_interval) == ((0.6, 0.6), 5)
@@ -56,7 +65,7 @@ def test_cells_are_found_as_by_the_command(
     many = len(np.unique(truth[0])) - 1
     assert abs(len(np.unique(pixels_of(found.labels)[0])) - 1 - many) <= 2
     assert bt.track(found.labels, image).tracks.n_tracks
-    sure = pd.read_csv(tmp_path / "labels.masks.csv")
+    sure = pd.read_csv(by_command / "labels.masks.csv")
     mine = found.margins.sort_values(["margin_at_least", "frame", "label"], ignore_index=True)
     pd.testing.assert_frame_equal(mine, sure, check_dtype=False, atol=1e-3)
     plain = bt.find_cells(image[:1], bt.SegmentationSettings(diameter=20), choose="plain")
@@ -80,7 +89,7 @@ def test_answers_count(tmp_path: Path) -> None:
 
 
 def test_a_mask_is_judged_as_it_was_found(
-    sample: tuple[np.ndarray, np.ndarray], found: bt.Masks, tmp_path: Path
+    sample: tuple[np.ndarray, np.ndarray], found: bt.Masks, by_command: Path
 ) -> None:
     image, _ = sample
     cell = int(np.unique(pixels_of(found.labels)[1])[1])
@@ -88,9 +97,7 @@ def test_a_mask_is_judged_as_it_was_found(
     assert why.loyalty == 1.0 and why.chosen and why.words().startswith(f"cell {cell} of frame 1")
     brought = bt.explain_mask(found.labels, image, 1, cell)
     assert brought.loyalty == 2.0
-    labels = tmp_path / "labels.tif"
-    told("segment", stack(tmp_path / "image.tif", image), "--out", labels)
-    again = bt.explain_mask(labels, image, 1, cell)
+    again = bt.explain_mask(by_command / "labels.tif", image, 1, cell)
     assert (again.loyalty, again.log_odds) == (1.0, pytest.approx(why.log_odds))
 
 

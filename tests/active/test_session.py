@@ -108,17 +108,6 @@ def test_passed_over_questions_do_not_come_back() -> None:
     assert one.effort.clicks == 0
 
 
-def test_undone_answers_do_not_count() -> None:
-    one = session()
-    one.answer(following(one), seconds=1.0)
-    one.answer(following(one), seconds=1.0)
-    one.answers.undo()
-    assert (one.effort.clicks, one.effort.seconds) == (1, 1.0)
-    assert len(one.records) == 2
-    assert one.adopt(run(one.update()))
-    assert len(one.scene.constraints) == 1
-
-
 def test_answers_given_during_an_update_stay_answered() -> None:
     one = session()
     one.answer(following(one))

@@ -130,16 +130,6 @@ def test_two_cells_that_became_one_are_both_lost():
     assert "one detection now" in found.lost[0].reason
 
 
-def test_two_daughters_that_became_one_lose_their_division():
-    apart = labels_of([{1: (20, 20)}, {1: (20, 20), 2: (20, 27)}], radius=3)
-    before = detections_of(apart)
-    division = says("a1", "confirm", ref(before, Event.DIVIDE, [0], [1, 2]))
-    merged = relabelled(apart, {2: 1})
-    found = anchor(AnnotationSet(before.geometry, [division]), detections_of(merged), merged)
-    assert [i.id for i in found.lost] == ["a1"]
-    assert found.lost[0].cell.frame == 1
-
-
 def test_pairs_are_sorted_by_row_after_relabelling():
     movie = labels_of([{1: (20, 20)}, {1: (20, 20), 2: (20, 40)}])
     before = detections_of(movie)

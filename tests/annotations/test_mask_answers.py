@@ -121,14 +121,6 @@ def test_ids_and_labels_are_never_given_twice() -> None:
     assert (len(fewer), fewer.last_id, fewer.last_label) == (0, 2, 9)
 
 
-def test_answers_come_back_where_they_stood() -> None:
-    three = MaskAnswers(MOVIE).added(CUT).added(CUT).added(CUT)
-    middle = three.past[1:2]
-    fewer = three.exchanged(middle, ())
-    assert [a.id for a in fewer] == ["m1", "m3"]
-    assert fewer.exchanged((), middle) == three
-
-
 def test_masks_honour_answers_or_do_not() -> None:
     answers = MaskAnswers(MOVIE).added(CUT)
     t = CUT.frame

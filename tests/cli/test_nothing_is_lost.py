@@ -133,17 +133,6 @@ def test_no_input_is_written_over(run: Run, files: dict[str, Path], tmp_path: Pa
             hard.unlink()
 
 
-def test_what_stands_beside_labels_is_not_written_over(
-    run: Run, files: dict[str, Path], tmp_path: Path
-) -> None:
-    own = files["labels"].with_name("new.run.json")
-    shutil.copy(files["answers"], own)
-    before = content(tmp_path)
-    words = ("segment", files["image"], "--annotations", own)
-    refused(run(*words, "--out", own.with_name("new.tif")), own.name)
-    assert content(tmp_path) == before
-
-
 def test_no_file_of_others_is_written_over(
     run: Run, files: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -337,22 +326,6 @@ def test_results_of_versions_without_a_manifest(run: Run, masks: Path, tmp_path:
     assert not (out / "ctc").exists()
 
 
-def test_copies_of_results_are_still_ours(run: Run, masks: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    words = ("--format", "csv,ctc,geff", "--out")
-    assert run("track", masks, *words, out).status == 0
-    for forget in (False, True):
-        if forget:
-            _forget(out)
-        copy = tmp_path / f"copy{forget}"
-        shutil.copytree(out, copy, copy_function=shutil.copyfile)
-        later = (out / "run.json").stat().st_mtime + 1000
-        for path in copy.rglob("*"):
-            if path.name != "run.json":
-                os.utime(path, (later, later))
-        assert run("track", masks, *words, copy).status == 0
-
-
 def test_exports_and_runs_in_one_folder(run: Run, masks: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("track", masks, "--out", out, "--format")
@@ -375,17 +348,6 @@ def test_exports_and_runs_in_one_folder(run: Run, masks: Path, tmp_path: Path) -
     before = content(out)
     with pytest.raises(OutputError, match=r"mine.txt was not written"):
         result.save(out, ["geff"])
-    assert content(out) == before
-
-
-def test_a_record_that_someone_edited_is_kept(run: Run, masks: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert run("track", masks, "--out", out).status == 0
-    record = json.loads((out / "run.json").read_text())
-    (out / "run.json").write_text(json.dumps({**record, "remark": "the good one"}))
-    before = content(out)
-    with pytest.raises(OutputError, match=r"run.json was changed"):
-        bt.track(masks).save(out)
     assert content(out) == before
 
 

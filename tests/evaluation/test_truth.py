@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bridgetrack.errors import InputError
 from bridgetrack.evaluation.truth import Status, match_detections, share_found, true_events
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.io.ctc import nodes_of
@@ -134,13 +133,6 @@ def test_matching_by_distance() -> None:
     assert match.node.tolist() == [0, -1]
     assert match.status.tolist() == [Status.MATCHED, Status.FALSE]
     assert match.missed.tolist() == [False, True]
-
-
-def test_dimensions_must_fit() -> None:
-    tracks, _ = truth_of([{1: LEFT}])
-    solid = detections_of(movie_of([np.ones((2, 4, 4), dtype=np.uint16)]))
-    with pytest.raises(InputError, match="3D, the ground truth is 2D"):
-        match_detections(solid, None, tracks, None)
 
 
 def tracks_with(*events: tuple[str, tuple[int, ...], tuple[int, ...]]) -> Tracks:

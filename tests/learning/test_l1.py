@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bridgetrack.errors import SolverError
 from bridgetrack.learning import L1, LearningOptions, fit
 from bridgetrack.learning.l1 import solve_l1_master
-from models import chain_problem, multiclass_problem
+from models import chain_problem
 
 
 def rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -45,11 +45,3 @@ def test_weights_are_sparse_and_the_gap_is_true() -> None:
     assert -1e-9 < tight.gap <= 1e-4
     assert np.sum(tight.w == 0) > np.sum(loose.w == 0)
     assert 0 < np.sum(tight.w != 0) < model.n_features
-
-
-def test_stays_at_the_prior_where_nothing_pulls() -> None:
-    model, samples = multiclass_problem(0)
-    prior = np.random.default_rng(0).normal(size=model.n_features)
-    found = fit(model, samples, L1(1e3, prior))
-    np.testing.assert_allclose(found.w, prior, atol=1e-9)
-    assert found.converged

@@ -39,16 +39,6 @@ def test_one_step_is_the_difference_of_features() -> None:
     assert "limit" in found.reason
 
 
-def test_stops_without_mistakes_and_keeps_good_weights() -> None:
-    model, samples = multiclass_problem(0, n=3, full=True)
-    good = run(train_perceptron(model, samples, averaged=False))
-    again = run(train_perceptron(model, samples, averaged=False, initial=good.w))
-    if good.objective == 0:
-        np.testing.assert_array_equal(again.w, good.w)
-        assert "without a mistake" in again.reason
-    assert good.objective == 0
-
-
 def test_bad_input() -> None:
     model, samples = multiclass_problem(0)
     with pytest.raises(InputError, match="no annotated sample"):

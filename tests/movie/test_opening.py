@@ -53,11 +53,6 @@ def test_imagej_hyperstack_tells_axes_scale_and_interval(tmp_path: Path) -> None
     np.testing.assert_array_equal(movie.channel_frame(2, 1), TZCYX[2, :, 1])
 
 
-def test_screen_resolution_is_no_scale(tmp_path: Path) -> None:
-    tifffile.imwrite(tmp_path / "a.tif", TYX, resolution=(72, 72), resolutionunit="INCH")
-    assert open_movie(tmp_path / "a.tif").geometry.unit == "pixel"
-
-
 def test_imagej_slices_without_time_are_frames(tmp_path: Path) -> None:
     path = tmp_path / "a.tif"
     tifffile.imwrite(path, TYX, imagej=True, metadata={"axes": "ZYX"})
@@ -203,18 +198,6 @@ def test_npy_and_arrays(tmp_path: Path) -> None:
         assert movie.array.shape == (6, 1, 20, 30)
         assert movie.array.chunks[0] == (1,) * 6
         np.testing.assert_array_equal(movie.frame(5)[0], TYX[5])
-
-
-def test_a_movie_opens_again_with_other_settings() -> None:
-    movie = open_movie(TYX, scale=(0.5, 0.5), frame_interval=3)
-    again = open_movie(movie, frame_interval=4)
-    assert again.geometry.scale == (0.5, 0.5)
-    assert again.geometry.frame_interval == 4
-
-
-def test_single_frame_is_a_movie(tmp_path: Path) -> None:
-    tifffile.imwrite(tmp_path / "a.tif", TYX[0])
-    assert open_movie(tmp_path / "a.tif").array.shape == (1, 1, 20, 30)
 
 
 def test_only_the_wanted_file_is_read(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import tifffile
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.movie import Geometry, label_frame, label_writer, open_labels, save_labels
+from bridgetrack.movie import Geometry, label_frame, open_labels, save_labels
 
 RNG = np.random.default_rng(3)
 TYX = RNG.integers(0, 900, (4, 12, 15))
@@ -126,10 +126,3 @@ def test_large_labels_need_a_larger_type(tmp_path: Path) -> None:
         save_labels(frames, tmp_path / "a.tif")
     save_labels(frames, tmp_path / "a.tif", dtype="uint32")
     assert label_frame(open_labels(tmp_path / "a.tif"), 0).max() == 70000
-
-
-def test_frames_of_another_shape(tmp_path: Path) -> None:
-    with label_writer(tmp_path / "a.tif", Geometry(1, (3, 3), (1.0, 1.0))) as writer:
-        with pytest.raises(InputError, match=r"\(4, 3\).*\(3, 3\)"):
-            writer.write(np.zeros((4, 3)))
-        writer.write(np.zeros((3, 3)))

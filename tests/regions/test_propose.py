@@ -79,20 +79,6 @@ def test_probability_is_another_reading() -> None:
     assert regions.votes[:, regions.sources.index("probability")].sum() > 0
 
 
-def test_stacks() -> None:
-    grid = np.indices((10, 40, 40))
-    cells = np.zeros((10, 40, 40), dtype=int)
-    for k, centre in enumerate([(5, 10, 10), (5, 10, 20), (5, 30, 28)], start=1):
-        inside = ((grid - np.reshape(centre, (3, 1, 1, 1))) ** 2).sum(axis=0) < 25
-        cells[inside & (cells == 0)] = k
-    rng = np.random.default_rng(0)
-    stack = 100.0 * (cells > 0) + rng.normal(20, 3, cells.shape)
-    regions = propose_frame(stack, SegmentationSettings(diameter=10, foreground="bright"), t=2)
-    assert regions.frames.tolist() == [2]
-    assert regions.shape == (10, 40, 40)
-    assert (best_overlap(regions, 2, cells) > 0.6).all()
-
-
 @pytest.mark.parametrize("shape", [(20, 30), (5, 20, 30)])
 def test_an_empty_frame_has_no_candidates(shape: tuple[int, ...]) -> None:
     assert len(propose_frame(np.full(shape, 7.0), BRIGHT)) == 0

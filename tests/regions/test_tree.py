@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage as ndi
 
-from bridgetrack.regions.tree import distinct, hills, merge_tree
-from bridgetrack.segmentation.cells import passes
+from bridgetrack.regions.tree import distinct, merge_tree
 
 
 def landscape(seed: int, shape: tuple[int, ...], distinct_values: bool) -> np.ndarray:
@@ -61,22 +60,6 @@ def test_hills_join_where_components_above_a_level_do(seed: int, shape: tuple[in
             everything = np.flatnonzero(pieces == pieces[above[0]])
             # steepest ascent goes over corners too: a node may hold several pieces
             assert set(everything.tolist()) <= set(own.tolist())
-
-
-def test_two_hills_and_their_pass() -> None:
-    height = np.array([[5, 4, 3, 6, 7, 1, 2]], dtype=np.float32)
-    labels, n = hills(height, np.ones_like(height, dtype=bool))
-    assert n == 3
-    assert labels.tolist() == [[1, 1, 1, 2, 2, 2, 3]] or labels.tolist() == [[1, 1, 2, 2, 2, 2, 3]]
-    first, second, saddle = passes(labels, height)
-    assert list(zip(first.tolist(), second.tolist(), saddle.tolist(), strict=True)) == [
-        (1, 2, 3.0),
-        (2, 3, 1.0),
-    ]
-    tree = merge_tree(height, np.ones_like(height, dtype=bool))
-    assert tree.birth.tolist() == [5, 7, 2, 3, 1]
-    assert tree.death.tolist() == [3, 3, 1, 1, 1]
-    assert tree.area[-2:].tolist() == [6, 7]
 
 
 def test_nearly_equal_nodes_are_one() -> None:

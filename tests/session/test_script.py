@@ -53,22 +53,6 @@ def test_the_model_asks_and_the_tracks_honour_the_answers(arrays):
     assert len(chosen) == len(session.tracking.solution.chosen)
 
 
-def test_an_alternative_holds_by_its_number_or_as_an_event(arrays):
-    session = bt.Session(*arrays)
-    for by_number in (True, False):
-        asked = session.ask()
-        while not asked.alternatives:
-            session.answer(asked, "skip")
-            asked = session.ask()
-        wanted = asked.alternatives[0]
-        session.answer(asked, 0 if by_number else wanted)
-        latest = list(session.annotations)[-1]
-        assert latest.events[0].key == wanted.key
-        again = session.ask()
-        if again.again:
-            session.answer(again, "yes")
-
-
 def test_undo_asks_again_and_redo_takes_the_answer_back_in(arrays):
     session = bt.Session(*arrays)
     first = session.ask()

@@ -76,13 +76,6 @@ def test_pieces_that_join_again_are_one_cell() -> None:
     assert state.links == []
 
 
-def test_pieces_that_soon_end_are_one_cell() -> None:
-    state = resolve(
-        3, [Junction(2, (0,), (1, 2))], ends([0, 0, 1], length=[3, 9, PART_AFTER - 1]), 10.0
-    )
-    assert names(state) == [0, 0, 0]
-
-
 def test_cells_that_part_for_good_are_two_and_the_larger_keeps_the_name() -> None:
     sizes = [6.0, 4.0, 5.0]
     state = resolve(

@@ -26,18 +26,6 @@ EDGES = [
 ]
 
 
-def test_pixels_and_frames_without_a_scale() -> None:
-    # Nodes are sorted by frame on the way, ids stay.
-    table = track_table(tracks_of(NODES, EDGES, n_frames=6)).set_index("track_id")
-    assert table.loc[1, "duration [frames]"] == 2
-    assert table.loc[1, "path_length [px]"] == 7
-    assert table.loc[1, "displacement [px]"] == 5
-    assert table.loc[1, "mean_speed [px/frame]"] == 3.5
-    assert table["generation"].tolist() == [0, 1, 1]
-    assert table["parent_id"].tolist() == ["", "1", "1"]
-    assert table["ends_in"].tolist() == ["division", "unknown", "leaving"]
-
-
 def test_micrometres_and_minutes_with_one() -> None:
     physical = {"scale": (0.5, 2.0), "unit": "micrometer", "frame_interval": 10.0}
     table = track_table(tracks_of(NODES, EDGES, n_frames=5, **physical)).set_index("track_id")

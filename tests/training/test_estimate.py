@@ -76,18 +76,6 @@ def test_errors_that_cluster_are_covered() -> None:
     assert inside[1] < 0.85 * 200
 
 
-@pytest.mark.parametrize(
-    ("wrong", "part"),
-    [([1, 0, 1, 0], [0, 0, 1, 1]), ([1, 0, 0, 0, 0, 0, 0, 1], [0] * 4 + [1] * 4)],
-)
-def test_parts_that_err_alike_leave_the_interval_wide(wrong: list[int], part: list[int]) -> None:
-    """Their variance is 0, which two parts may show by chance."""
-    accuracy, low, high = right_share(np.ones(len(wrong)), np.array(wrong, float), np.array(part))
-    assert accuracy == pytest.approx(1 - np.mean(wrong))
-    assert low < 0.1
-    assert high > 0.9
-
-
 @pytest.mark.parametrize("parts", [5])
 def test_few_parts_cover_the_truth_as_often_as_they_say(parts: int) -> None:
     """Twenty answers in each, which err together at a share that differs from part to part."""

@@ -50,16 +50,6 @@ def test_hidden_entropy_equals_enumeration(seed: int) -> None:
         assert entropy == pytest.approx(entropy_of(scores), abs=1e-8)
 
 
-def test_more_annotations_hide_less() -> None:
-    few, many = clicked(20), clicked(60)
-    totals = []
-    for data in (few, many):
-        found, _ = hidden_entropies(data, data.samples, np.zeros(data.phi.shape[1]))
-        assert (found >= 0).all()
-        totals.append(found.sum() / TrackingModel(data).sizes(data.samples).sum())
-    assert totals[1] < totals[0]
-
-
 def test_weights_of_their_own() -> None:
     data = clicked()
     rng = np.random.default_rng(0)

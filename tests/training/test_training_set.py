@@ -101,16 +101,6 @@ def _share(one: Annotation, other: Annotation) -> bool:
     return bool({c.cell for c in one.cells} & {c.cell for c in other.cells})
 
 
-def test_a_cut_sample_lies_in_one_frame_pair() -> None:
-    scene = confirmed(plain_scene(3), some_true(12, seed=3))
-    pairs = [
-        [len(np.unique(data.pair[data.annotation_sample == k])) for k in range(len(data.samples))]
-        for data in (build_training_set([scene], largest=1), build_training_set([scene]))
-    ]
-    assert max(pairs[0]) == 1
-    assert max(pairs[1]) > 1
-
-
 def test_joining_movies_equals_their_sum() -> None:
     scenes = [
         confirmed(plain_scene(1), some_true(10)),

@@ -49,12 +49,6 @@ def test_no_annotations() -> None:
         run(train_steps([]))
 
 
-def test_only_answers_that_say_nothing() -> None:
-    scene = with_annotations(plain_scene(), says(plain_scene(), some_true(5), Kind.CANNOT_TELL))
-    with pytest.raises(InputError, match="nothing to learn from"):
-        run(train_steps(scene))
-
-
 def test_one_annotation() -> None:
     prior = bad_prior()
     scene = confirmed(plain_scene(), some_true(1))
@@ -131,18 +125,6 @@ def test_cells_that_are_gone_are_listed() -> None:
     assert "cell 999 in frame 2" in note.words
     assert [a.id for a in scene.anchored.annotations if a.id == "gone"] == ["gone"]
     sensible(found, scene, bad_prior())
-
-
-def test_constant_features() -> None:
-    scene = confirmed(plain_scene(), some_true(9))
-    blocks = [np.array(b) for b in scene.matrix.blocks]
-    blocks[Event.MOVE][:, 1:5] = 1.0
-    blocks[Event.DIVIDE][:] = 0.0
-    scene = replace(scene, matrix=replace(scene.matrix, blocks=tuple(blocks)))
-    found = run(train_steps(scene, bad_prior(), QUICK))
-    sensible(found, scene, bad_prior())
-    block = scene.matrix.features.block(Event.DIVIDE)
-    np.testing.assert_allclose(found.result.w[block], bad_prior().weights[block], atol=1e-9)
 
 
 def test_a_prior_with_other_features_is_named() -> None:

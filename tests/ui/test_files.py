@@ -99,26 +99,6 @@ def test_writers_write_what_was_tracked(session, layer, tmp_path):
     assert folder.endswith("t")
 
 
-def test_writers_keep_what_others_wrote(session, layer, tmp_path):
-    labels = session.scene.labels.array[:, 0].compute()
-    both = [(*layer, "tracks"), (labels, {}, "labels")]
-    ways = {
-        "t.geff/zarr.json": lambda: write_geff_store(str(tmp_path / "t.geff"), *layer),
-        "t/mask000.tif": lambda: write_ctc_folder(str(tmp_path / "t.ctc"), both),
-    }
-    for name, write in ways.items():
-        theirs = tmp_path / name
-        theirs.parent.mkdir()
-        theirs.write_text("mine")
-        with pytest.raises(OutputError, match="not written by Bridgetrack"):
-            write()
-        assert [p.read_text() for p in theirs.parent.iterdir()] == ["mine"]
-        theirs.unlink()
-        theirs.parent.rmdir()
-        write()
-        write()
-
-
 def test_tracks_of_others_are_written_too():
     data = np.array([[1, 0, 5.0, 5.0], [1, 1, 5.0, 6.0], [2, 1, 9.0, 9.0]])
     tracks = tracks_of(data, {"features": pd.DataFrame({"area": [4.0, 4.0, 4.0]}), "graph": {}})

@@ -4,22 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.annotations.store import load_annotations
 from bridgetrack.errors import OutputError
 from bridgetrack.session.session import Session
-
-
-def test_answers_are_resumed(session, annotator, at, source, row):
-    annotator.click(*at(row))
-    again = Session()
-    again.open(source, session.answers.path)
-    assert again.answers.resumed == 1
-    assert again.annotations == session.annotations
-    [kept] = again.start_afresh()
-    assert len(again.annotations) == 0
-    assert len(load_annotations(kept)) == 1
-    assert again.answers.undo()
-    assert again.annotations == session.annotations
 
 
 def test_a_failing_disk_is_told_and_loses_nothing(session, annotator, at, said, monkeypatch, row):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from asking_table import Table
-from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode
@@ -32,18 +31,6 @@ def test_the_first_question_comes_at_once_when_prepared(table):
     assert table.annotator.picking.mode == Mode.SUGGEST
 
 
-def test_enter_accepts_and_the_queue_goes_on(asked):
-    first = asked.questions.current
-    asked.annotator.accept()
-    (answer,) = asked.answers
-    assert answer.kind == Kind.CONFIRM
-    assert answer.events[0].key == first.event.key
-    assert answer.seconds is not None
-    assert asked.questions.current.slot != first.slot
-    assert asked.looked[-1] is asked.questions.current
-    assert asked.questions.report.effort.startswith("1 answer in")
-
-
 def test_a_number_picks_an_alternative(asked):
     first = asked.until(lambda s: len(s.alternatives) > 1)
     asked.annotator.choose(3)
@@ -52,15 +39,6 @@ def test_a_number_picks_an_alternative(asked):
     asked.annotator.choose(9)
     assert asked.questions.current is before
     assert len(asked.answers) == 1
-
-
-def test_cannot_tell_is_an_answer_that_labels_nothing(asked):
-    first = asked.questions.current
-    asked.annotator.cannot_tell()
-    (answer,) = asked.answers
-    assert answer.kind == Kind.CANNOT_TELL
-    assert len(asked.questions.active.counted) == 1
-    assert asked.questions.current.slot != first.slot
 
 
 def test_a_click_on_the_target_accepts(asked):
