@@ -5,21 +5,19 @@ from __future__ import annotations
 import errno
 import json
 import os
-import pickle
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from bridgetrack.errors import BridgetrackError, NotWrittenError, OutputError
+from bridgetrack.errors import BridgetrackError, OutputError
 from bridgetrack.files import (
     replacing,
     staged,
     staged_files,
     temporary_name,
     write_text,
-    writing,
 )
 from bridgetrack.io.read import read_tracks
 
@@ -69,24 +67,6 @@ def test_a_cure_is_named_and_no_spare_name(
         write_text(tmp_path / "a.txt", "x", "the note")
     assert "a.txt: the note" in str(caught.value)
     assert ".tmp" not in str(caught.value)
-    assert not list(tmp_path.iterdir())
-
-
-def test_what_fails_in_a_spare_folder_is_told_of_the_place_that_is_meant(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-
-    def fail(inner: str, error: Exception) -> None:
-        with staged_files(out) as spare, writing(spare / inner):
-            raise error
-
-    for inner in ("", "ctc", "ctc/mask000.tif"):
-        with pytest.raises(NotWrittenError) as caught:
-            fail(inner, OSError(errno.ENOSPC, "it is full"))
-        assert caught.value.path == out / inner
-        assert str(caught.value).startswith(f"{out / inner}: cannot be written (it is full); ")
-        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
-    with pytest.raises(OutputError, match=r"^in words of its own$"):
-        fail("", OutputError("in words of its own"))
     assert not list(tmp_path.iterdir())
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tifffile
 
 from bridgetrack import sample
 from bridgetrack.errors import InputError
@@ -39,16 +38,7 @@ def test_a_missing_sample_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         sample.sample_folder()
 
 
-def test_the_default_settings_are_those_of_the_sample() -> None:
-    movie = simulate(SimulationSettings(frames=2))
-    assert np.array_equal(
-        tifffile.imread(sample.sample_folder() / "01" / "t001.tif"), movie.image[1]
-    )
-
-
-@pytest.mark.parametrize(
-    "more", [{"frames": 20}, {"dim": 3, "depth": 10}, {"density": 0.5, "death_rate": 0.1}]
-)
+@pytest.mark.parametrize("more", [{"dim": 3, "depth": 10}, {"density": 0.5, "death_rate": 0.1}])
 def test_the_truth_is_consistent(more: dict[str, float]) -> None:
     settings = {"frames": 8, "cells": 25, "division_rate": 0.03, "seed": 5} | more
     movie = simulate(SimulationSettings(**settings))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.features.default import default_features
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.movie.geometry import Geometry
 from gallery import GALLERY, Situation, movie_of
 from scenes import (
     Described,
@@ -157,19 +155,6 @@ def test_without_masks_their_features_are_zero_and_overlaps_are_those_of_discs()
     mutual = phi[moves, FEATURES.keys.index("move.mutual")] == 1
     assert phi[moves][mutual, overlap].mean() > 0.5
     assert phi[moves][~mutual, overlap].mean() < 0.2
-
-
-def test_discs_of_unknown_size_take_that_of_the_spacing() -> None:
-    rng = np.random.default_rng(0)
-    grid = np.stack(np.mgrid[0:200:20, 0:200:20], axis=-1).reshape(-1, 2).astype(float)
-    frames = [grid + rng.normal(0, 1.5, grid.shape) for _ in range(3)]
-    rows = [(t, k + 1, *p, 1.0) for t, points in enumerate(frames) for k, p in enumerate(points)]
-    table = pd.DataFrame(rows, columns=["frame", "label", "y", "x", "area"])
-    scene = described(Detections(table, Geometry(3, None, (1.0, 1.0)), has_masks=False))
-    moves = scene.hypotheses.of(Event.MOVE)
-    same = scene.hypotheses.sources[moves, 0] + 100 == scene.hypotheses.targets[moves, 0]
-    overlap = values(scene)[moves, FEATURES.keys.index("move.overlap")]
-    assert overlap[same].mean() > 0.5 > overlap[~same].mean()
 
 
 def test_a_skip_is_measured_from_where_the_drift_has_carried_the_cell() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,25 +21,11 @@ from bridgetrack.learning import (
     fit_joint,
     loss_values,
 )
-from bridgetrack.learning.qp import call_backend
-from models import AmbiguousMulticlass, FloatArray, Output, chain_problem, multiclass_problem
+from models import chain_problem, multiclass_problem
 
 FINE = LearningOptions(precision=1e-6)
 seeds = st.integers(0, 1000)
 problems = st.sampled_from([multiclass_problem, chain_problem])
-
-
-@dataclass
-class Scored(AmbiguousMulticlass):
-    """Multiclass with the score of a source that is not linear in x as one more feature."""
-
-    @property
-    def n_features(self) -> int:
-        return super().n_features + 1
-
-    def joint_feature(self, x: FloatArray, y: Output) -> FloatArray:
-        score = np.cos(x[0] + y[0]) + 0.5 * (y[0] == 2)
-        return np.append(super().joint_feature(x, y), score)
 
 
 @given(seed=seeds, problem=problems, weight=st.sampled_from([0.05, 0.5]))
@@ -72,41 +57,6 @@ def test_features_that_the_source_lacks(seed: int, problem: Any) -> None:
     assert (np.diff(found.objectives) <= 1e-9).all()
     both = fit(model, samples, delta_regularizer(0.05, source), options=FINE, initial=found.w)
     assert both.objective <= found.objective + 1e-6
-
-
-@given(seed=seeds)
-@settings(max_examples=6, deadline=None)
-def test_it_is_the_cutting_plane_algorithm_of_the_paper(seed: int) -> None:
-    """004, Algorithm 1, written down once more, with a source that is not linear."""
-    _, samples = multiclass_problem(seed, full=True)
-    model = Scored(3, 3)
-    source = np.append(np.zeros(9), 1.0)
-    free = source == 0
-    weight = 0.2
-    found = fit(model, samples, delta_regularizer(weight, source, free=free), options=FINE)
-    assert found.w[-1] == 1.0
-
-    rows, offsets, delta = [], [], np.zeros(9)
-    for _ in range(200):
-        w = np.append(delta, 1.0)
-        worst = [model.loss_augmented_inference(s.x, s.y_star, w) for s in samples]
-        right = [model.compatible_inference(s.x, s.y_star, w) for s in samples]
-        gap = np.mean([a.feature - b.feature for a, b in zip(worst, right, strict=True)], axis=0)
-        loss = float(np.mean([a.loss for a in worst]))
-        slack = max((r @ delta + o for r, o in zip(rows, offsets, strict=True)), default=0.0)
-        if gap @ w + loss <= max(slack, 0.0) + 1e-7:
-            break
-        rows.append(gap[:-1])
-        offsets.append(loss + float(gap[-1]))
-        P = np.diag(np.append(np.full(9, weight), 0.0))
-        G = np.vstack([np.column_stack([rows, -np.ones(len(rows))]), np.append(np.zeros(9), -1.0)])
-        h = np.append(-np.array(offsets), 0.0)
-        solved = call_backend("clarabel", P, np.append(np.zeros(9), 1.0), G=G, h=h)
-        assert solved is not None
-        delta = solved[0][:9]
-    wanted = weight / 2 * float(delta @ delta) + max(slack, 0.0)
-    assert found.objective == pytest.approx(wanted, abs=1e-4)
-    np.testing.assert_allclose(found.w[:9], delta, atol=2e-2)
 
 
 def test_fixed_features_stay_fixed_in_joint_training() -> None:

@@ -87,23 +87,6 @@ def test_nothing_new_touches_nothing(tracked):
     assert np.array_equal(correction.tracking.solution.chosen, tracked.solution.chosen)
 
 
-def test_an_event_that_was_not_proposed_is_honoured(tracked):
-    from bridgetrack.annotations.anchor import cell_refs
-    from bridgetrack.annotations.annotation import EventRef
-
-    detections = tracked.scene.detections
-    a, b = (int(np.flatnonzero(detections.frame == t)[k]) for t, k in ((0, 0), (1, -1)))
-    one, two = cell_refs(detections, np.array([a, b]))
-    event = EventRef(Event.MOVE, (one,), (two,))
-    far = Annotation("far", Kind.CONFIRM, (event,))
-    correction = resolve_tracking(
-        tracked, annotate(tracked.scene, AnnotationSet(detections.geometry, [far]))
-    )
-    moved = correction.tracking.tracks.events
-    assert ((moved["event"] == "move") & (moved["sources"] == (a,))).any()
-    assert moved.loc[(moved["sources"] == (a,)), "targets"].tolist() == [(b,)]
-
-
 def test_other_cells_are_refused(tracked):
     other = run(prepare(open_labels(labels(4), axes="TYX")))
     with pytest.raises(InputError, match="track it again"):

@@ -7,12 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import ContradictionError
-from bridgetrack.inference.solver import solve_integer
 from bridgetrack.learning import (
     L1,
     L2,
@@ -25,7 +23,6 @@ from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
 from partition_problems import brute_force
 from training.training_cases import (
-    middle_set,
     outputs,
     plain_scene,
     problem_in,
@@ -142,37 +139,6 @@ def test_the_incompatible_space_equals_enumeration(seed: int) -> None:
     assert found.loss > 0
     assert found.bound == pytest.approx(max(values), abs=1e-5)
     assert found.feature @ w + found.loss == pytest.approx(found.bound, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_incompatible_space_equals_the_integer_program_with_the_extra_row(seed: int) -> None:
-    """``sum_a sum_{h in S_a} y_h <= |A| - 1`` (design after 001, section 3).
-
-    Said with rows that equal 1: ``sum_{h in S_a} y_h + d_a + u_a = 1`` and ``sum_a d_a = 1``.
-    """
-    rng = np.random.default_rng(seed)
-    data = middle_set(rng)
-    model, sample = TrackingModel(data), data.samples[0]
-    w = rng.normal(size=6) * (0.3 if seed % 2 else 2.0)
-    n = len(sample.y_star)
-    eye, none = sp.identity(n), sp.csr_matrix((1, data.sets.shape[1]))
-    slots = data.incidence.T
-    rows = sp.csr_matrix(
-        sp.bmat(
-            [
-                [slots, sp.csr_matrix((slots.shape[0], n)), sp.csr_matrix((slots.shape[0], n))],
-                [data.sets, eye, eye],
-                [none, np.ones((1, n)), np.zeros((1, n))],
-            ]
-        )
-    )
-    rows.eliminate_zeros()
-    scores = data.phi @ w - np.asarray(data.sets.sum(axis=0)).ravel()
-    whole = solve_integer(rows, np.concatenate([scores, np.zeros(2 * n)]), None, 100_000, 60.0)
-    found = model.incompatible_inference(0, sample.y_star, w)
-    assert found is not None
-    assert found.loss > 0
-    assert found.bound == pytest.approx(whole.value + n, abs=1e-4)
 
 
 @settings(max_examples=12, deadline=None)

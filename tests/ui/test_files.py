@@ -11,8 +11,6 @@ import pytest
 from asking_table import Table
 from bridgetrack.errors import OutputError
 from bridgetrack.io.geff import read_geff
-from bridgetrack.io.results import write_results
-from bridgetrack.pipeline.project import load_project
 from bridgetrack.sample import sample_folder
 from bridgetrack.session.answers import project_answers
 from bridgetrack.session.results import layer_data
@@ -57,18 +55,6 @@ def test_other_things_are_left_to_other_readers(tmp_path):
     assert csv_reader(str(tmp_path / "a.csv")) is None
     assert project_reader(str(tmp_path / "a.json")) is None
     assert csv_reader([str(tmp_path / "a.csv")]) is None
-
-
-def test_tracks_survive_csv_and_come_back(session, tmp_path):
-    tracks = session.tracking.tracks
-    write_results(tracks, session.scene.labels, tmp_path / "out", ["csv"])
-    path = str(tmp_path / "out" / "detections.csv")
-    read = csv_reader(path)
-    assert read is not None
-    ((data, options, kind),) = read(path)
-    assert kind == "tracks"
-    assert len(data) == len(layer_data(tracks).data)
-    assert len(options["graph"]) == len(layer_data(tracks).graph)
 
 
 def test_a_file_of_trackmate_is_a_layer_of_tracks(tmp_path):
@@ -121,16 +107,6 @@ def test_a_project_takes_the_state_of_asking_along(asked, source, tmp_path):
     asked.questions.path.unlink()
     asked.session.save(path)
     assert not state.exists(), "what an earlier project of this name asked is gone"
-
-
-def test_a_project_of_pixels_without_a_file_is_whole(session, tmp_path):
-    notes = session.save(tmp_path / "movie.json")
-    assert len(notes) == 2
-    labels, image = load_project(tmp_path / "movie.json").open()
-    assert image is not None
-    for t in (0, labels.n_frames - 1):
-        assert np.array_equal(labels.frame(t), session.movie.labels.frame(t))
-        assert np.array_equal(image.frame(t), session.movie.image.frame(t))
 
 
 def test_a_project_keeps_what_others_wrote(session, tmp_path):
