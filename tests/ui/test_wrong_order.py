@@ -1,7 +1,6 @@
 """Keys and acts at the wrong moment: each says one sentence, and nothing is recorded.
 
-One movie serves all of them, for none may change anything; `tests/bad_moves.md` lists these moves
-with those that other tests try in a real window.
+One movie serves all of them, for none may change anything.
 """
 
 from __future__ import annotations
