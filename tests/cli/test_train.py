@@ -49,8 +49,6 @@ def test_answers_to_a_model_that_tracks(
     assert not np.array_equal(trained.weights, turned)
     tracked = run("track", truth, "--model", model, "--out", tmp_path / "out", "--json")
     assert json.loads(tracked.out)["model"]["name"] == trained.name
-    told = run("train", *given, "--prior", start, "--lambda", 0.1).out
-    assert f"starts from {start}\n" in told and str(model) in told
 
 
 def test_unusual_answers_are_named(run: Run, truth: Path, clicks: Path, tmp_path: Path) -> None:
