@@ -88,19 +88,6 @@ def test_answers_count(tmp_path: Path) -> None:
     assert len(np.unique(kept)) > 3
 
 
-def test_a_mask_is_judged_as_it_was_found(
-    sample: tuple[np.ndarray, np.ndarray], found: bt.Masks, by_command: Path
-) -> None:
-    image, _ = sample
-    cell = int(np.unique(pixels_of(found.labels)[1])[1])
-    why = bt.explain_mask(found, image, 1, cell)
-    assert why.loyalty == 1.0 and why.chosen and why.words().startswith(f"cell {cell} of frame 1")
-    brought = bt.explain_mask(found.labels, image, 1, cell)
-    assert brought.loyalty == 2.0
-    again = bt.explain_mask(by_command / "labels.tif", image, 1, cell)
-    assert (again.loyalty, again.log_odds) == (1.0, pytest.approx(why.log_odds))
-
-
 def test_what_cannot_be_done_is_said(sample: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
     image, truth = sample
     (tmp_path / "cells.csv").write_text("t,y,x\n0,1,1\n")
@@ -110,5 +97,3 @@ def test_what_cannot_be_done_is_said(sample: tuple[np.ndarray, np.ndarray], tmp_
         bt.repair(truth[:2], image)
     with pytest.raises(bt.BridgetrackError, match="table"):
         bt.repair(tmp_path / "cells.csv", image)
-    with pytest.raises(bt.BridgetrackError, match="no cell 999"):
-        bt.explain_mask(truth, image, 0, 999)

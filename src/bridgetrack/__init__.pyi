@@ -11,7 +11,6 @@ from .api import TrainedModel as TrainedModel
 from .api import track as track
 from .api import train as train
 from .api_masks import Masks as Masks
-from .api_masks import explain_mask as explain_mask
 from .api_masks import find_cells as find_cells
 from .api_masks import repair as repair
 from .detections.table import Detections as Detections

@@ -1,4 +1,4 @@
-"""Find, repair and explain masks in one call: arrays, movies or paths in, masks or reasons out."""
+"""Find and repair masks in one call: arrays, movies or paths in, masks out."""
 
 from __future__ import annotations
 
@@ -19,13 +19,9 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.explain_masks import MaskExplanation
-from bridgetrack.pipeline.explain_masks import explain_mask as explain_steps
-from bridgetrack.pipeline.finding import Finding, chosen_as, open_beside
-from bridgetrack.pipeline.finding_record import channel_found, how_found
+from bridgetrack.pipeline.finding import Finding, open_beside
 from bridgetrack.pipeline.found_masks import find_masks
 from bridgetrack.pipeline.inputs import open_cells
-from bridgetrack.pipeline.joint import MaskSettings
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.progress import run
@@ -46,7 +42,7 @@ class Masks:
         A number for every cell in every frame, as a label movie in memory; `track` and
         `save_labels` take it.
     finding
-        How they were found, with the settings that suited the movie; `explain_mask` goes by it.
+        How they were found, with the settings that suited the movie.
     channel
         Number or name of the channel that showed the cells.
     changes
@@ -195,65 +191,6 @@ def repair(
     mended = run(work, progress)
     finding = Finding(given=cells, gap=mended.gap)
     return Masks(_labels(masks, cells), finding, channel, mended.changes)
-
-
-def explain_mask(
-    labels: Any,
-    image: Any,
-    frame: int,
-    cell: int,
-    *,
-    answers: Answers = None,
-    model: Model | Path | str | None = None,
-    channel: int | str | None = None,
-    progress: Report | None = None,
-    **reading: Any,
-) -> MaskExplanation:
-    """Why a cell is drawn as it is, and not cut, joined, outlined otherwise or left out.
-
-    Masks of `find_cells`, and files of ``bridgetrack segment``, are judged as they were found;
-    others as brought along, for which more speaks as they are.
-
-    Parameters
-    ----------
-    labels
-        `Masks`, or a label movie, see `track`.
-    image
-        What they were made from.
-    frame, cell
-        Number of the frame, from 0, and of the cell in it.
-    answers, model, progress
-        See `find_cells`.
-    channel
-        The one that shows the cells; that in which they were found, or the first, where None.
-    **reading
-        See `track`.
-
-    Returns
-    -------
-    MaskExplanation
-        How probably it is a cell, which features weigh, and what could be there instead;
-        ``words()`` tells it.
-
-    Raises
-    ------
-    BridgetrackError
-        Where there is no such cell, or the input cannot be used.
-    """
-    found, seen = None, 0 if channel is None else channel
-    if isinstance(labels, Masks):
-        found, seen, labels = labels.finding, labels.channel, labels.labels
-    elif isinstance(labels, Movie | Path | str):
-        file = Path(labels.source if isinstance(labels, Movie) else labels)
-        found, seen = how_found(file), channel_found(file)
-    cells, movie = _opened(labels, image, reading)
-    how = chosen_as(cells, found)
-    work = explain_steps(
-        movie, cells, frame, cell, how.settings, MaskSettings(loyalty=how.loyalty),
-        how.known(_answers(answers, movie)), open_model(model),
-        channel=seen if channel is None else channel,
-    )  # fmt: skip
-    return run(work, progress)
 
 
 def _usual(backend: str) -> Choose:

@@ -49,25 +49,6 @@ def test_contributions_add_up_to_the_margin(run: Run, result: Path) -> None:
     assert json.loads(asked.out) == told
 
 
-def test_why_a_cell_is_drawn_as_it_is(run: Run, movie: Path, result: Path) -> None:
-    words = ("explain", result, "--frame", 4, "--cell", 3, "--mask")
-    refused = run(*words)
-    assert refused.status == 1 and "--image" in refused.err
-    shown = run(*words, "--image", movie / "01")
-    assert shown.status == 0, shown.err
-    assert "cell 3 of frame 4" in shown.out and "log-odds" in shown.out
-    told = json.loads(run(*words, "--image", movie / "01", "--json").out)
-    assert told["words"] == shown.out.rstrip()
-    assert 0 < told["probability"] < 1
-    assert told["reasons"][0]["effect"]
-    for a in told["alternatives"]:
-        assert a["of_masks"] + a["of_events"] == pytest.approx(a["cost"])
-        assert a["what"] in shown.out
-    assert run(*words, "--to", "5").status == 2
-    missing = run("explain", result, "--frame", 4, "--cell", 999, "--mask", "--image", movie / "01")
-    assert "there is no cell 999 in frame 4" in missing.err
-
-
 def test_labels_in_place_of_a_result(run: Run, result: Path, truth: Path) -> None:
     frame, cell, _ = labels_of(result, "move")
     words = ("--frame", frame, "--cell", cell, "--json")

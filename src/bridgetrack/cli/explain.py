@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,29 +12,22 @@ import typer
 
 from bridgetrack import api
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
-from bridgetrack.api_masks import explain_mask
 from bridgetrack.cli.console import emit, reporting, say, show
 from bridgetrack.cli.options import (
     Image,
     Json,
     answers_option,
-    channel_option,
-    check_channel,
-    parse_channel,
     parse_choice,
 )
-from bridgetrack.cli.sources import refuse_masks_alone
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model
-from bridgetrack.movie.movie import Movie
 from bridgetrack.notes import collecting_warnings
 from bridgetrack.pipeline.explain import Explanation, explain_event, find_event
 from bridgetrack.pipeline.inputs import (
     RunInputs,
     open_answers,
     open_files,
-    open_mask_answers,
     open_weights,
 )
 from bridgetrack.pipeline.project import MovieFile, load_project, run_project
@@ -71,13 +64,6 @@ def explain(
         str | None,
         typer.Option("--event", metavar="NAME", help="Kind of event to ask about, e.g. divide."),
     ] = None,
-    mask: Annotated[
-        bool,
-        typer.Option(
-            "--mask",
-            help="Asks why the cell is drawn as it is, and not cut, joined or outlined otherwise.",
-        ),
-    ] = False,
     image: Image = None,
     model: Annotated[
         Path | None,
@@ -85,28 +71,19 @@ def explain(
     ] = None,
     annotations: Annotated[
         Path | None,
-        answers_option("Answers that the tracks honour; with --mask, those about masks."),
+        answers_option("Answers that the tracks honour."),
     ] = None,
-    channel: Annotated[str | None, channel_option(" that --mask goes by")] = None,
     json: Json = False,
 ) -> None:
     """Explain what becomes of a cell, feature by feature, against the best alternative.
 
-    Without --to and --event it explains the event that was chosen, with --mask the cell's
-    outline. With RESULT_DIR, image, model, annotations and channel are those of that run.
+    Without --to and --event it explains the event that was chosen. With RESULT_DIR, image,
+    model and annotations are those of that run.
     """
     targets = _labels(to)
     if event is not None:
         parse_choice(event, EVENTS, "--event")
-    check_channel(channel, "--mask", mask)
-    refuse_masks_alone(annotations, "--mask", mask)
-    given = given_run(source, image, model, None if mask else annotations)
-    if mask:
-        if targets or event is not None:
-            raise typer.BadParameter("--mask asks about a cell, --to and --event about a link")
-        named = None if channel is None else parse_channel(channel)
-        _explain_mask(given, frame, cell, annotations, named, json)
-        return
+    given = given_run(source, image, model, annotations)
     with collecting_warnings([]):
         tracking = tracked_again(given)
         explanation = _explained(tracking, frame, cell, targets, event)
@@ -114,35 +91,6 @@ def explain(
         emit(describe_explanation(explanation))
     else:
         say(explanation.words(8))
-
-
-def _explain_mask(
-    given: RunInputs,
-    frame: int,
-    cell: int,
-    answers: Path | None,
-    channel: int | str | None,
-    json: bool,
-) -> None:
-    """Say why a cell is drawn as it is; answers and channel that are not named are the run's."""
-    with collecting_warnings([]):
-        cells, pixels = open_files(given.labels, given.image, given.reading, [])
-        known = None
-        if isinstance(cells, Movie):
-            named, needed = answers or given.annotations, answers is not None
-            known = open_mask_answers(named, cells, needed=needed)
-        with reporting() as report:
-            found = explain_mask(
-                cells, pixels, frame, cell, answers=known, model=open_weights(given.model),
-                channel=(given.channel or None) if channel is None else channel, progress=report,
-            )  # fmt: skip
-    if not json:
-        say(found.words())
-        return
-    record = asdict(found)
-    for alternative, made in zip(record["alternatives"], found.alternatives, strict=True):
-        alternative |= {"of_events": made.of_events, "what": made.words}
-    emit({**record, "probability": found.probability, "words": found.words()})
 
 
 def _labels(text: str | None) -> tuple[int, ...]:
