@@ -138,28 +138,6 @@ def test_answers_hold_in_a_single_frame() -> None:
         solve(pins={(0, "left"): 1, (0, "both"): 1}, n_frames=1)
 
 
-def test_alternatives_in_a_single_frame() -> None:
-    scores, how = {(0, "both"): 3.0}, MaskSettings()
-    [found], [chosen] = solve(scores, {(0, "top"): -1, (0, "bottom"): -1}, how, n_frames=1)
-    assert chosen == set(TRUE)
-    worth = dict(zip(NAMES, how.trust * found.candidates.scores - how.bias, strict=True))
-
-    def instead(name: str, most: float = 60.0) -> tuple[set[str], set[str], float] | None:
-        doubt = found.otherwise(NAMES.index(name), most)
-        if doubt is None:
-            return None
-        assert (doubt.frames, doubt.of_masks) == (1, doubt.cost)
-        gone, come = ({NAMES[r] for r in rows} for rows in (doubt.chosen, doubt.instead))
-        return gone, come, doubt.cost
-
-    cost = worth["left"] + worth["right"] - worth["both"]
-    both = ({"left", "right"}, {"both"}, pytest.approx(cost))
-    assert [instead(name) for name in ("both", "left", "right")] == [both] * 3
-    assert instead("alone") == ({"alone"}, set(), pytest.approx(worth["alone"]))
-    assert instead("both", 0.9 * cost) is None, "it costs more than the limit"
-    assert instead("top") is None, "somebody said that it is no cell"
-
-
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(1, 2))
 def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) -> None:
@@ -173,25 +151,6 @@ def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) 
         labels_of(choice.candidates.regions, choice.chosen, choice.frame)  # raises where they share
         assert not (choice.margin < 0).any()
     assert all(chosen for chosen in names)
-
-
-def test_what_would_be_otherwise() -> None:
-    scores = {(2, "both"): 5.0}
-    found, names = solve(scores)
-    assert names[2] == set(TRUE)
-    both = found[2].otherwise(NAMES.index("both"), 20.0)
-    assert both is not None and both.frames == 1
-    assert {NAMES[r] for r in both.chosen} == {"left", "right"}
-    assert {NAMES[r] for r in both.instead} == {"both"}
-    trust, bias = MaskSettings().trust, MaskSettings().bias
-    assert both.of_masks == pytest.approx(trust * (2 + 2 - 5) - bias * (2 - 1))
-    first = int(both.chosen[0])
-    assert found[2].margin[first] <= both.cost + 1e-6
-    assert found[2].otherwise(NAMES.index("both"), both.cost / 2) is None
-    # Scoring the alternative by more than its cost turns the choice round.
-    lacking = both.cost / MaskSettings().trust
-    assert "both" in solve({(2, "both"): 5.0 + lacking + 0.1})[1][2]
-    assert "both" not in solve({(2, "both"): 5.0 + lacking - 0.1})[1][2]
 
 
 def test_some_frames_of_a_movie() -> None:

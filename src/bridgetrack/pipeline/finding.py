@@ -11,8 +11,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, check_same_extent
 from bridgetrack.movie.opening import open_labels
-from bridgetrack.pipeline.joint import MaskSettings
-from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
+from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import learn_masks, segment_by_choice
 from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import Progress, Steps
@@ -171,19 +170,6 @@ class Finding:
     def brought(self) -> bool:
         """Whether labels, or what another program says of pixels, were brought along."""
         return bool(self.given or self.beside or self.probability)
-
-    @property
-    def chosen_here(self) -> bool:
-        """Whether its masks are chosen by the image alone, and what people said of it."""
-        return self.chooses and not self.brought
-
-    @property
-    def loyalty(self) -> float:
-        """What speaks for its masks as they are drawn, in log-odds, when they are judged again.
-
-        For those that were chosen here little does, beyond what was seen then.
-        """
-        return READING_LOYALTY if self.chosen_here else MaskSettings().loyalty
 
     def known(self, answers: MaskAnswers | None) -> GivenMasks:
         """What is known of the masks besides the image, with what these answers taught."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -14,7 +13,6 @@ from bridgetrack.pipeline.finding import Finding
 from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 
-T = TypeVar("T")
 _Settings = Annotated[SegmentationSettings, of_dataclass(SegmentationSettings)]
 
 
@@ -27,7 +25,6 @@ class _Content(OpenEntry):
     gap: Annotated[float, Field(ge=0)] = 0.0
     repaired: bool = False
     pixel_model: Any = None
-    channel: int | str = 0
 
     def finding(self) -> Finding | None:
         # What was repaired, or found by what others say, is so again from the masks as they are.
@@ -52,16 +49,6 @@ FINDING_FILE = FileFormat(
 )
 """Records of how cells were found, as `Finding`; None where others had a part in it."""
 
-_CHANNEL_FILE: FileFormat[_Content, int | str] = FileFormat(
-    FINDING_FILE.name,
-    FINDING_FILE.version,
-    FINDING_FILE.what,
-    _Content,
-    attrgetter("channel"),
-    largest=FINDING_FILE.largest,
-)
-"""The same records, as the number or name of the channel that showed the cells."""
-
 
 def beside_labels(cells: Path, what: str, suffix: str = "json") -> Path:
     """The file beside labels: their record (``"run"``), or how sure they are (``"masks"``)."""
@@ -71,20 +58,11 @@ def beside_labels(cells: Path, what: str, suffix: str = "json") -> Path:
 
 def how_found(cells: Path) -> Finding | None:
     """How cells were found, by the record beside them; None where nothing is known."""
-    return _read(FINDING_FILE, cells)
-
-
-def channel_found(cells: Path) -> int | str:
-    """The channel that showed cells, by the record beside them; the first where none is known."""
-    return _read(_CHANNEL_FILE, cells) or 0
-
-
-def _read(kind: FileFormat[Any, T], cells: Path) -> T | None:
     record = beside_labels(cells, "run")
     if not record.exists():
         return None
     try:
-        return kind.read(record)
+        return FINDING_FILE.read(record)
     except InputError:
         return None
 

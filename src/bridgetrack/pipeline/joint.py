@@ -28,7 +28,7 @@ from bridgetrack.features.feature import FeatureMatrix, compute_features
 from bridgetrack.features.view import describe_cells
 from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_alternatives
 from bridgetrack.hypotheses.events import Event, Events, active_slots
-from bridgetrack.inference.margins import margin_bounds, nearby_alternative
+from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import SolverLimits, solve_steps
 from bridgetrack.models.model import Model
@@ -54,10 +54,6 @@ _COMPARING = (
     "move.rival_backward",
 )
 """Features that compare a move with others: here most of those are alternatives of the same."""
-
-
-SAME = 0.5
-"""Intersection over union above which two regions are one cell."""
 
 
 _EXCLUDE = (
@@ -109,41 +105,12 @@ class Candidates:
         How likely each is one cell, as log-odds, shape (R,).
     pinned
         1 for regions that a person said exist, -1 for those that do not, else 0, shape (R,).
-    features
-        What the scores were made of, shape (R, F), for explanations; None where not kept.
     """
 
     regions: Regions
     table: pd.DataFrame
     scores: Array
     pinned: NDArray[np.int8]
-    features: Array | None = None
-
-
-@dataclass(frozen=True)
-class OtherChoice:
-    """The best choice in which some regions of a frame are decided otherwise.
-
-    Parameters
-    ----------
-    frame
-        Where.
-    chosen, instead
-        Regions of that frame that would go, and that would come, rows of its candidates.
-    cost
-        By how much the total score would fall at most: events far away stay as they are.
-    frames
-        How many frames would change with it.
-    of_masks
-        Share of the cost that the scores of regions make up; the rest is that of events.
-    """
-
-    frame: int
-    chosen: Index
-    instead: Index
-    cost: float
-    frames: int
-    of_masks: float
 
 
 @dataclass(frozen=True)
@@ -160,16 +127,12 @@ class FrameChoice:
         Which regions exist, shape (R,).
     margin
         What it costs at least to decide otherwise about each region, shape (R,).
-    otherwise
-        Works out what would be if a region were decided otherwise; None where that costs more than
-        a limit, or is impossible.
     """
 
     frame: int
     candidates: Candidates
     chosen: Mask
     margin: Array
-    otherwise: Callable[[int, float], OtherChoice | None]
 
 
 def measure_regions(
@@ -378,8 +341,7 @@ def _alone(t: int, candidates: Candidates, settings: MaskSettings) -> FrameChoic
     chosen = _by_worth(candidates.regions, worth, candidates.pinned)
     if chosen is None:
         raise InputError(_EXCLUDE.format(f"frame {t}"))
-    otherwise = partial(_otherwise_alone, t, candidates, worth, chosen)
-    return FrameChoice(t, candidates, chosen, np.abs(worth), otherwise)
+    return FrameChoice(t, candidates, chosen, np.abs(worth))
 
 
 def _by_worth(regions: Regions, worth: Array, pinned: NDArray[np.int8]) -> Mask | None:
@@ -390,22 +352,6 @@ def _by_worth(regions: Regions, worth: Array, pinned: NDArray[np.int8]) -> Mask 
         return None
     closed = there | (pinned == -1) | (atoms.T @ taken > 0)
     return np.asarray(choose_by_frame(regions, np.where(closed, -1.0, worth)) | there)
-
-
-def _otherwise_alone(
-    t: int, candidates: Candidates, worth: Array, chosen: Mask, region: int, most: float
-) -> OtherChoice | None:
-    """The best choice in a frame without events in which a region is gone, or there."""
-    pinned = candidates.pinned.copy()
-    if pinned[region]:
-        return None
-    pinned[region] = -1 if chosen[region] else 1
-    after = _by_worth(candidates.regions, worth, pinned)
-    if after is None:
-        return None
-    gone, come = np.flatnonzero(chosen & ~after), np.flatnonzero(after & ~chosen)
-    cost = float(worth[gone].sum() - worth[come].sum())
-    return None if cost > most else OtherChoice(t, gone, come, cost, 1, cost)
 
 
 @dataclass(frozen=True)
@@ -458,7 +404,7 @@ class _Window:
         except InfeasibleError as error:
             frames = f"{self.begin} to {self.begin + len(self.rows) - 1}"
             raise InputError(_EXCLUDE.format(f"frames {frames}")) from error
-        return _Solved(self, scores, allowed, solution, settings)
+        return _Solved(self, scores, allowed, solution)
 
 
 @dataclass(frozen=True)
@@ -469,7 +415,6 @@ class _Solved:
     scores: Array
     allowed: Mask
     solution: Solution
-    settings: MaskSettings
 
     def exist(self) -> list[Mask]:
         """Which candidates of every frame exist."""
@@ -491,44 +436,4 @@ class _Solved:
         for t in wanted:
             k = t - window.begin
             part = slice(int(start[k]), int(start[k + 1]))
-            otherwise = partial(self._otherwise, t, part, exist[k])
-            yield FrameChoice(t, window.known[k], exist[k], margin[part], otherwise)
-
-    def _otherwise(
-        self, t: int, part: slice, exist: Mask, region: int, most: float
-    ) -> OtherChoice | None:
-        """The best choice in which a region of a frame is gone, or there, where it is not now."""
-        scene, row = self.window.scene, part.start + region
-        column = int(scene.deciding(self.solution.chosen)[row])
-        named = self._naming(row) if exist[region] else np.array([column])
-        try:
-            cost, added, dropped = nearby_alternative(
-                scene.problem, self.scores, self.solution, column, named, self.allowed, most
-            )
-        except InfeasibleError:
-            return None
-        if cost > most:
-            return None
-        after = self.solution.chosen.copy()
-        after[dropped], after[added] = False, True
-        before, then = scene.exist(self.solution.chosen), scene.exist(after)
-        changed = before != then
-        here = np.flatnonzero(changed[part])
-        gone, come = np.flatnonzero(changed & before), np.flatnonzero(changed & then)
-        worth = self.settings.trust * self.window.region_scores - self.settings.bias
-        return OtherChoice(
-            t,
-            here[exist[here]],
-            here[~exist[here]],
-            float(cost),
-            len(np.unique(scene.regions.frame[changed])),
-            float(worth[gone].sum() - worth[come].sum()),
-        )
-
-    def _naming(self, region: int) -> Index:
-        """Hypotheses in which a region exists and that cover its deciding slot."""
-        events = self.window.scene.hypotheses
-        last = self.window.scene.regions.frame[region] == len(self.window.rows) - 1
-        side = events.targets if last else events.sources
-        named = (side == region).any(axis=1) & (events.event != Event.FALSE)
-        return np.flatnonzero(named)
+            yield FrameChoice(t, window.known[k], exist[k], margin[part])

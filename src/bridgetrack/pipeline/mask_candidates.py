@@ -194,9 +194,7 @@ class MaskReader:
         kept = prune(regions, np.where(wrong, -np.inf, scores), settings.per_cell, sure=sure)
         part = regions.select(kept)
         table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)
-        candidates = Candidates(
-            part, table, scores[kept], drawn[kept].astype(np.int8), found.features[kept]
-        )
+        candidates = Candidates(part, table, scores[kept], drawn[kept].astype(np.int8))
         return Offered(found, kept, candidates)
 
 
