@@ -28,20 +28,35 @@ from training.training_cases import plain_scene, says, with_annotations
 ALL = SuggestOptions(random_share=0.0, separation=0.0)
 
 
-def test_proposals_are_chosen_events_the_most_uncertain_first() -> None:
+def test_proposals_are_chosen_events_the_most_uncertain_of_a_kind_first() -> None:
     scene = plain_scene()
     found = suggest(scene, untrained_model(), 8, SuggestOptions(random_share=0.0))
     scores = scene.matrix.scores(untrained_model().aligned(scene.matrix.features))
     solution = solve(scene.problem, scores)
     assert len(found) == 8
     assert all(solution.chosen[s.hypothesis] for s in found)
-    values = [s.uncertainty for s in found]
-    assert values == sorted(values, reverse=True)
+    moves = [s.uncertainty for s in found if s.event.event == Event.MOVE]
+    assert moves == sorted(moves, reverse=True)
     assert all(0 < s.uncertainty <= 1 and s.margin >= 0 for s in found)
     again = suggest(
         scene, untrained_model(), 8, SuggestOptions(random_share=0.0), solution=solution
     )
     assert again == found
+
+
+def test_kinds_that_were_hardly_answered_weigh_more() -> None:
+    """Uncertainty alone asks about hardly anything but moves."""
+    scene = plain_scene()
+    found = suggest(scene, untrained_model(), 8, SuggestOptions(random_share=0.0))
+    turned = [
+        (one, other)
+        for k, one in enumerate(found)
+        for other in found[k + 1 :]
+        if one.uncertainty < other.uncertainty
+    ]
+    assert turned, "not by uncertainty alone"
+    # what an answer may turn out to be counts, so that the event itself may be a move, too
+    assert all(one.uncertainty > 0.3 * other.uncertainty for one, other in turned)
 
 
 def test_a_batch_holds_no_neighbours() -> None:

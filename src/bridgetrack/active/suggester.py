@@ -1,7 +1,9 @@
 """Suggest the events that are most worth an answer.
 
-The most uncertain ones come first; suggestions of a batch are no neighbours. A share of them is
-drawn at random from all cells, for an unbiased estimate of the accuracy.
+The most uncertain ones come first, weighed by how rare the kinds of events are that the answer may
+turn out to be: uncertainty alone asks about hardly anything but moves, and on touching cells fifty
+such answers teach a third of what others do. Suggestions of a batch are no neighbours. A share of
+them is drawn at random from all cells, for an unbiased estimate of the accuracy.
 """
 
 from __future__ import annotations
@@ -42,10 +44,11 @@ Mask = NDArray[np.bool_]
 def choose_batch(
     scene: Scene, beliefs: Beliefs, questions: Unanswered, k: int, options: SuggestOptions
 ) -> list[int]:
-    """Rows of the k most uncertain questions that are no neighbours, the most uncertain first."""
+    """Rows of the k most valuable questions that are no neighbours, the most valuable first."""
     if k < 1 or not len(questions.column):
         return []
-    order = np.argsort(-questions.uncertainty, kind="stable")
+    value = questions.uncertainty * (questions.kinds @ rarity_of_kinds(scene, beliefs))
+    order = np.argsort(-value, kind="stable")
     place, frame = _places(scene, questions.column)
     separation = options.separation * cell_diameter(scene.detections)
     picked: list[int] = []
@@ -56,6 +59,19 @@ def choose_batch(
         if len(picked) == k:
             break
     return picked
+
+
+def rarity_of_kinds(scene: Scene, beliefs: Beliefs) -> Array:
+    """Worth of an answer of each kind, 1 for the most common one, shape (len(Event),).
+
+    In inverse proportion to the root of how often a kind was answered, where a kind is taken to
+    have been answered once for every tenth of the tracking that it makes up.
+    """
+    kinds = scene.hypotheses.event
+    chosen = np.bincount(kinds[beliefs.solution.chosen], minlength=len(Event)).astype(np.float64)
+    answered = np.bincount(kinds[scene.constraints.forced], minlength=len(Event))
+    count = 1.0 + 10.0 * chosen / max(chosen.sum(), 1.0) + answered
+    return np.asarray(np.sqrt(count.max() / count))
 
 
 def _places(scene: Scene, column: Index) -> tuple[Array, Index]:
