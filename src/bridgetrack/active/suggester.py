@@ -2,7 +2,7 @@
 
 The most uncertain ones come first, weighed by how rare the kinds of events are that the answer may
 turn out to be: uncertainty alone asks about hardly anything but moves, and on touching cells fifty
-such answers teach a third of what others do. Suggestions of a batch are no neighbours. A share of
+such answers mend half as many errors. Suggestions of a batch are no neighbours. A share of
 them is drawn at random from all cells, for an unbiased estimate of the accuracy.
 """
 
