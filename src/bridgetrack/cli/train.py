@@ -62,7 +62,7 @@ StrategyName = Annotated[
         "--strategy",
         metavar="NAME",
         rich_help_panel=PANEL,
-        help="What to do with the sources: transfer (without a word, for projects), union or "
+        help="What to do with the sources: transfer (default for projects), union or "
         "source; prior (without a word, for a model) or delta.",
         show_default=False,
     ),

@@ -321,7 +321,7 @@ def _at_once(problem: Problem, scores: Array) -> Relaxed:
     choice = greedy_choice(problem.by_slot, scores, np.zeros(len(scores)), duals, problem.free)
     if choice is None:
         raise SolverError(
-            "there was no answer in time; allow more (--seconds), or annotate some of the cells "
+            "there was no answer in time; track fewer frames, or annotate some of the cells "
             "where many events are equally good"
         )
     x = choice.astype(np.float64)
