@@ -88,20 +88,6 @@ def test_results_are_those_of_one_process_although_a_worker_dies(
     assert len(set(client.run(os.getpid).values()) - set(killed.values())) == 1
 
 
-def test_folds_of_a_training_give_the_same_model(client: Any, tmp_path: Path) -> None:
-    movie = simulate(SimulationSettings(frames=12, cells=14, size=128, division_rate=0.03))
-    tracking = bt.track(movie.labels, movie.image)
-    chosen = tracking.scene.hypotheses.take(np.flatnonzero(tracking.solution.chosen))
-    answers = bt.draw_annotations(chosen, tracking.scene.detections, count=40, seed=1)
-    here, there = (bt.train(tracking, clicks=answers, client=c).training for c in (None, client))
-    assert here.result.w.tobytes() == there.result.w.tobytes()
-    tifffile.imwrite(tmp_path / "cells.tif", movie.labels, photometric="minisblack")
-    bt.save_annotations(answers, tmp_path / "answers.json")
-    words = ["train", str(tmp_path / "cells.tif"), "--annotations", str(tmp_path / "answers.json")]
-    words += ["--out", str(tmp_path / "model.json"), "--scheduler", client.scheduler.address]
-    assert main(words) == 0
-
-
 def test_a_large_movie_is_segmented_on_all_cores_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,7 +129,6 @@ def train(
     strategy: Strategy | None = None,
     options: TrainingOptions | None = None,
     without: Sequence[str] = (),
-    client: Any = None,
     progress: Report | None = None,
     **reading: Any,
 ) -> TrainedModel:
@@ -157,9 +156,6 @@ def train(
         Choices; the defaults need no thought.
     without
         Kinds of events that do not occur in the movie; a `Tracking` or a `Scene` knows its own.
-    client
-        A dask client, over whose cluster the folds of the cross-validation are spread; this
-        changes nothing in the model.
     progress
         Called with every step, ``print`` for instance.
     **reading
@@ -196,7 +192,7 @@ def train(
     if strategy is None:
         movies = any(isinstance(s, Scene) for s in opened)
         strategy = "transfer" if movies else "prior" if opened else "target"
-    steps = strategy_steps(strategy, scene, opened, open_model(start), options, workers=on(client))
+    steps = strategy_steps(strategy, scene, opened, open_model(start), options)
     training = run(steps, progress)
     known = {f.name: getattr(training.model, f.name) for f in fields(Model)}
     return TrainedModel(**known, training=training)

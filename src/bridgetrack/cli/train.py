@@ -17,7 +17,6 @@ from bridgetrack.cli.options import (
     Json,
     Labels,
     LinkScoresFile,
-    Scheduler,
     Without,
     a_name,
     answers_option,
@@ -29,7 +28,7 @@ from bridgetrack.cli.options import (
     parse_positive,
     reads_movie,
 )
-from bridgetrack.cli.sources import cluster_at, files_behind, open_scene
+from bridgetrack.cli.sources import files_behind, open_scene
 from bridgetrack.io.may_write import check_file, signed
 from bridgetrack.models.library import SHIPPED, find_model, find_model_file
 from bridgetrack.models.model import Model, check_usable, save_model
@@ -99,7 +98,6 @@ def train(
     strategy: StrategyName = None,
     without: Without = "",
     link_scores: LinkScoresFile = None,
-    scheduler: Scheduler = None,
     reading: Reading,
     json: Json = False,
     **how: Any,
@@ -128,11 +126,9 @@ def train(
             labels, image, annotations, reading, notes, watch, kinds=kinds,
             link_scores=link_scores,
         )  # fmt: skip
-        with cluster_at(scheduler) as client:
-            learned = api.train(
-                scene, sources=sources, start=start, strategy=chosen, options=options,
-                client=client, progress=report,
-            )  # fmt: skip
+        learned = api.train(
+            scene, sources=sources, start=start, strategy=chosen, options=options, progress=report
+        )
         assert learned.training is not None
         return learned.training
 

@@ -41,7 +41,6 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, begin, relayed
-from bridgetrack.spread import Workers
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 from bridgetrack.training.fit import Fit, Movies
@@ -132,7 +131,6 @@ def strategy_steps(
     prior: Model | None = None,
     options: TrainingOptions | None = None,
     tie: float | None = None,
-    workers: Workers | None = None,
 ) -> Steps[Training]:
     """Train on one or more annotated movies with the help of sources.
 
@@ -151,8 +149,6 @@ def strategy_steps(
         ``delta`` the source takes its place, save in features that the source never saw.
     tie
         rho, for ``transfer``; None: a default.
-    workers
-        Who fits the folds of the cross-validation; this process where None. The same comes of it.
 
     Yields
     ------
@@ -179,7 +175,7 @@ def strategy_steps(
     if models:
         start, notes = _start_of(strategy, models[0], targets, start)
     options = options or TrainingOptions()
-    training = yield from _train(strategy, targets, movies, start, options, tie, workers=workers)
+    training = yield from _train(strategy, targets, movies, start, options, tie)
     training = replace(training, notes=(*training.notes, *notes), origin=origin)
     if not origin:
         return training
@@ -207,7 +203,6 @@ def _train(
     options: TrainingOptions,
     tie: float | None = None,
     chosen: Sequence[Mask] | None = None,
-    workers: Workers | None = None,
 ) -> Steps[Training]:
     """Collect, fit, take the step, validate, compare."""
     _check(targets, sources, options)
@@ -229,7 +224,7 @@ def _train(
     fitted = yield from _with_progress(steps, options.optimiser.precision, features, start)
     step = step_for(movies.n_all)
     weights = start + step * (fitted.w - start)
-    unseen = yield from _unseen_errors(target, movies, weights, lambda_, rho, options, workers)
+    unseen = yield from _unseen_errors(target, movies, weights, lambda_, rho, options)
     yield Progress(COMPARING, 0.0)
     after = choices(targets, weights)
     population = population_of(targets, after)
@@ -275,7 +270,6 @@ def _unseen_errors(
     lambda_: float,
     rho: float,
     options: TrainingOptions,
-    workers: Workers | None,
 ) -> Steps[Array | None]:
     """Errors on annotations that models have not seen, (A,); None where there are too few."""
     if target is None:
@@ -285,7 +279,7 @@ def _unseen_errors(
     fold = folds_of(target.data)
     if fold is None:
         return None
-    return (yield from held_out_errors(movies, lambda_, rho, options, fold, workers))
+    return (yield from held_out_errors(movies, lambda_, rho, options, fold))
 
 
 def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) -> str:

@@ -6,15 +6,12 @@ cells and frames do not leak between training and test.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.learning import TrainingStep
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.spread import Here, Workers
 from bridgetrack.training.fit import Movies
 from bridgetrack.training.options import (
     ENOUGH_TO_VALIDATE,
@@ -58,7 +55,6 @@ def held_out_errors(
     rho: float,
     options: TrainingOptions,
     fold: Index,
-    workers: Workers | None = None,
 ) -> Steps[Array]:
     """Errors on the annotations of the target, each of a model that has not seen its fold, (A,).
 
@@ -69,34 +65,35 @@ def held_out_errors(
     fold
         Of every sample of the target, shape (n,); -1: it is never left out. Errors on annotations
         of such samples are NaN.
-    workers
-        Who fits the folds; this process where None. The same comes of it.
     """
     assert movies.target is not None
     folds = int(fold.max()) + 1
-    work = (workers or Here()).follow(
-        _errors_of_fold, (movies, lambda_, rho, options, fold), range(folds)
-    )
-    found = yield from relayed(work, lambda step: Progress(STAGE, step[0] / folds))
     of_annotation = fold[movies.target.data.annotation_sample]
     out = np.full(len(of_annotation), np.nan)
-    for k, errors in enumerate(found):
+    for k in range(folds):
+        step = Progress(STAGE, k / folds)
+        errors = yield from _errors_of_fold(movies, lambda_, rho, options, fold, k, step)
         out[of_annotation == k] = errors[of_annotation == k]
     return out
 
 
 def _errors_of_fold(
-    shared: tuple[Movies, float, float, TrainingOptions, Index], k: int
-) -> Generator[TrainingStep, None, Array]:
-    """Fit without the samples of a fold and judge on all annotations."""
-    movies, lambda_, rho, options, fold = shared
+    movies: Movies,
+    lambda_: float,
+    rho: float,
+    options: TrainingOptions,
+    fold: Index,
+    k: int,
+    step: Progress,
+) -> Steps[Array]:
+    """Fit without the samples of a fold and judge on all annotations; yields `step`."""
     assert movies.target is not None
     rows = np.flatnonzero(fold != k)
     # models of their own: where optimisation ends depends a little on the optima found before
     target = TrackingModel(restricted_to(movies.target.data, rows), movies.target.exact)
     sources = tuple(TrackingModel(model.data, model.exact) for model in movies.sources)
     movies = replace(movies, target=target, sources=sources)
-    fitted = yield from movies.fit(lambda_, rho, options, rows=rows)
+    fitted = yield from relayed(movies.fit(lambda_, rho, options, rows=rows), lambda _: step)
     w = movies.prior + step_for(movies.n_all) * (fitted.w - movies.prior)
     return errors_of(target, w)
 
