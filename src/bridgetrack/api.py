@@ -18,10 +18,9 @@ from bridgetrack.io.read import read_link_scores
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
 from bridgetrack.pipeline.inputs import open_cells
-from bridgetrack.pipeline.room import parse_memory
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.windows import InPieces, track_movie
+from bridgetrack.pipeline.windows import parse_memory, track_movie
 from bridgetrack.progress import Progress, run
 from bridgetrack.spread import on
 from bridgetrack.training.options import TrainingOptions
@@ -111,8 +110,10 @@ def track(
     features = features if scores is None else with_link_scores(scores, features)
     kinds = EventKinds.without(without)
     bytes_ = parse_memory(memory) if isinstance(memory, str) else memory
-    pieces = InPieces(bytes_, window, workers=on(client))
-    steps = track_movie(cells, pixels, weights, answers, features, pieces, kinds=kinds)
+    steps = track_movie(
+        cells, pixels, weights, answers, features,
+        kinds=kinds, memory=bytes_, window=window, workers=on(client),
+    )  # fmt: skip
     tracking = run(steps, progress)
     check_link_scores(scores, tracking.scene)
     return tracking

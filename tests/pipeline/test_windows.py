@@ -12,19 +12,21 @@ import pandas as pd
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.annotations.anchor import anchor, cell_refs, event_refs
+from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.room import Room, parse_memory
 from bridgetrack.pipeline.summary import least_certain, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.window import WholeMovie
-from bridgetrack.pipeline.windows import InPieces, track_in_windows, track_movie
+from bridgetrack.pipeline.windows import (
+    _bytes_needed,
+    even_windows,
+    parse_memory,
+    track_in_windows,
+)
 
 
 def walk(cells: int, frames: int, lost: float = 0.01) -> pd.DataFrame:
@@ -82,32 +84,6 @@ def test_the_tracks_are_those_of_the_whole_movie(
     assert found.windows.count == len(cuts)
 
 
-def test_a_window_knows_its_own_cells_and_proposes_what_the_whole_movie_would(
-    table: Path, whole: Tracking
-) -> None:
-    evidence, matrix = whole.scene.evidence, whole.scene.matrix
-    answers = anchor(answers_that_change(whole), evidence.detections)
-    known = matrix.features, shipped_model().aligned(matrix.features)
-    movie = WholeMovie.of(evidence, *known, answers, (12, 24))
-    n = len(evidence.detections)
-    for frames in (range(13), range(12, 25), range(24, 40)):
-        near, start = movie.near(frames), movie.start(frames)
-        assert len(near.evidence.detections) < 0.6 * n
-        assert 0 < len(near.rare) < len(movie.rare)
-        found, scores = near.proposed(frames)
-        wanted, wanted_scores = movie.proposed(frames)
-        for one, other in zip(
-            (found.event, found.moved(start).sources, found.moved(start).targets),
-            (wanted.event, wanted.sources, wanted.targets),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(one, other)
-        np.testing.assert_array_equal(scores, wanted_scores)
-        allowed = near.allowed(found, near.slots_of(frames))
-        np.testing.assert_array_equal(allowed, movie.allowed(wanted, movie.slots_of(frames)))
-        assert not allowed.all()
-
-
 def test_windows_reach_farther_into_each_other_until_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,8 +91,7 @@ def test_windows_reach_farther_into_each_other_until_nothing_is_lost(
     whole = bt.track(tmp_path / "cells.csv")
     assert whole.solution.gap < 1e-6
     monkeypatch.setattr("bridgetrack.pipeline.windows._FIRST", 1)  # so that something is lost
-    cells = bt.read_detections_csv(tmp_path / "cells.csv")
-    hasty = bt.run(track_movie(cells, pieces=InPieces(window=3, gap=1.0)))
+    hasty = in_windows(whole.scene.evidence, *even_windows(40, 3))
     lost = whole.solution.value - hasty.solution.value
     assert lost > 1
     assert lost <= hasty.solution.gap + 1e-6
@@ -189,12 +164,12 @@ def test_enough_memory_needs_no_windows(
     with pytest.raises(BridgetrackError, match=f"{few} .* give --memory 0"):
         bt.track(table, memory="1MB")
     # What the machine has free counts where nothing is said.
-    monkeypatch.setattr("bridgetrack.pipeline.room.free_memory", lambda: 2e6)
+    monkeypatch.setattr("bridgetrack.pipeline.windows.free_memory", lambda: 2e6)
     with pytest.raises(BridgetrackError, match=f"this machine has 0.002 GB free, which {few}"):
         bt.track(table)
-    enough = Room.of(whole.scene.evidence, 1e9)
-    tight = enough.needed(n // 2)
-    monkeypatch.setattr("bridgetrack.pipeline.room.free_memory", lambda: tight)
+    tables, per_cell = _bytes_needed(whole.scene.evidence)
+    tight = tables + per_cell * (n // 2)
+    monkeypatch.setattr("bridgetrack.pipeline.windows.free_memory", lambda: tight)
     found = bt.track(table)
     assert found.windows is not None and found.windows.count == 3
     assert found.solution.value == pytest.approx(whole.solution.value)

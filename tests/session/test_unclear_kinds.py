@@ -7,7 +7,7 @@ import numpy as np
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.pipeline.unclear_kinds import unclear_kinds, unclear_remarks
+from bridgetrack.pipeline.summary import unclear_kinds, unclear_remarks
 from doubtful_kind import as_if
 
 

@@ -47,8 +47,8 @@ from bridgetrack.pipeline.result_folder import (
     repair_into,
     save_run,
 )
-from bridgetrack.pipeline.room import parse_memory
 from bridgetrack.pipeline.summary import misfit
+from bridgetrack.pipeline.windows import parse_memory
 from bridgetrack.progress import Stopwatch
 from bridgetrack.session.project import found_of
 from bridgetrack.spread import on

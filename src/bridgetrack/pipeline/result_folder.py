@@ -40,9 +40,8 @@ from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_m
 from bridgetrack.pipeline.methods import methods_text, versions
 from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.pipeline.scene import measure
-from bridgetrack.pipeline.summary import count_events, doubted, use_of_annotations
+from bridgetrack.pipeline.summary import count_events, doubted, unclear_remarks, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.unclear_kinds import unclear_remarks
 from bridgetrack.progress import Progress, Steps, Stopwatch
 from bridgetrack.spread import Workers
 

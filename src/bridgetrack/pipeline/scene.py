@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored, anchor
@@ -49,6 +50,10 @@ Index = NDArray[np.int64]
 
 _DEAR = 1000.0
 """What an appearance costs that is a last resort; scores are a few units."""
+AROUND = 3
+"""Frames before and after the one in view; gaps are no longer."""
+LARGE = 20_000
+"""Cells of a movie from which on looking at all of them takes longer than people like to wait."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class Scene:
         What can happen in the movie; nothing else is among the hypotheses, but appearances and
         disappearances without which cells could not be explained.
     frames
-        The frames that were looked at, where these are not all; see `near.prepare_near`.
+        The frames that were looked at, where these are not all; see `prepare_near`.
     """
 
     labels: Movie | None
@@ -138,6 +143,40 @@ def prepare(
     evidence = yield from gather_evidence(detections, labels)
     yield begin("Proposing events")
     return propose(evidence, labels, annotations, features, kinds)
+
+
+def prepare_near(
+    labels: Movie,
+    image: Movie | None,
+    frame: int,
+    annotations: AnnotationSet | None = None,
+    kinds: EventKinds = EVERYTHING,
+    large: int = LARGE,
+) -> Steps[Scene | None]:
+    """Measure the frames around one and propose their events, as `prepare` does for all.
+
+    Returns
+    -------
+    Scene or None
+        Its detections are those of these frames, with the numbers of the whole movie, and what
+        leads out of them is left open. None where the movie is too small for this to be of use.
+    """
+    first = min(max(frame - AROUND, 0), labels.n_frames)
+    frames = range(first, min(frame + AROUND + 1, labels.n_frames))
+    if labels.n_frames <= 2 * len(frames):
+        return None
+    tables = [pd.DataFrame() for _ in range(labels.n_frames)]
+    count = 0
+    for k, t in enumerate(frames, 1):
+        yield Progress("Measuring the frames in view", k / (len(frames) + 1))
+        pixels = None if image is None else image.frame(t)
+        tables[t] = measure_frame(checked_labels(labels, t), pixels, labels.geometry.scale)
+        count += len(tables[t])
+        if count * labels.n_frames < large * k:
+            return None
+    evidence = yield from gather_evidence(assemble(tables, labels, image), labels)
+    scene = propose(evidence, labels, None, None, kinds, frames)
+    return scene if annotations is None else annotate(scene, annotations)
 
 
 def measure(

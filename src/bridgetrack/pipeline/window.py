@@ -28,7 +28,7 @@ from bridgetrack.annotations.constraints import (
 )
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.features.feature import FeatureSet, compute_features
-from bridgetrack.features.view import Usual, describe_cells
+from bridgetrack.features.view import CellMeasures, describe_cells
 from bridgetrack.hypotheses.candidates import Reach
 from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
@@ -56,10 +56,10 @@ class WholeMovie:
 
     Parameters
     ----------
-    evidence, usual
-        The movie.
+    evidence, cells
+        The movie, and the measures of its cells.
     rare
-        Skips, false detections, and what annotations name, by the first earlier cell.
+        Skips, false detections, and what annotations name.
     features, weights
         What scores are made of.
     anchored, answered
@@ -73,7 +73,7 @@ class WholeMovie:
     """
 
     evidence: Evidence
-    usual: Usual
+    cells: CellMeasures
     rare: Events
     features: FeatureSet
     weights: Array
@@ -96,47 +96,11 @@ class WholeMovie:
         limits: SolverLimits | None = None,
     ) -> WholeMovie:
         """Of the evidence and the annotations of a movie, and weights for these features."""
-        usual, rare = Usual.of(evidence.detections), rare_events(evidence)
+        cells, rare = describe_cells(evidence), rare_events(evidence)
         if anchored.listed:
             rare = Events.join([rare, required_events(anchored)]).unique()
-        rare = rare.take(np.argsort(rare.sources[:, 0], kind="stable"))
-        known = evidence, usual, rare, features, weights, anchored
+        known = evidence, cells, rare, features, weights, anchored
         return cls(*known, answered_slots(anchored), meetings, kinds, limits)
-
-    def near(self, frames: range) -> WholeMovie:
-        """The cells that events within some frames can name, and all that is known of them.
-
-        Rows count from `start`; frames as in the whole movie.
-        """
-        first, stop = self._rows_near(frames)
-        low, high = np.searchsorted(self.rare.sources[:, 0], [first, stop])
-        rare = self.rare.take(slice(low, high))
-        rare = rare.take(rare.targets[:, 0] < stop).moved(-first)
-        cell = self.answered % max(len(self.evidence.detections), 1)
-        at = (self.answered >= 0) & (cell >= first) & (cell < stop)
-        events = self.anchored.events
-        named = np.concatenate([events.sources, events.targets], axis=1)
-        beyond = (named >= 0) & ((named < first) | (named >= stop))
-        at[self.anchored.owner[beyond.any(axis=1)]] = False
-        anchored = self.anchored.take(np.flatnonzero(at))
-        evidence = self.evidence.within(self._wide(frames))
-        anchored = replace(
-            anchored, detections=evidence.detections, events=anchored.events.moved(-first)
-        )
-        return replace(
-            self, evidence=evidence, rare=rare, anchored=anchored, answered=answered_slots(anchored)
-        )
-
-    def start(self, frames: range) -> int:
-        """First row of `near`."""
-        return self._rows_near(frames)[0]
-
-    def _wide(self, frames: range) -> range:
-        return range(max(frames.start - REACH, 0), min(frames.stop + REACH, self.n_frames))
-
-    def _rows_near(self, frames: range) -> tuple[int, int]:
-        offsets, wide = self.evidence.detections.offsets, self._wide(frames)
-        return int(offsets[wide.start]), int(offsets[wide.stop])
 
     @property
     def active(self) -> Mask:
@@ -172,8 +136,9 @@ class WholeMovie:
         events = events_between(self.evidence, frames, self.rare, kinds=self.kinds)
         covered = events.touching(self.active)
         events = events if covered.all() else events.take(covered)
-        cells = describe_cells(self.evidence, self.usual)
-        matrix = compute_features(self.evidence, events, self.features, on_demand=True, cells=cells)
+        matrix = compute_features(
+            self.evidence, events, self.features, on_demand=True, cells=self.cells
+        )
         return events, matrix.scores(self.weights)
 
     def allowed(self, events: Events, slots: Mask) -> Mask:
@@ -190,11 +155,13 @@ class WholeMovie:
         allowed[compile_constraints(local, events).forbidden] = False
         return allowed
 
-    def noted(self, events: Events) -> Mask:
-        """Events that annotations speak of, which the result must know, shape (E,)."""
+    def noted(self, events: Events, scores: Array) -> Chosen:
+        """Those of some events that annotations speak of, which the result must know."""
         at = np.zeros_like(self.active)
         at[self.answered[self.answered >= 0]] = True
-        return events.touching(at) if at.any() else np.zeros(len(events), dtype=bool)
+        rows = np.flatnonzero(events.touching(at)) if at.any() else np.zeros(0, dtype=np.int64)
+        unknown = np.full(len(rows), np.nan)
+        return Chosen(events.take(rows), scores[rows], unknown, unknown)
 
 
 @dataclass(frozen=True)
@@ -235,10 +202,10 @@ class Part:
         Slots that were decided, ascending.
     slots, prices
         Slots that have new prices.
-    noted, noted_scores
+    noted
         Events that annotations speak of.
     hypotheses
-        How many events were proposed for the covered slots.
+        How many events but rare ones were proposed for the covered slots.
     torn
         How far the choice is from its relaxation, so that looking farther does not help.
     """
@@ -247,25 +214,9 @@ class Part:
     covered: Index
     slots: Index
     prices: Array
-    noted: Events
-    noted_scores: Array
-    hypotheses: int
+    noted: Chosen
+    hypotheses: int = 0
     torn: float = 0.0
-
-    def placed(self, start: int, n_near: int, n: int) -> Part:
-        """The same with cells numbered as in a movie of n cells, of which it knew n_near."""
-
-        def whole(slots: Index) -> Index:
-            return np.where(slots < n_near, slots, slots - n_near + n) + start
-
-        chosen = replace(self.chosen, events=self.chosen.events.moved(start))
-        return replace(
-            self,
-            chosen=chosen,
-            covered=whole(self.covered),
-            slots=whole(self.slots),
-            noted=self.noted.moved(start),
-        )
 
 
 def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]:
@@ -273,20 +224,11 @@ def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]
 
     Annotations that events beyond the part may meet are left to `mend_meeting`.
     """
-    near = movie.near(frames)
-    part = yield from _solved(near, frames)
-    sizes = len(near.evidence.detections), len(movie.evidence.detections)
-    return part.placed(movie.start(frames), *sizes)
-
-
-def _solved(movie: WholeMovie, frames: range) -> Generator[float, None, Part]:
-    """As `solve_part`, where little more is known than this part."""
     slots = movie.slots_of(frames)
     events, scores = movie.proposed(frames)
+    noted = movie.noted(events, scores)
     beyond = movie.active & ~slots
     usable = np.flatnonzero(events.touching(slots) & ~events.touching(beyond))
-    noted = movie.noted(events)
-    others, other_scores = events.take(noted), scores[noted]
     events, scores = events.take(usable), scores[usable]
     near = np.zeros_like(slots)
     for meeting in {frames.start, frames.stop - 1} & set(movie.meetings):
@@ -294,14 +236,14 @@ def _solved(movie: WholeMovie, frames: range) -> Generator[float, None, Part]:
     allowed = movie.allowed(events, slots & ~near)
     problem = Problem(events.covering(slots))
     solution: Solution = yield from solve_steps(problem, scores, allowed, movie.limits)
-    sure = _sure(movie, problem, scores, solution, allowed)
+    sure = _sure(problem, scores, solution, allowed)
     chosen = Chosen(events.take(solution.chosen), scores[solution.chosen], *sure)
-    where = np.flatnonzero(slots)
-    return Part(chosen, where, where, solution.duals, others, other_scores, len(events))
+    where, frequent = np.flatnonzero(slots), int((movie.rare.find(events) < 0).sum())
+    return Part(chosen, where, where, solution.duals, noted, frequent)
 
 
 def _sure(
-    movie: WholeMovie, problem: Problem, scores: Array, solution: Solution, allowed: Mask
+    problem: Problem, scores: Array, solution: Solution, allowed: Mask
 ) -> tuple[Array, Array]:
     """Bounds on the margins of the chosen events, and a few exact ones, NaN for others."""
     bounds = margin_bounds(problem, scores, solution, allowed)
@@ -330,30 +272,14 @@ class Meeting:
     chosen: Events
     prices: Array
 
-    def frames(self, movie: WholeMovie) -> tuple[range, range, range]:
-        """Frames whose events are chosen again, all that are looked at, all that are named."""
-        wider = (self.reach + more for more in (0, REACH - 1, 3 * REACH))
-        inner, wide, named = (movie.around(self.frame, reach) for reach in wider)
-        return inner, wide, named
-
 
 def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, Part | None]:
     """Choose events around a frame again, and set prices there that suit all events.
 
     None where no choice there meets the annotations.
     """
-    frames = meeting.frames(movie)[-1]
-    near, start = movie.near(frames), movie.start(frames)
-    known = replace(meeting, chosen=meeting.chosen.moved(-start))
-    part = yield from _mended(near, known)
-    if part is None:
-        return None
-    return part.placed(start, len(near.evidence.detections), len(movie.evidence.detections))
-
-
-def _mended(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, Part | None]:
-    """As `mend_meeting`, where little more is known than what is around the frame."""
-    inner, wide, _ = meeting.frames(movie)
+    inner = movie.around(meeting.frame, meeting.reach)
+    wide = movie.around(meeting.frame, meeting.reach + REACH - 1)
     active, slots = movie.active, movie.slots_of(inner)
     events, scores = movie.proposed(wide)
     yield 0.3
@@ -367,7 +293,7 @@ def _mended(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, Part 
         solution: Solution = yield from work
     except InfeasibleError:
         return None
-    sure = _sure(movie, problem, scores[usable], solution, allowed[usable])
+    sure = _sure(problem, scores[usable], solution, allowed[usable])
     again = usable[solution.chosen]
 
     # The prices of slots farther away stay, so that theirs hold as before.
@@ -386,11 +312,10 @@ def _mended(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, Part 
     held[found[found >= 0]] = True
     bounds = np.full(len(events), np.nan)
     bounds[near] = _bounds(part, rest, held[near], price[slots], allowed[near])
-    where, noted = np.flatnonzero(middle), movie.noted(events)
+    where = np.flatnonzero(middle)
     chosen = Chosen(events.take(again), scores[again], bounds[again], sure[1])
-    others, other_scores = events.take(noted), scores[noted]
-    covered, torn = np.flatnonzero(free), _torn(solution)
-    return Part(chosen, covered, where, price[where], others, other_scores, 0, torn)
+    covered, torn, noted = np.flatnonzero(free), _torn(solution), movie.noted(events, scores)
+    return Part(chosen, covered, where, price[where], noted, torn=torn)
 
 
 def _torn(solution: Solution) -> float:

@@ -12,8 +12,12 @@ which tell where something may be lost.
 
 from __future__ import annotations
 
+import os
+import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +26,12 @@ from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import compile_constraints
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InfeasibleError, InputError
+from bridgetrack.errors import BridgetrackError, InfeasibleError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet, compute_features
+from bridgetrack.hypotheses.events import Events
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
-from bridgetrack.hypotheses.generate import LAST_RESORT
+from bridgetrack.hypotheses.generate import LAST_RESORT, events_between
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.margins import smallest_first
 from bridgetrack.inference.problem import Problem, Solution
@@ -34,9 +39,7 @@ from bridgetrack.inference.solve import SolverLimits
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.room import Room
 from bridgetrack.pipeline.scene import Scene, check_kinds, measure, propose
-from bridgetrack.pipeline.shelves import Shelves
 from bridgetrack.pipeline.tracking import (
     Tracking,
     Windows,
@@ -49,6 +52,9 @@ from bridgetrack.pipeline.window import (
     DOUBTFUL,
     REACH,
     TOLERANCE,
+    Chosen,
+    Meeting,
+    Part,
     WholeMovie,
     mend_meeting,
     solve_part,
@@ -67,32 +73,28 @@ _AT_ONCE = 16
 """Meetings that are worked on beside each other; what is known around each lies in memory."""
 _NOTHING = 1e-9
 """Share of the objective that is rounding."""
+_PROGRAM, _PER_CELL, _PER_HYPOTHESIS = 3.2e8, 1000.0, 400.0
+"""Bytes that the program takes; a cell in tables and evidence; and a hypothesis while it is chosen.
+See benchmarks/memory.py."""
+_SHORTEST = 2 * (2 * REACH + 1)
+"""Frames that a window must hold at least."""
+_USED = 0.8
+"""Share of the free memory that is used."""
+_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
-@dataclass(frozen=True)
-class InPieces:
-    """How a movie is divided, where it is.
+def parse_memory(text: str) -> float:
+    """Bytes, from words such as ``"4GB"`` or ``"800 MB"``.
 
-    Parameters
-    ----------
-    memory
-        Bytes to keep to; what the machine has free where None.
-    window
-        Frames of a window; as many as the memory holds where None.
-    gap
-        Share of the objective that may be lost against the whole movie tracked at once.
-    workers
-        Who does the work.
-    seconds
-        How long it may take to choose where many events are equally good; what another choice may
-        win is then told as the gap.
+    Raises
+    ------
+    InputError
+        Where it is no amount of memory.
     """
-
-    memory: float | None = None
-    window: int | None = None
-    gap: float = 0.0
-    workers: Workers = field(default_factory=Here)
-    seconds: float = SolverLimits.max_seconds
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?)i?b?\s*", text.lower())
+    if found is None or not float(found[1]):
+        raise InputError(f"{text!r} is no amount of memory; give one such as 4GB or 800MB")
+    return float(found[1]) * _UNITS[found[2]]
 
 
 def track_movie(
@@ -101,9 +103,11 @@ def track_movie(
     model: Model | None = None,
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
-    pieces: InPieces | None = None,
     *,
     kinds: EventKinds = EVERYTHING,
+    memory: float | None = None,
+    window: int | None = None,
+    workers: Workers | None = None,
 ) -> Steps[Tracking]:
     """Track a movie, at once where the memory suffices and in windows otherwise.
 
@@ -111,10 +115,14 @@ def track_movie(
     ----------
     source, image, model, annotations, features
         See `track_steps`.
-    pieces
-        What is known of memory, windows and workers.
     kinds
-        See `track_steps`.
+        What can happen in the movie.
+    memory
+        Bytes to keep to; what the machine has free where None.
+    window
+        Frames of a window; as many as the memory holds where None.
+    workers
+        Who does the work; this process where None.
 
     Raises
     ------
@@ -122,28 +130,22 @@ def track_movie(
         Where the input cannot be used, or the memory is not enough for the smallest windows; the
         message says what is.
     """
-    pieces = pieces or InPieces()
-    detections = yield from measure(source, image, pieces.workers)
+    detections = yield from measure(source, image, workers)
     labels = source if isinstance(source, Movie) else None
-    evidence = yield from gather_evidence(detections, labels, workers=pieces.workers)
-    cuts = _cuts(evidence, pieces)
+    evidence = yield from gather_evidence(detections, labels, workers=workers)
+    if window is None:
+        cuts, longest = windows_within(evidence, memory), None
+    else:
+        cuts, longest = even_windows(detections.geometry.n_frames, window), 8 * REACH
     if len(cuts) == 1:
         yield begin("Proposing events")
         scene = propose(evidence, labels, annotations, features, kinds)
-        limits = SolverLimits(max_seconds=pieces.seconds)
-        return (yield from track_scene(scene, model, limits))
-    return (
-        yield from track_in_windows(
-            evidence, labels, model, cuts, annotations, features, pieces, kinds
-        )
-    )
-
-
-def _cuts(evidence: Evidence, pieces: InPieces) -> list[range]:
-    n_frames = evidence.detections.geometry.n_frames
-    if pieces.window is not None:
-        return even_windows(n_frames, pieces.window)
-    return Room.of(evidence, pieces.memory).windows()
+        return (yield from track_scene(scene, model))
+    work = track_in_windows(
+        evidence, labels, model, cuts, annotations, features, kinds,
+        longest=longest, workers=workers,
+    )  # fmt: skip
+    return (yield from work)
 
 
 def even_windows(n_frames: int, frames: int) -> list[range]:
@@ -160,8 +162,10 @@ def track_in_windows(
     windows: list[range],
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
-    pieces: InPieces | None = None,
     kinds: EventKinds = EVERYTHING,
+    *,
+    longest: int | None = None,
+    workers: Workers | None = None,
 ) -> Steps[Tracking]:
     """Track a movie in windows of frames.
 
@@ -173,10 +177,10 @@ def track_in_windows(
         Weights; the shipped ones where None.
     windows
         Frames of each window; the last frame of one is the first of the next.
-    annotations, features, pieces
+    annotations, features, kinds, workers
         See `track_movie`.
-    kinds
-        What can happen in the movie.
+    longest
+        Frames that may be chosen again at once where windows meet; at least those of a window.
 
     Raises
     ------
@@ -191,28 +195,28 @@ def track_in_windows(
             "a movie that is tracked a few frames at a time cannot be without appearances or "
             "disappearances; allow them, or more memory"
         )
-    features, pieces = features or default_features(), pieces or InPieces()
+    features, workers = features or default_features(), workers or Here()
     model = model or shipped_model(features)
     annotations = annotations or AnnotationSet(evidence.detections.geometry)
     check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
     meetings = tuple(frames.start for frames in windows[1:])
     # Every frame is chosen in a window, and those around meetings once more.
-    limits = SolverLimits(max_seconds=pieces.seconds / (2 * len(windows)))
+    limits = SolverLimits(max_seconds=SolverLimits.max_seconds / (2 * len(windows)))
     weights = model.aligned(features)
     movie = WholeMovie.of(
         evidence, features, weights, anchored, meetings, kinds=kinds, limits=limits
     )
-    work = pieces.workers.map(solve_part, movie, windows)
+    work = workers.map(solve_part, movie, windows)
     try:
         parts = yield from relayed(work, partial(Progress, "Choosing events"))
     except InfeasibleError as error:
         raise explain_contradiction(
             propose(evidence, labels, annotations, features, kinds)
         ) from error
-    state = Shelves.of(movie, windows, parts)
-    del parts  # the shelves have all of them
-    yield from _mend(state, movie, windows, pieces)
+    state = _State.of(movie, parts)
+    most = max(longest or 0, *(len(frames) for frames in windows))
+    yield from _mend(state, movie, most, workers)
     yield begin("Joining tracks")
     tracking = _result(state, movie, labels, model, windows)
     scene = tracking.scene
@@ -221,33 +225,171 @@ def track_in_windows(
     return tracking
 
 
-def _mend(state: Shelves, movie: WholeMovie, windows: list[range], pieces: InPieces) -> Steps[None]:
+def windows_within(evidence: Evidence, memory: float | None = None) -> list[range]:
+    """As few windows as the memory allows (None: what is free); each begins where the last ends.
+
+    Raises
+    ------
+    BridgetrackError
+        Where they would be too short.
+    """
+    asked = memory is not None
+    memory = free_memory() if memory is None else memory
+    detections = evidence.detections
+    offsets, n_frames = detections.offsets, detections.geometry.n_frames
+    tables, per_cell = _bytes_needed(evidence)
+    if tables + per_cell * len(detections) <= memory:
+        return [range(n_frames)]
+    if tables >= memory:
+        raise _too_little(memory, tables, f"the tables of {len(detections):,} cells", asked)
+    size = int((memory - tables) / per_cell)
+    found: list[range] = []
+    start = 0
+    while start < n_frames - 1:
+        room = int(offsets[start]) + size
+        stop = min(int(np.searchsorted(offsets, room, side="right")) - 1, n_frames)
+        if stop < n_frames and stop - start < _SHORTEST:
+            least = int(offsets[min(start + _SHORTEST, n_frames)] - offsets[start])
+            what = f"{_SHORTEST} frames at a time"
+            raise _too_little(memory, tables + per_cell * least, what, asked)
+        found.append(range(start, stop))
+        start = stop - 1
+    # The rest may be too short to stand alone.
+    if len(found) > 1 and len(found[-1]) < _SHORTEST:
+        middle = (found[-2].start + found[-1].stop) // 2
+        found[-2:] = [range(found[-2].start, middle + 1), range(middle, n_frames)]
+    return found
+
+
+def _bytes_needed(evidence: Evidence) -> tuple[float, float]:
+    """Bytes for the program and its tables, and for every cell of a window."""
+    counts = np.diff(evidence.detections.offsets)
+    hypotheses = 1.0
+    if len(counts) > 1:  # where there are the most cells
+        t = min(int(np.argmax(counts)), len(counts) - 2)
+        few = events_between(evidence, range(t, t + 2), Events.join([]))
+        hypotheses = max(len(few) / max(int(counts[t]), 1), 1.0)
+    return _PROGRAM + _PER_CELL * len(evidence.detections), _PER_HYPOTHESIS * hypotheses
+
+
+def _too_little(memory: float, least: float, what: str, asked: bool) -> BridgetrackError:
+    enough = f"{np.ceil(1.1 * least / 1e7) / 100:g}GB"
+    here = f"{memory / 1e9:.2g} GB"
+    if asked:
+        return BridgetrackError(
+            f"{here} are not enough for {what}; about {enough} are: give --memory {enough}"
+        )
+    return BridgetrackError(
+        f"this machine has {here} free, which are not enough for {what}; about {enough} are: "
+        "close other programs, take a larger machine or a part of the movie"
+    )
+
+
+def free_memory() -> float:
+    """Bytes that may be used here; a lot where the system does not say."""
+    found = [np.inf]
+    with suppress(OSError, ValueError, IndexError):
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+        found.append(1024 * float(text.split("MemAvailable:")[1].split()[0]))
+    if not np.isfinite(min(found)):
+        with suppress(OSError, ValueError, AttributeError):
+            found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
+    return max(_USED * min(found), 0.0)
+
+
+@dataclass
+class _State:
+    """What is chosen so far, in no order, with the prices of all slots, shape (2n,)."""
+
+    movie: WholeMovie
+    chosen: Chosen
+    prices: Array
+    noted: list[Chosen] = field(default_factory=list)
+    hypotheses: int = 0
+    reach: int = 0
+
+    @classmethod
+    def of(cls, movie: WholeMovie, parts: list[Part]) -> _State:
+        """From the parts of a movie."""
+        prices = np.zeros(len(movie.active))
+        for part in parts:
+            prices[part.slots] = part.prices
+        # Only rare events cover slots of several parts.
+        count = sum(part.hypotheses for part in parts) + int(
+            movie.rare.touching(movie.active).sum()
+        )
+        chosen = Chosen.join([part.chosen for part in parts])
+        return cls(movie, chosen, prices, [part.noted for part in parts], count)
+
+    def apply(self, part: Part) -> None:
+        """Take over what was chosen again."""
+        again = np.zeros(len(self.prices), dtype=bool)
+        again[part.covered] = True
+        kept = self.chosen.take(~self.chosen.events.touching(again))
+        self.chosen = Chosen.join([kept, part.chosen])
+        self.prices[part.slots] = part.prices
+        self.noted.append(part.noted)
+
+    @property
+    def short(self) -> Array:
+        """How much the prices of every chosen event exceed its score."""
+        priced = self.chosen.events.incidence(self.movie.active) @ self.prices
+        return np.asarray(np.maximum(priced - self.chosen.scores, 0.0))
+
+    def lost(self, frame: int, reach: int) -> float:
+        """What may be lost around a frame."""
+        near = self.movie.slots_of(self.movie.around(frame, reach))
+        return float(self.short[self.chosen.events.touching(near)].sum())
+
+    def meeting(self, frame: int, reach: int) -> Meeting:
+        """What is known around a frame."""
+        offsets, events = self.movie.evidence.detections.offsets, self.chosen.events
+        frames = self.movie.around(frame, reach + 2 * REACH)
+        low, high = offsets[frames.start], offsets[frames.stop]
+        named = [((x >= low) & (x < high)).any(axis=1) for x in (events.sources, events.targets)]
+        wide = self.movie.around(frame, reach + REACH - 1)
+        prices = self.prices[self.movie.rows(wide)]
+        return Meeting(frame, reach, events.take(named[0] | named[1]), prices)
+
+    @property
+    def wrong(self) -> bool:
+        """Whether some annotation is not met yet."""
+        if not self.movie.anchored.listed:
+            return False
+        every, chosen = self.in_order()
+        forbidden = compile_constraints(self.movie.anchored, every.events).forbidden
+        return bool(chosen[forbidden].any())
+
+    def in_order(self) -> tuple[Chosen, Mask]:
+        """The chosen events with those that annotations speak of, sorted, and which are chosen."""
+        every = Chosen.join([self.chosen, *self.noted])
+        order = every.events.in_order()  # of equal events the first, so the chosen one
+        return every.take(order), order < len(self.chosen.events)
+
+
+def _mend(state: _State, movie: WholeMovie, longest: int, workers: Workers) -> Steps[None]:
     """Choose events around every meeting again, farther where something may be lost there."""
     reach = dict.fromkeys(movie.meetings, _FIRST)
-    longest = max(len(frames) for frames in windows)
-    if pieces.window is not None:  # else no more frames fit into the memory
-        longest = max(longest, 8 * REACH)
     before: dict[int, float] = {}
     torn: dict[int, float] = {}
     open_ = list(movie.meetings)
     while open_:
-        stuck: set[int] = set()
+        stuck = False
         turns = _turns(open_, reach)
         for k, at in enumerate(turns):
-            todo = [state.meeting(movie, m, reach[m]) for m in at]
-            work = pieces.workers.map(mend_meeting, movie, todo)
+            work = workers.map(mend_meeting, movie, [state.meeting(m, reach[m]) for m in at])
             found = yield from relayed(work, partial(_joined, k, len(turns)))
             for m, part in zip(at, found, strict=True):
                 if part is None:
-                    stuck.add(m)
+                    stuck = True
                 else:
                     state.apply(part)
                     torn[m] = part.torn
         state.reach = max(state.reach, *(reach[m] for m in open_))
-        wrong = bool(stuck) or state.wrong(movie)
-        if state.gap <= max(pieces.gap, _NOTHING) * abs(state.value) and not wrong:
+        wrong = stuck or state.wrong
+        if state.short.sum() <= _NOTHING * abs(state.chosen.scores.sum()) and not wrong:
             return
-        lost = {m: state.lost(movie, m, reach[m]) for m in open_}
+        lost = {m: state.lost(m, reach[m]) for m in open_}
         # Where the relaxation is torn, or it does not become less, more frames do not help.
         less = {
             m
@@ -281,17 +423,17 @@ def _turns(meetings: list[int], reach: dict[int, int]) -> list[list[int]]:
 
 
 def _result(
-    state: Shelves, movie: WholeMovie, labels: Movie | None, model: Model, windows: list[range]
+    state: _State, movie: WholeMovie, labels: Movie | None, model: Model, windows: list[range]
 ) -> Tracking:
     """The tracks of all windows, as if they had been chosen at once."""
     evidence, anchored = movie.evidence, movie.anchored
     every, chosen = state.in_order()
     events, scores, margins = every.events, every.scores, every.margins
-    slots = np.concatenate([np.arange(some.start, some.stop) for some in state.active])
+    slots = np.flatnonzero(movie.active)
     prices = state.prices[slots]
     value = float(scores[chosen].sum())
     nothing, one = np.broadcast_to(0.0, len(slots)), np.broadcast_to(np.int64(0), len(slots))
-    solution = Solution(chosen, value, value + state.gap, prices, nothing, one)
+    solution = Solution(chosen, value, value + float(state.short.sum()), prices, nothing, one)
     problem = Problem(events.covering(movie.active))
     solution.check(problem, scores)
     matrix = compute_features(evidence, events, movie.features, on_demand=True)

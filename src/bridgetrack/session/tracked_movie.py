@@ -18,8 +18,7 @@ from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent
-from bridgetrack.pipeline.near import LARGE, prepare_near
-from bridgetrack.pipeline.scene import Scene, annotate, check_kinds
+from bridgetrack.pipeline.scene import LARGE, Scene, annotate, check_kinds, prepare_near
 from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import (

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import kind_words
+from bridgetrack.pipeline.summary import unclear_kinds, unclear_words
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.unclear_kinds import unclear_kinds, unclear_words
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.widgets import Column, button, text
 
