@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bridgetrack.inference.gibbs import gibbs
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.resolve import resolve
-from bridgetrack.inference.solve import SolverLimits, solve
+from bridgetrack.inference.relax import SolverLimits
+from bridgetrack.inference.solve import resolve, solve
 from partition_problems import brute_force, exact_margin, problem_of, random_covers, random_scores
 
 

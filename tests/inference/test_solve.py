@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.solve import SolverLimits, solve, solve_steps
+from bridgetrack.inference.relax import SolverLimits
+from bridgetrack.inference.solve import solve, solve_steps
 from bridgetrack.inference.solver import Program, solve_integer
 from bridgetrack.progress import run
 from partition_problems import (

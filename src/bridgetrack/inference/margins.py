@@ -26,8 +26,10 @@ Mask = NDArray[np.bool_]
 
 _TRIED, _FEW = 200, 30
 """Columns looked at for the smallest margins, and where only what is near is chosen anew."""
-_NEARBY = 3.0
-"""Reduced cost up to which a column may take part there."""
+_NEARBY, _HOPS = 3.0, 2
+"""Reduced cost up to which a column may take part there, and how many events away others change."""
+_ROUNDS = 20
+"""Times that prices are dealt out anew."""
 _TOLERANCE = 1e-6
 
 
@@ -89,9 +91,7 @@ def margin_bounds(
     return bounds
 
 
-def balanced_prices(
-    problem: Problem, scores: Array, solution: Solution, allowed: Mask, rounds: int = 20
-) -> Array:
+def _balanced_prices(problem: Problem, scores: Array, solution: Solution, allowed: Mask) -> Array:
     """Other prices of the same sum at which bounds on small margins are nearer to them, shape (S,).
 
     The simplex method stops at a corner, where columns that are far from being chosen cost nothing.
@@ -106,7 +106,7 @@ def balanced_prices(
     owned = held.T @ np.ones(len(chosen)) > 0
     slots = np.flatnonzero(np.diff(by_slot.indptr))
     start, duals = by_slot.indptr[slots].astype(np.int64), solution.duals.copy()
-    for _ in range(rounds if len(slots) else 0):
+    for _ in range(_ROUNDS if len(slots) else 0):
         spare = np.maximum(matrix @ duals - score, 0.0) / width
         given = np.zeros(problem.n_slots)
         given[slots] = np.minimum.reduceat(spare[by_slot.indices], start)
@@ -150,22 +150,12 @@ def _elsewhere(
 
 @dataclass(frozen=True)
 class Smallest:
-    """The chosen columns with the smallest margins, smallest first.
-
-    Parameters
-    ----------
-    columns, margins
-        Which, and their margins, shape (k,).
-    exact
-        Where these are the margins themselves; others are at most that large, shape (k,).
-    overlooked
-        Columns of which it is not known that their margins are larger than those.
-    """
+    """The chosen columns with the smallest margins, smallest first."""
 
     columns: Index
     margins: Array
-    exact: Mask
-    overlooked: int
+    exact: Mask  # where these are the margins themselves; others are at most that large
+    overlooked: int  # columns of which it is not known that their margins are larger than those
 
 
 def smallest_first(margins: Array, columns: Index) -> Index:
@@ -198,21 +188,26 @@ def smallest_margins(
     """
     allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
     order = np.flatnonzero(np.isfinite(bounds) & solution.chosen)
-    duals = balanced_prices(problem, scores, solution, allowed)
+    duals = _balanced_prices(problem, scores, solution, allowed)
     solution = replace(solution, duals=duals)
     bounds = np.fmax(bounds, margin_bounds(problem, scores, solution, allowed))
     order = order[np.argsort(bounds[order], kind="stable")]
     whole = _spare(problem, solution) <= _NEARBY
+    reduced = reduced_costs(problem, scores, solution)
     found: list[float] = []
     for column in order[: _TRIED if whole else _FEW].tolist():
         if len(found) >= count and sorted(found)[count - 1] < bounds[column] - _TOLERANCE:
             break
-        given, least = (problem, scores, solution, column, (column,), allowed), bounds[column]
+        least = bounds[column]
+        if not whole:
+            near = allowed & ((reduced <= max(_NEARBY, least)) | solution.chosen)
+            near[column] = False
+            other = _chosen_anew(problem, scores, solution.chosen, near, column, _HOPS)
+            found.append(np.inf if other is None else other[0])
+            continue
         try:
-            if whole:
-                found.append(best_without(*given, 2.5 * least + 0.5)[0])
-            else:
-                found.append(nearby_alternative(*given, max(_NEARBY, least), 2)[0])
+            given = (problem, scores, solution, column, (column,), allowed)
+            found.append(best_without(*given, 2.5 * least + 0.5)[0])
         except InfeasibleError:
             found.append(np.inf)
     margins, k = np.asarray(found, dtype=np.float64), len(found)
@@ -274,23 +269,17 @@ def best_without(
         raise SolverError("margins are defined for chosen events only")
     free = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed.copy()
     free[np.asarray(banned, dtype=np.int64)] = False
-    own = problem.incidence[column].indices
     cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
     spare = _spare(problem, solution)
-    limit = min(_upper_bound(problem, scores, free, column, own), guess) + spare
+    limit = min(_upper_bound(problem, scores, free, column), guess) + spare
     while True:
-        near = (free & (cost <= limit)) | solution.chosen
-        reach = _reachable(problem, near, own)
-        old = np.flatnonzero(reach & solution.chosen)
-        keep = np.flatnonzero(near & reach & free)
-        # Optional slots may be free now, so those of all columns near by count.
-        slots = np.unique(problem.incidence[near & reach].indices)
-        answer = _solve_part(problem, scores, keep, slots)
-        if answer is not None:
-            drop = max(float(scores[old].sum()) - answer[0], 0.0)
+        near = free & ((cost <= limit) | solution.chosen)
+        found = _chosen_anew(problem, scores, solution.chosen, near, column, problem.n_slots)
+        if found is not None:
+            drop = found[0]
             # A column left out would alone cost more than this alternative: it is the best one.
             if drop + spare <= limit or not np.isfinite(limit):
-                return drop, np.setdiff1d(answer[1], old), np.setdiff1d(old, answer[1])
+                return found
             # What can be reached grows fast with the limit, so it is raised a little at a time.
             limit = min(drop, 1.5 * limit) + spare
         elif not np.isfinite(limit):
@@ -300,95 +289,57 @@ def best_without(
             limit = limit * 4 + 1.0 if limit < 1e6 else np.inf
 
 
-def nearby_alternative(
-    problem: Problem,
-    scores: Array,
-    solution: Solution,
-    column: int,
-    banned: Sequence[int] | NDArray[np.integer],
-    allowed: Mask,
-    most: float = np.inf,
-    hops: int = 3,
-) -> tuple[float, Index, Index]:
-    """As `best_without`, but only what lies near is chosen anew: the cost is an upper bound.
-
-    In problems whose relaxation is not whole, the exact alternative can take as long as the
-    whole problem.
-
-    Parameters
-    ----------
-    problem, scores, solution, column, banned, allowed
-        See `best_without`.
-    most
-        Reduced cost up to which an event is taken for an alternative.
-    hops
-        How many events away from the column others may change.
-
-    Raises
-    ------
-    InfeasibleError
-        Where nothing nearby can take its place.
-    """
-    free = allowed.copy()
-    free[np.asarray(banned, dtype=np.int64)] = False
-    near = (free & (reduced_costs(problem, scores, solution) <= most)) | solution.chosen
-    inside = np.zeros(problem.n_slots)
-    inside[problem.incidence[column].indices] = 1.0
-    chosen = np.flatnonzero(solution.chosen)
-    for _ in range(hops):
-        for columns in (np.flatnonzero(near), chosen):
-            met = columns[problem.incidence[columns] @ inside > 0]
-            inside[problem.incidence[met].indices] = 1.0
-    old = chosen[problem.incidence[chosen] @ inside > 0]
-    answer = _solve_part(problem, scores, np.flatnonzero(near & free), np.flatnonzero(inside))
-    if answer is None:
-        raise InfeasibleError("nothing else nearby can explain these cells")
-    drop = max(float(scores[old].sum()) - answer[0], 0.0)
-    return drop, np.setdiff1d(answer[1], old), np.setdiff1d(old, answer[1])
-
-
-def _upper_bound(
-    problem: Problem, scores: Array, free: Mask, column: int, own: NDArray[np.int32]
-) -> float:
+def _upper_bound(problem: Problem, scores: Array, free: Mask, column: int) -> float:
     """Drop when the column is replaced by single-slot columns; a first guess where impossible."""
     best = np.full(problem.n_slots, -np.inf)
     if problem.free is not None:
         best[problem.free] = 0.0
     one = np.flatnonzero(free & (problem.width == 1))
     np.maximum.at(best, problem.slots_of(one)[:, 0], scores[one])
-    drop = float(scores[column] - best[own].sum())
+    drop = float(scores[column] - best[problem.incidence[column].indices].sum())
     return max(drop, 0.0) if np.isfinite(drop) else 1.0
 
 
-def _reachable(problem: Problem, near: Mask, own: NDArray[np.int32]) -> Mask:
-    """Columns connected with the slots `own` through columns in `near`, shape (H,)."""
-    out, seen = np.zeros(problem.n_columns, dtype=bool), np.zeros(problem.n_slots, dtype=bool)
-    slots = own
-    while len(slots):
-        seen[slots] = True
-        columns = np.unique(problem.by_slot[slots].indices)
-        columns = columns[near[columns] & ~out[columns]]
-        out[columns] = True
-        slots = np.unique(problem.incidence[columns].indices)
-        slots = slots[~seen[slots]]
-    return out
-
-
-def _solve_part(
-    problem: Problem, scores: Array, columns: Index, slots: NDArray[np.integer]
-) -> tuple[float, Index] | None:
-    """Best cover of the slots by the columns: value and columns, or None."""
+def _chosen_anew(
+    problem: Problem, scores: Array, chosen: Mask, near: Mask, column: int, hops: int
+) -> tuple[float, Index, Index] | None:
+    """What `best_without` gives, of the columns `near` and where so many hops lead; or None."""
+    slots = _reached(problem, near, chosen, column, hops)
     inside = np.zeros(problem.n_slots)
     inside[slots] = 1.0
-    whole = np.asarray(problem.incidence[columns] @ inside) == problem.width[columns]
-    columns = columns[whole]
-    if not len(columns):
-        return None if problem.required[slots].any() else (0.0, columns)
-    try:
-        solution = solve(problem.part(columns, slots), scores[columns])
-    except InfeasibleError:
+    met = np.unique(problem.by_slot[slots].indices)
+    old, keep = met[chosen[met]], met[near[met]]
+    keep = keep[problem.incidence[keep] @ inside == problem.width[keep]]
+    value, new = 0.0, keep
+    if len(keep):
+        try:
+            answer = solve(problem.part(keep, slots), scores[keep])
+        except InfeasibleError:
+            return None
+        value, new = answer.value, keep[answer.chosen]
+    elif problem.required[slots].any():
         return None
-    return solution.value, columns[solution.chosen]
+    drop = max(float(scores[old].sum()) - value, 0.0)
+    return drop, np.setdiff1d(new, old), np.setdiff1d(old, new)
+
+
+def _reached(problem: Problem, near: Mask, chosen: Mask, column: int, hops: int) -> Index:
+    """Slots that columns of `near`, and after them chosen ones, tie to those of a column."""
+    seen = np.zeros(problem.n_slots, dtype=bool)
+    last = problem.incidence[column].indices
+    seen[last] = True
+    for _ in range(hops):
+        found = []
+        for among in (near | chosen, chosen):
+            columns = np.unique(problem.by_slot[last].indices)
+            slots = np.unique(problem.incidence[columns[among[columns]]].indices)
+            last = slots[~seen[slots]]
+            seen[last] = True
+            found.append(last)
+        last = np.concatenate(found)
+        if not len(last):
+            break
+    return np.flatnonzero(seen)
 
 
 def cheapest_flip(problem: Problem, scores: Array, sets: sp.csr_matrix) -> Mask | None:

@@ -96,10 +96,9 @@ class Problem:
         return Problem(incidence, None if self.free is None else self.free[slots])
 
     def _pair_groups(self) -> tuple[Narrow, Narrow]:
-        """Groups of two-slot columns, and the three two-slot groups inside wider columns.
+        """Group of every two-slot column (H,), and of the pair in a triple without slot k (H, 3).
 
-        The first has shape (H,) with -1 for columns of another width; the second has shape
-        (H, 3): the group of the pair that leaves out slot k, or -1.
+        -1 for columns of another width, and where there is no such group.
         """
         base = np.int64(self.n_slots + 1)
         pairs = np.flatnonzero(self.width == 2)
@@ -208,32 +207,17 @@ def members(label: Index, count: int) -> list[Index]:
 
 @dataclass(frozen=True)
 class Solution:
-    """Chosen columns with the evidence for their optimality.
+    """Chosen columns with the evidence for their optimality."""
 
-    Parameters
-    ----------
-    chosen
-        Whether each column is chosen, shape (H,).
-    value
-        Objective of the choice.
-    bound
-        No feasible choice is better than this.
-    duals
-        Prices of the slots with ``C' duals >= scores`` for every allowed column, shape (S,);
-        those of optional slots are not negative.
-    slack
-        Per slot, how far the relaxation of the slot's component lies above the choice,
-        shape (S,); 0 where the relaxation is whole.
-    component
-        Number of the slot's component among the undominated columns, shape (S,).
-    """
-
-    chosen: NDArray[np.bool_]
-    value: float
-    bound: float
+    chosen: Mask  # whether each column is chosen, shape (H,)
+    value: float  # objective of the choice
+    bound: float  # no feasible choice is better than this
+    # prices of the slots with ``C' duals >= scores`` for every allowed column, shape (S,); those of
+    # optional slots are not negative
     duals: Array
+    # per slot, how far the relaxation of its component lies above the choice; 0 where that is whole
     slack: Array
-    component: NDArray[np.int64]
+    component: Index  # number of the slot's component among the undominated columns, shape (S,)
 
     @property
     def gap(self) -> float:
@@ -248,17 +232,12 @@ class Solution:
         SolverError
             Where a slot is not covered as often as it must be, or the objective or bound is wrong.
         """
-        covered = np.zeros(problem.n_slots, dtype=np.uint8)
-        for some in problem.pieces():
-            slots = problem.slots_of(some.start + np.flatnonzero(self.chosen[some]))
-            np.add.at(covered, slots[slots < problem.n_slots], np.uint8(1))
-        wrong = np.flatnonzero(covered > 1)[:1]
-        if not len(wrong):
-            left = np.flatnonzero(covered == 0)
-            wrong = left[problem.required[left]][:1]
+        covered = problem.incidence[np.flatnonzero(self.chosen)].indices
+        count = np.bincount(covered, minlength=problem.n_slots)
+        wrong = np.flatnonzero((count > 1) | (problem.required & (count == 0)))
         if len(wrong):
             raise SolverError(
-                f"slot {int(wrong[0])} is covered {int(covered[wrong[0]])} times instead of once"
+                f"slot {int(wrong[0])} is covered {int(count[wrong[0]])} times instead of once"
             )
         scale = tolerance * max(1.0, abs(self.value))
         value = float(scores[self.chosen].sum())

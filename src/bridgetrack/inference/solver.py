@@ -26,9 +26,9 @@ from bridgetrack.errors import InfeasibleError, SolverError
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-
-SOLVER = "HiGHS"
 _NO_CHOICE = "the events cannot explain every cell once (no feasible choice)"
+_GAP = 1e-9
+"""Absolute and relative gap at which an integer program is solved."""
 _FEW = 4_000_000
 """Choices times columns up to which all are looked at, where the solver fails."""
 _IMPOSSIBLE = (
@@ -40,54 +40,25 @@ _IMPOSSIBLE = (
 
 @dataclass(frozen=True)
 class Relaxed:
-    """Solution of a linear program ``max s'x, A x = 1 (or <= 1), x >= 0``.
+    """Solution of a linear program ``max s'x, A x = 1 (or <= 1), x >= 0``."""
 
-    Parameters
-    ----------
-    x
-        Values of the columns, shape (H,).
-    duals
-        Prices of the rows, shape (S,); ``A' duals >= s`` up to tolerance.
-    value
-        Objective.
-    optimal
-        False where a limit stopped the solver.
-    """
-
-    x: Array
-    duals: Array
-    value: float
-    optimal: bool
+    x: Array  # values of the columns, shape (H,)
+    duals: Array  # prices of the rows, shape (S,); ``A' duals >= s`` up to tolerance
+    optimal: bool  # False where a limit stopped the solver
 
 
 @dataclass(frozen=True)
 class Integral:
-    """Solution of an integer program.
+    """Solution of an integer program."""
 
-    Parameters
-    ----------
-    x
-        Values of the columns, 0 or 1, shape (H,).
-    value
-        Objective of `x`.
-    bound
-        No solution is better than this.
-    """
-
-    x: NDArray[np.bool_]
-    value: float
-    bound: float
+    x: Mask  # values of the columns, 0 or 1, shape (H,)
+    value: float  # objective of `x`
+    bound: float  # no solution is better than this
 
 
 @dataclass(frozen=True)
 class Basis:
-    """Where the simplex method stopped: the status of every column and row, as HiGHS numbers them.
-
-    Parameters
-    ----------
-    columns, rows
-        Shapes (H,) and (S,).
-    """
+    """Where the simplex method stopped: the status of columns (H,) and rows (S,), by HiGHS."""
 
     columns: NDArray[np.int8]
     rows: NDArray[np.int8]
@@ -102,7 +73,7 @@ def _ints(values: NDArray[Any]) -> Any:
 
 
 class Program:
-    """A kept model ``max s'x, A x = 1 (<= 1 where free), B x <= 1 (cuts), x >= 0``.
+    """A kept model ``max s'x, A x = 1 (<= 1 where free), x >= 0``.
 
     The model stays alive, so that solving again with other scores starts from the last basis.
 
@@ -110,22 +81,17 @@ class Program:
     ----------
     rows
         Matrix A, slots x columns.
-    cuts
-        Matrix B, or None.
     free
         Rows of A that need not be covered, shape (S,); none where None.
     """
 
-    def __init__(
-        self, rows: sp.csr_matrix, cuts: sp.csr_matrix | None = None, free: Mask | None = None
-    ) -> None:
-        self.n_slots = int(rows.shape[0])
-        matrix = sp.csr_matrix(rows if cuts is None else sp.vstack([rows, cuts]))
-        self.shape = matrix.shape  # the solver has a copy of its own of the matrix
-        self._free = np.zeros(self.n_slots, dtype=bool) if free is None else free
+    def __init__(self, rows: sp.csr_matrix, free: Mask | None = None) -> None:
+        self.shape = rows.shape  # the solver has a copy of its own of the matrix
         self._model = _new_model(mip.MINIMIZE)
-        self._model.verbose = 0
-        self._load(matrix)
+        lower = np.ones(self.shape[0])
+        if free is not None:
+            lower[free] = -np.inf
+        self._load(sp.csr_matrix(rows), lower)
 
     def __del__(self) -> None:
         """Free the solver's memory now; its cycle of objects would wait for the collector."""
@@ -133,12 +99,9 @@ class Program:
         if model is not None:
             model.solver = None
 
-    def _load(self, matrix: sp.csr_matrix) -> None:
+    def _load(self, matrix: sp.csr_matrix, lower: Array) -> None:
         solver = self._model.solver
         n_rows, n_columns = self.shape
-        lower = np.full(n_rows, 1.0)
-        lower[self.n_slots :] = -np.inf
-        lower[: self.n_slots][self._free] = -np.inf
         zero, one = np.zeros(n_columns), np.ones(n_rows)
         infinite = np.full(n_columns, np.inf)
         solver._lib.Highs_passLp(
@@ -176,7 +139,7 @@ class Program:
         solver = self._model.solver
         n_rows, n_columns = self.shape
         if not n_columns:
-            return Relaxed(np.zeros(0), np.zeros(n_rows), 0.0, True)
+            return Relaxed(np.zeros(0), np.zeros(n_rows), True)
         handle, lib = solver._model, solver._lib
         lib.Highs_changeColsCostByRange(handle, 0, n_columns - 1, _doubles(-scores))
         solver.set_max_seconds(max_seconds)
@@ -193,7 +156,7 @@ class Program:
             lib.kHighsModelStatusModelError,
         ):
             raise InfeasibleError(_NO_CHOICE)
-        return Relaxed(x, -price, float(scores @ x), bool(optimal))
+        return Relaxed(x, -price, bool(optimal))
 
     def basis(self) -> Basis:
         """Where the last `relax` stopped."""
@@ -209,7 +172,7 @@ class Program:
 
 
 def _new_model(sense: str) -> mip.Model:
-    """An empty model of HiGHS, which must be there.
+    """An empty model of HiGHS.
 
     cffi looks up the function that frees a model under a lock at its first use; where the garbage
     collector frees a model while that lock is held, the process would wait for itself for ever. So
@@ -221,6 +184,7 @@ def _new_model(sense: str) -> mip.Model:
             'with: pip install "highspy>=1.9,<1.16"'
         )
     model = mip.Model(sense=sense, solver_name=mip.HIGHS)
+    model.verbose = 0
     _ = model.solver._lib.Highs_destroy
     return model
 
@@ -238,7 +202,6 @@ def solve_integer(
     max_nodes: int,
     max_seconds: float,
     free: Mask | None = None,
-    gap: float = 1e-9,
 ) -> Integral:
     """Solve ``max s'x, A x = 1 (<= 1 where free), x binary`` by branch and bound.
 
@@ -254,8 +217,6 @@ def solve_integer(
         Limits; node limits keep results reproducible.
     free
         Rows that need not be covered, shape (S,); none where None.
-    gap
-        Absolute and relative gap at which to stop.
 
     Raises
     ------
@@ -267,9 +228,7 @@ def solve_integer(
     """
     check_scores(scores)
     model = _new_model(mip.MAXIMIZE)
-    model.verbose = 0
-    model.max_mip_gap = gap
-    model.max_mip_gap_abs = gap
+    model.max_mip_gap = model.max_mip_gap_abs = _GAP
     y = [model.add_var(var_type=mip.BINARY, obj=float(s)) for s in scores]
     matrix = sp.csr_matrix(rows)
     needed = np.ones(matrix.shape[0], dtype=bool) if free is None else ~free
@@ -305,7 +264,7 @@ def solve_integer(
     best = max(valid, key=lambda c: float(scores[c].sum()))
     value = float(scores[best].sum())
     if status == mip.OptimizationStatus.OPTIMAL:
-        bound = max(value, min(bound, value + gap * max(1.0, abs(value))))
+        bound = max(value, min(bound, value + _GAP * max(1.0, abs(value))))
     return Integral(best, value, max(bound, value))
 
 
@@ -344,17 +303,8 @@ def solve_bounded(
 ) -> Integral | None:
     """As `solve_integer`, in a child process that is ended when it overstays its time.
 
-    A solver that does not keep to its time limit cannot be stopped within this process.
-
-    Returns
-    -------
-    Integral or None
-        None where the child gave no answer in time, or failed.
-
-    Raises
-    ------
-    InfeasibleError
-        Where the columns cannot cover every row once.
+    A solver that does not keep to its time limit cannot be stopped within this process. None where
+    the child gave no answer in time, or failed.
     """
     given = (sp.csr_matrix(rows), scores, start, max_nodes, max_seconds, free)
     try:

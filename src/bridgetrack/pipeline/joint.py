@@ -30,7 +30,8 @@ from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_al
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.solve import SolverLimits, solve_steps
+from bridgetrack.inference.relax import SolverLimits
+from bridgetrack.inference.solve import solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.progress import Progress, Steps, relayed

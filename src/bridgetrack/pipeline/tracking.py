@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,8 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
-from bridgetrack.inference.resolve import resolve
-from bridgetrack.inference.solve import Hard, SolverLimits, solve, solve_steps
+from bridgetrack.inference.relax import SolverLimits
+from bridgetrack.inference.solve import resolve, solve, solve_steps
 from bridgetrack.io.results import write_results
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -216,16 +217,9 @@ def choose_events(
     yield begin("Choosing events")
     work = solve_steps(scene.problem, scores, allowed, limits)
     try:
-        return (yield from relayed(work, _told))
+        return (yield from relayed(work, partial(Progress, "Choosing events")))
     except InfeasibleError as error:
         raise explain_contradiction(scene) from error
-
-
-def _told(share: float) -> Progress:
-    """Where the choice stands; and how long it may take, before that."""
-    if not isinstance(share, Hard):
-        return Progress("Choosing events", share)
-    return Progress(f"Choosing among equally good events, {share.seconds:g} s at most", share)
 
 
 def _tracked(

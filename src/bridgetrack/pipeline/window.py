@@ -36,7 +36,8 @@ from bridgetrack.hypotheses.generate import events_between, rare_events
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.margins import margin_bounds, reduced_costs, smallest_margins
 from bridgetrack.inference.problem import Problem, Solution, components
-from bridgetrack.inference.solve import SolverLimits, prices, solve_steps
+from bridgetrack.inference.relax import SolverLimits, prices
+from bridgetrack.inference.solve import solve_steps
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -35,7 +35,7 @@ from bridgetrack.hypotheses.generate import LAST_RESORT, events_between
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.margins import smallest_first
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.solve import SolverLimits
+from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie

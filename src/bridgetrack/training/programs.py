@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bridgetrack.inference.resolve import still_optimal
+from bridgetrack.inference.relax import still_optimal
 from bridgetrack.inference.solver import Basis, Program, Relaxed
 from bridgetrack.training.training_set import TrainingSet
 

@@ -1,23 +1,26 @@
-"""A large component is relaxed with few of its columns, and nothing is lost by that."""
+"""Relaxations: few columns of a large component are enough, and old optima are recognised."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.sifting import guessed_prices
-from bridgetrack.inference.solve import SolverLimits, solve
+from bridgetrack.inference.relax import SolverLimits, guessed_prices, still_optimal
+from bridgetrack.inference.solve import solve
+from bridgetrack.inference.solver import Program
 from partition_problems import (
     brute_force,
     exact_margin,
     problem_of,
     random_covers,
     random_scores,
+    tracking_problem,
 )
 
 Array = NDArray[np.float64]
@@ -62,20 +65,22 @@ def test_what_only_poor_columns_tie_is_apart(optional: bool) -> None:
     problem, scores = chained_triangles(20)
     if optional:
         problem = Problem(problem.incidence, np.arange(problem.n_slots) % 5 == 2)
-    whole, sifted = solve(problem, scores), solve(problem, scores, limits=ALWAYS)
-    assert sifted.value == pytest.approx(whole.value)
-    assert sifted.value == pytest.approx(20 * 2.4)
+    whole, generated = solve(problem, scores), solve(problem, scores, limits=ALWAYS)
+    assert generated.value == pytest.approx(whole.value)
+    assert generated.value == pytest.approx(20 * 2.4)
     assert np.bincount(whole.component).max() == 100
-    assert np.bincount(sifted.component).max() == 3
+    assert np.bincount(generated.component).max() == 3
     # How far the relaxation lies above the choice is told part by part, and bounds are nearer.
     np.testing.assert_allclose(whole.slack, 2.0)
-    np.testing.assert_allclose(sifted.slack.reshape(20, 5), [[0.1, 0.1, 0.1, 0, 0]] * 20, atol=1e-9)
-    bounds = [margin_bounds(problem, scores, found) for found in (whole, sifted)]
+    np.testing.assert_allclose(
+        generated.slack.reshape(20, 5), [[0.1, 0.1, 0.1, 0, 0]] * 20, atol=1e-9
+    )
+    bounds = [margin_bounds(problem, scores, found) for found in (whole, generated)]
     assert np.nansum(bounds[0]) < np.nansum(bounds[1])
-    for column in np.flatnonzero(sifted.chosen).tolist():
+    for column in np.flatnonzero(generated.chosen).tolist():
         exact = exact_margin(problem, scores, whole, column)
         assert bounds[1][column] <= exact + 1e-6
-        assert exact_margin(problem, scores, sifted, column) == pytest.approx(exact, abs=1e-5)
+        assert exact_margin(problem, scores, generated, column) == pytest.approx(exact, abs=1e-5)
 
 
 @pytest.mark.parametrize("large", [0, 1_000_000])
@@ -90,3 +95,33 @@ def test_a_large_program_without_time_gives_a_choice_and_a_true_bound(large: int
     assert (problem.incidence @ hurried.duals >= scores - 1e-9).all()
     of_each = np.unique(hurried.component, return_index=True)[1]
     assert hurried.slack[of_each].sum() == pytest.approx(hurried.gap)
+
+
+@given(seed=st.integers(0, 10_000), step=st.sampled_from([0.0, 1e-3, 0.1, 1.0]))
+@settings(deadline=None, max_examples=40)
+def test_a_kept_choice_is_an_optimum(seed: int, step: float) -> None:
+    rng = np.random.default_rng(seed)
+    problem, scores = tracking_problem(rng, 6, frames=3)
+    rows = sp.csr_matrix(problem.incidence.T.tocsr())
+    old = Program(rows).relax(scores)
+    moved = scores + step * rng.normal(size=len(scores))
+    if still_optimal(problem.incidence, moved, old.x, old.duals):
+        assert moved @ old.x >= Program(rows).relax(moved).value - 1e-6
+
+
+def test_the_same_scores_keep_a_whole_optimum() -> None:
+    problem, scores = tracking_problem(np.random.default_rng(3), 4, frames=2)
+    scores[problem.width == 2] += 10.0 * np.arange((problem.width == 2).sum())
+    old = Program(sp.csr_matrix(problem.incidence.T.tocsr())).relax(scores)
+    assert np.allclose(old.x, np.rint(old.x))
+    assert still_optimal(problem.incidence, scores, old.x, old.duals)
+    worse = scores.copy()
+    worse[old.x > 0.5] -= 100.0
+    assert not still_optimal(problem.incidence, worse, old.x, old.duals)
+
+
+def test_a_column_shares_among_its_slots_what_they_are_short_of() -> None:
+    """One column covers both slots; what covers them one by one scores more, or less, in all."""
+    problem, x, duals = sp.csr_matrix([[1.0, 1], [1, 0], [0, 1]]), np.array([1.0, 0, 0]), np.ones(2)
+    for each, optimal in ((1.4, True), (1.6, False)):
+        assert still_optimal(problem, np.array([3.0, each, each]), x, duals) == optimal

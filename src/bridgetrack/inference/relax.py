@@ -1,0 +1,416 @@
+"""The linear relaxation of a set-partitioning problem, and prices of its slots.
+
+Columns that others beat on the same slots are dropped first (`Problem.undominated`). What is left
+falls into connected components, which are packed into linear programs of a few thousand columns
+and solved side by side.
+
+Cells with several candidate moves tie so many slots together that the undominated columns of a
+crowded movie form one component, although next to none of the ties count. Such a component is
+solved by column generation: prices of the slots are guessed, and a linear program is solved of
+those columns alone that cost little more than their slots at these prices; these fall into small
+components. Columns that score more than the price of their slots are taken in, and the components
+that they touch are solved again, until there are none: the prices are then feasible for all
+columns, which proves that the relaxation is solved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InfeasibleError, SolverError
+from bridgetrack.inference.problem import Problem, components, members
+from bridgetrack.inference.solver import Program, Relaxed, check_scores
+from bridgetrack.progress import give_back, relayed, run
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Values = tuple[Array, Array]
+"""Values of the columns and prices of the slots."""
+
+INTEGRAL = 1e-5
+"""How far from 0 and 1 the simplex method leaves values that are whole."""
+_TOLERANCE = 1e-7
+_DESCENTS = 10
+_NEAR, _BEST = 0.3, 2
+"""Columns that column generation begins with: those of such a reduced cost at guessed prices, and
+so many of the best of every slot."""
+_LARGE = 20_000
+"""Columns of a component beyond which solving it again and again takes longer than all at once."""
+
+
+@dataclass(frozen=True)
+class SolverLimits:
+    """When the solver gives up; the defaults prove optimality on every movie seen so far.
+
+    Parameters
+    ----------
+    max_nodes
+        Branch-and-bound nodes per component; decides what comes back, so that results repeat.
+    max_seconds
+        Wall-clock seconds for large linear programs and all branch and bound together; a safety
+        net.
+    batch
+        Columns per linear program; those of at most twice as many take no time and have no limit.
+    workers
+        Linear programs solved side by side.
+    large
+        Columns of a component from which on it is solved by column generation.
+    """
+
+    max_nodes: int = 20_000
+    max_seconds: float = 600.0
+    batch: int = 5_000
+    workers: int = 2
+    large: int = 50_000
+
+
+@dataclass
+class Relaxation:
+    """A relaxed problem, and the components in which whole choices are looked for.
+
+    Parameters
+    ----------
+    columns
+        The undominated columns, which the following are about.
+    x, duals
+        Values of the columns and prices of the slots.
+    count, slot_label, column_label
+        Number of components, and the one of every slot and column, -1 for columns that join
+        several and that no better choice needs.
+    hurried
+        Whether time ran out somewhere: prices are too high then, and values those of some choice.
+    """
+
+    columns: Index
+    x: Array
+    duals: Array
+    count: int
+    slot_label: Index
+    column_label: Index
+    hurried: bool = False
+
+
+def prices(
+    problem: Problem, scores: Array, allowed: Mask | None = None, limits: SolverLimits | None = None
+) -> Array:
+    """Prices of the slots whose sum no choice exceeds, the least such sum; shape (S,).
+
+    The price of its slots is at least the score of every allowed column. Raises as `solve.solve`.
+    """
+    limits = limits or SolverLimits()
+    until = time.monotonic() + limits.max_seconds
+    return run(relax(problem, scores, allowed, limits, until)).duals
+
+
+def relax(
+    problem: Problem, scores: Array, allowed: Mask | None, limits: SolverLimits, until: float
+) -> Generator[float, None, Relaxation]:
+    """Solve the relaxation of a problem until a point in time; yields the share of the work done.
+
+    Raises as `solve.solve`.
+    """
+    allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
+    check_scores(scores)
+    covered = problem.covered(allowed) > 0
+    uncovered = np.flatnonzero(problem.required & ~covered)
+    if len(uncovered):
+        raise InfeasibleError(f"no allowed event explains slot {int(uncovered[0])}")
+    columns = np.flatnonzero(problem.undominated(scores, allowed))
+    useful, score = Problem(problem.incidence[columns], problem.free), scores[columns]
+    count, slot_label, column_label = components(useful.incidence)
+    x, duals = np.zeros(len(columns)), np.zeros(problem.n_slots)
+    found = Relaxation(columns, x, duals, count, slot_label, column_label)
+    large = np.bincount(column_label, minlength=count) > limits.large
+    turn = np.where(large, np.arange(count), -1)  # the small ones are one part
+    # Relaxing a part gives its columns and slots other labels, so all are looked up before.
+    turns = [
+        (np.flatnonzero(turn[column_label] == k), np.flatnonzero(turn[slot_label] == k))
+        for k in np.unique(turn)
+    ]
+    done, every = 0.0, max(len(columns), 1)
+    while turns:
+        inside = turns.pop(0)
+        part = useful.part(*inside) if large.any() else useful
+        if not turns:
+            del useful  # the last part is most of it, and solving takes memory
+        if large.any():
+            give_back()  # the solver takes as much as all before it
+        size = len(inside[0]) / every
+        work = _relax_part(part, score, inside, found, limits, until)
+        yield from relayed(work, partial(_share, done, size))
+        done += size
+    return found
+
+
+def _share(done: float, size: float, share: float) -> float:
+    return done + size * share
+
+
+def _relax_part(
+    part: Problem,
+    scores: Array,
+    inside: tuple[Index, Index],
+    found: Relaxation,
+    limits: SolverLimits,
+    until: float,
+) -> Generator[float, None, None]:
+    """Relax a part of some columns and slots, whole components, and note the result in `found`."""
+    columns, slots = inside
+    score = scores[columns]
+    labels = found.slot_label[slots], found.column_label[columns]
+    alone = len(columns) > limits.large and labels[0].min() == labels[0].max()
+    values = None
+    if alone:
+        values = yield from _generated(part, score, limits, until)
+    if values is None:
+        values = yield from _packed(part, score, *labels, limits, until)
+    x, duals = values
+    found.x[columns], found.duals[slots] = x, duals
+    # Prices above what the values are worth are not those of an optimum.
+    short = float(duals.sum()) - float(score @ x)
+    hurried = short > 1e-6 * (1.0 + float(np.abs(duals).sum()))
+    found.hurried |= hurried
+    if alone and not hurried:
+        count, of_slots, of_columns = _clusters(part, score, x, duals)
+        found.slot_label[slots] = found.count + of_slots
+        found.column_label[columns] = np.where(of_columns < 0, -1, found.count + of_columns)
+        found.count += count
+
+
+def _packed(
+    problem: Problem,
+    scores: Array,
+    slot_label: Index,
+    column_label: Index,
+    limits: SolverLimits,
+    until: float,
+) -> Generator[float, None, Values]:
+    """Relax a problem of many components.
+
+    Components are packed in order into programs of about as many columns as the limit says. Where
+    a large one is not solved in time, the values are those of a choice, and the prices bound it.
+    """
+    by_slot, optional = problem.by_slot, problem.free
+    size = np.bincount(column_label, minlength=int(slot_label.max(initial=-1)) + 1)
+    batch = np.cumsum(size) // max(limits.batch, 1)
+    count = int(batch.max(initial=-1)) + 1
+    columns, slots = members(batch[column_label], count), members(batch[slot_label], count)
+    x, duals = np.zeros(len(scores)), np.zeros(problem.n_slots)
+
+    def one(part: tuple[Index, Index]) -> tuple[Index, Index, Relaxed]:
+        columns, slots = part
+        free = None if optional is None else optional[slots]
+        large = len(columns) > 2 * limits.batch
+        left = max(until - time.monotonic(), 0.0) if large else np.inf
+        program = Program(by_slot[slots][:, columns], free)
+        relaxed = program.relax(scores[columns], left) if left else None
+        if relaxed is not None and relaxed.optimal:
+            return columns, slots, relaxed
+        if large and time.monotonic() >= until:
+            return columns, slots, _at_once(problem.part(columns, slots), scores[columns])
+        raise SolverError("the linear solver stopped before the optimum; scale the scores")
+
+    done = 0
+    with ThreadPoolExecutor(limits.workers) as pool:
+        # A batch number that a large component jumped over has no members.
+        parts = [part for part in zip(columns, slots, strict=True) if len(part[0])]
+        for part, where, relaxed in pool.map(one, parts):
+            x[part], duals[where] = relaxed.x, relaxed.duals
+            done += len(part)
+            yield done / max(len(scores), 1)
+    return x, duals
+
+
+def _at_once(problem: Problem, scores: Array) -> Relaxed:
+    """Some choice, and prices that no choice exceeds, without solving anything."""
+    duals = guessed_prices(problem, scores)
+    choice = greedy_choice(problem.by_slot, scores, np.zeros(len(scores)), duals, problem.free)
+    if choice is None:
+        raise SolverError(
+            "there was no answer in time; track fewer frames, or annotate some of the cells "
+            "where many events are equally good"
+        )
+    return Relaxed(choice.astype(np.float64), duals, optimal=False)
+
+
+def greedy_choice(
+    rows: sp.csr_matrix, scores: Array, x: Array, duals: Array, free: Mask | None = None
+) -> Mask | None:
+    """Round a fractional cover x (H,) by slots x columns; None where it led into a dead end.
+
+    Columns are taken in the order of their fraction, then of their reduced cost, wherever all
+    their slots are still open.
+    """
+    by_column = rows.T.tocsr()
+    reduced = by_column @ duals - scores
+    still = np.ones(rows.shape[0], dtype=bool)
+    chosen = np.zeros(len(x), dtype=bool)
+    # Rounded, because fractions that differ by the solver's tolerance are equal.
+    for column in np.lexsort((reduced, -np.round(x, 6))):
+        slots = by_column.indices[by_column.indptr[column] : by_column.indptr[column + 1]]
+        if still[slots].all():
+            chosen[column] = True
+            still[slots] = False
+    return None if (still if free is None else still & ~free).any() else chosen
+
+
+# --- column generation -----------------------------------------------------------------------
+
+
+def _generated(
+    problem: Problem, scores: Array, limits: SolverLimits, until: float
+) -> Generator[float, None, Values | None]:
+    """Relax a problem by column generation.
+
+    None where this does not help: where the columns that matter hang together, too, or cannot
+    cover all slots.
+    """
+    x, duals = np.zeros(problem.n_columns), guessed_prices(problem, scores)
+    inside = _promising(problem, problem.incidence @ duals - scores)
+    again, done = np.ones(problem.n_slots, dtype=bool), 0.0
+    while again.any():
+        taken = np.flatnonzero(inside)
+        count, slot_label, column_label = components(problem.incidence[taken])
+        if np.bincount(column_label, minlength=1).max() > _LARGE:
+            return None
+        unsolved = np.zeros(count, dtype=bool)
+        unsolved[slot_label[again]] = True
+        columns, slots = taken[unsolved[column_label]], np.flatnonzero(unsolved[slot_label])
+        labels = slot_label[slots], column_label[unsolved[column_label]]
+        try:
+            part = problem.part(columns, slots)
+            work = _packed(part, scores[columns], *labels, limits, until)
+            # 30 % of what is left is left for later rounds
+            told = relayed(work, partial(_share, done, 0.7 * (1.0 - done)))
+            x[columns], duals[slots] = yield from told
+        except InfeasibleError:
+            return None
+        done = 1.0 - 0.3 * (1.0 - done)
+        better = ~inside & (problem.incidence @ duals - scores < -_TOLERANCE)
+        inside |= better
+        again = problem.covered(better) > 0
+    return x, duals
+
+
+def guessed_prices(problem: Problem, scores: Array) -> Array:
+    """Low prices of the slots that no column's score exceeds, shape (S,).
+
+    From prices that are surely high enough, every slot goes down by its share of what none of its
+    columns needs, again and again.
+    """
+    width, by_slot = problem.width.astype(np.float64), problem.by_slot
+    column, slots = by_slot.indices, np.flatnonzero(np.diff(by_slot.indptr))
+    start = by_slot.indptr[slots].astype(np.int64)
+    duals = np.zeros(problem.n_slots)
+    duals[slots] = np.maximum.reduceat((scores / width)[column], start)
+    least = np.where(problem.required, -np.inf, 0.0)
+    duals = np.maximum(duals, least)
+    for _ in range(_DESCENTS):
+        spare = (problem.incidence @ duals - scores) / width
+        duals[slots] -= np.maximum(np.minimum.reduceat(spare[column], start), 0.0)
+        duals = np.maximum(duals, least)
+    return duals
+
+
+def _promising(problem: Problem, cost: Array) -> Mask:
+    """Columns of one slot, of a small reduced cost, and the best of every slot, shape (H,)."""
+    by_slot = problem.by_slot
+    inside = np.asarray((problem.width == 1) | (cost <= _NEAR))
+    count = np.diff(by_slot.indptr)
+    start, count = by_slot.indptr[:-1][count > 0], count[count > 0]
+    values = cost[by_slot.indices]
+    for _ in range(_BEST if len(start) else 0):
+        lowest = np.flatnonzero(values == np.repeat(np.minimum.reduceat(values, start), count))
+        slot = np.searchsorted(start, lowest, side="right")
+        best = lowest[np.unique(slot, return_index=True)[1]]
+        inside[by_slot.indices[best]] = True
+        values[best] = np.inf
+    return inside
+
+
+def _clusters(problem: Problem, scores: Array, x: Array, duals: Array) -> tuple[int, Index, Index]:
+    """Parts of a relaxed problem in which a whole choice can be looked for, each by itself.
+
+    Where the relaxation of a part lies G above some whole choice, another one is better by at most
+    that. A column joins as many parts as it has slots at most, W; so columns of a reduced cost
+    above W times the largest G cannot win by joining parts, and parts that only they join are
+    apart. Returned as by `components`; the part is -1 for columns that are in none.
+    """
+    cost = problem.incidence @ duals - scores
+    gaps = _rounding_gaps(problem, scores, x, duals)
+    widest, limit = int(problem.width.max(initial=1)), 0.0
+    while True:
+        taken = np.flatnonzero((cost <= limit) | (x > _TOLERANCE))
+        count, slot_label, column_label = components(problem.incidence[taken])
+        gap = np.zeros(count)
+        for slot, short in gaps:
+            gap[slot_label[slot]] += short
+        enough = widest * float(gap.max(initial=0.0))
+        if enough <= limit:
+            break
+        limit = enough + _TOLERANCE
+    label = np.full(problem.n_columns, -1, dtype=np.int64)
+    label[taken] = column_label
+    return count, slot_label, label
+
+
+def _rounding_gaps(
+    problem: Problem, scores: Array, x: Array, duals: Array
+) -> list[tuple[int, float]]:
+    """A slot of every component with a fractional value, and how far a rounded choice is below."""
+    fractional = (x > INTEGRAL) & (x < 1 - INTEGRAL)
+    if not fractional.any():
+        return []
+    taken = np.flatnonzero((x > _TOLERANCE) | (problem.width == 1))
+    count, slot_label, column_label = components(problem.incidence[taken])
+    columns_of, slots_of = members(column_label, count), members(slot_label, count)
+    found = []
+    for k in np.unique(column_label[fractional[taken]]).tolist():
+        columns, slots = taken[columns_of[k]], slots_of[k]
+        part = problem.part(columns, slots)
+        price, score = duals[slots], scores[columns]
+        choice = greedy_choice(part.by_slot, score, x[columns], price, part.free)
+        short = np.inf if choice is None else float(price.sum() - score[choice].sum())
+        found.append((int(slots[0]), max(short, 0.0)))
+    return found
+
+
+def still_optimal(
+    by_column: sp.csr_matrix, scores: Array, x: Array, duals: Array, tolerance: float = 1e-9
+) -> bool:
+    """Whether a whole choice is still optimal under new scores, by repaired prices.
+
+    The prices are shifted so that the chosen columns pay for their slots exactly; where every
+    other column's price still covers its score, they prove the old choice optimal. A negative
+    answer proves nothing.
+
+    Parameters
+    ----------
+    by_column
+        Columns x slots, shape (H, S).
+    scores, x, duals
+        New scores, old choice and old prices, shapes (H,), (H,) and (S,).
+    tolerance
+        Largest reduced cost violation, relative to the largest score.
+    """
+    chosen = np.flatnonzero(x > 0.5)
+    if np.abs(x - np.rint(x)).max(initial=0.0) > 1e-7:
+        return False
+    part = sp.csr_matrix(by_column[chosen])
+    width = np.diff(part.indptr)
+    short = (scores[chosen] - part @ duals) / width
+    prices = duals.copy()
+    prices[part.indices] += np.repeat(short, width)
+    room = by_column @ prices - scores
+    return bool(
+        room.min(initial=0.0) >= -tolerance * max(1.0, float(np.abs(scores).max(initial=0)))
+    )
