@@ -33,13 +33,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import tifffile
 from numpy.typing import NDArray
 
 import bridgetrack as bt
-from bridgetrack.annotations.truth import draw_annotations, read_events
+from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.evaluation.matching import graph_of
+from bridgetrack.hypotheses.events import Event, Events
 from common import DATA, graph_errors, header, row, save_figure
 from peer_runner import NEED_MASKS, TOOLS
 
@@ -257,11 +257,12 @@ def taught(cells: Cells, source: Any, raw: Any) -> Any:
     rows = []
     for a in range(begin, last):
         mine = sorted(children.get(a, []))[:2]
-        kind = ("disappear", "move", "divide")[len(mine)]
+        kind = (Event.DISAPPEAR, Event.MOVE, Event.DIVIDE)[len(mine)]
         rows.append((kind, a, -1, *mine, *[-1] * (2 - len(mine))))
-    rows += [("appear", -1, -1, b, -1) for b in range(after, end) if b not in had_parent]
-    table = pd.DataFrame(rows, columns=["event", "source0", "source1", "target0", "target1"])
-    clicks = draw_annotations(read_events(table, detections), detections, fraction=1.0)
+    rows += [(Event.APPEAR, -1, -1, b, -1) for b in range(after, end) if b not in had_parent]
+    table = np.array(rows, dtype=np.int64)
+    events = Events(table[:, 0].astype(np.int8), table[:, 1:3], table[:, 3:])
+    clicks = draw_annotations(events, detections, fraction=1.0)
     return bt.train(source, raw, clicks)
 
 

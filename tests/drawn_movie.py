@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
-from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_store import MaskStore
+from bridgetrack.annotations.mask_answers import MaskAnswers, MaskStore
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
 

@@ -30,7 +30,7 @@ def clicks() -> bt.AnnotationSet:
     truth = bt.read_ctc(bt.sample_folder() / "01_GT")
     detections = bt.run(bt.steps.measure(truth.labels))
     match = bt.match_detections(detections, truth.labels, truth.tracks, truth.labels)
-    events = bt.true_events(detections, truth.tracks, match).to_frame()
+    events = bt.true_events(detections, truth.tracks, match)
     return bt.draw_annotations(events, detections, count=20, seed=1)
 
 

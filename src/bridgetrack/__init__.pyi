@@ -2,8 +2,6 @@ from . import steps as steps
 from .active.options import SuggestOptions as SuggestOptions
 from .active.suggester import suggest as suggest
 from .annotations.annotation_set import AnnotationSet as AnnotationSet
-from .annotations.edited_tracks import corrections as corrections
-from .annotations.edited_tracks import from_edited_tracks as from_edited_tracks
 from .annotations.store import load_annotations as load_annotations
 from .annotations.store import save_annotations as save_annotations
 from .annotations.truth import draw_annotations as draw_annotations

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_store import load_mask_answers
+from bridgetrack.annotations.mask_answers import MaskAnswers, load_mask_answers
 from bridgetrack.api import Report, open_model
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model

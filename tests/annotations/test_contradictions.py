@@ -4,8 +4,11 @@ from hypothesis import given, settings
 from annotations.annotation_cases import cell, event, says
 from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations.annotation import EventRef
-from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.contradictions import conflicts_with, find_contradictions
+from bridgetrack.annotations.annotation_set import (
+    AnnotationSet,
+    conflicts_with,
+    find_contradictions,
+)
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
 
@@ -69,7 +72,7 @@ def test_each_pair_is_found_once_and_explained(first, second, words):
     assert set(found[0].ids) == {"a1", "a2"}
     assert find_contradictions([first]) == find_contradictions([second]) == []
     for old, new in ((first, second), (second, first)):
-        assert conflicts_with(AnnotationSet(MOVIE, [old]), new) == find_contradictions([old, new])
+        assert conflicts_with(AnnotationSet(MOVIE, [old]), [new]) == find_contradictions([old, new])
 
 
 COMPATIBLE = [
@@ -99,14 +102,14 @@ def test_alternatives_excluded_by_several_answers_name_them_all():
     assert find_contradictions([asked, others[0]]) == []
     (found,) = find_contradictions([asked, *others])
     assert found.ids == ("a1", "a2", "a3")
-    (late,) = conflicts_with(AnnotationSet(MOVIE, [asked, others[0]]), others[1])
+    (late,) = conflicts_with(AnnotationSet(MOVIE, [asked, others[0]]), [others[1]])
     assert late == found
 
 
 def test_replacing_an_answer_does_not_conflict_with_itself():
     old = confirm("a1", MOVE, [1], [2])
-    assert conflicts_with(AnnotationSet(MOVIE, [old]), confirm("a1", MOVE, [1], [3])) == []
-    assert len(conflicts_with(AnnotationSet(MOVIE, [old]), confirm("a2", MOVE, [1], [3]))) == 1
+    assert conflicts_with(AnnotationSet(MOVIE, [old]), [confirm("a1", MOVE, [1], [3])]) == []
+    assert len(conflicts_with(AnnotationSet(MOVIE, [old]), [confirm("a2", MOVE, [1], [3])])) == 1
 
 
 @settings(max_examples=100, deadline=None)
@@ -116,7 +119,7 @@ def test_the_check_of_one_click_finds_what_the_check_of_all_finds(listed):
     kept = AnnotationSet(MOVIE)
     for a in listed:
         everything = find_contradictions([*kept, a])
-        nearby = conflicts_with(kept, a)
+        nearby = conflicts_with(kept, [a])
         assert {frozenset(c.ids) for c in nearby} == {frozenset(c.ids) for c in everything}
         if not nearby:
             kept = kept.add(a)

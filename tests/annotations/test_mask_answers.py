@@ -8,13 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bridgetrack.annotations.mask_answers import (
-    MaskAnswers,
-    as_candidates,
-    honoured,
-    targets,
-)
-from bridgetrack.annotations.mask_store import MaskStore, load_mask_answers
+from bridgetrack.annotations.mask_answers import MaskAnswers, MaskStore, load_mask_answers
+from bridgetrack.annotations.mask_targets import as_candidates, honoured, targets
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import Geometry
 from bridgetrack.regions.mend import Mend, MendKind

@@ -56,7 +56,7 @@ def scene(count: int = 0, seed: int = 1) -> Any:
         return plain
     truth = bt.read_ctc(folder(FLAT) / "01_GT")
     match = bt.match_detections(plain.detections, labels, truth.tracks, truth.labels)
-    events = bt.true_events(plain.detections, truth.tracks, match).to_frame()
+    events = bt.true_events(plain.detections, truth.tracks, match)
     answers = bt.draw_annotations(events, plain.detections, count=count, seed=seed)
     return bt.run(bt.prepare(labels, image, answers))
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.contradictions import conflicts_with
+from bridgetrack.annotations.annotation_set import AnnotationSet, conflicts_with
 from bridgetrack.errors import ContradictionError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels
@@ -38,7 +37,7 @@ def answers_for(tracking, seeds):
         h = number % len(scene.hypotheses)
         (event,) = event_refs(scene.detections, scene.hypotheses.take(np.array([h])))
         new = Annotation(f"a{k}", kind, (event,))
-        if not conflicts_with(chosen, new):
+        if not conflicts_with(chosen, [new]):
             chosen = chosen.add(new)
     return chosen
 

@@ -9,7 +9,7 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.mask_store import load_mask_answers
+from bridgetrack.annotations.mask_answers import load_mask_answers
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.session.proposals import chosen_event
 from drawn_movie import drawn

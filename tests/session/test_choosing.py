@@ -10,7 +10,7 @@ import pytest
 import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
-from bridgetrack.annotations.mask_answers import honoured
+from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie

@@ -11,7 +11,7 @@ from superqt import QCollapsible
 
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import EventRef, Kind
-from bridgetrack.annotations.mask_answers import honoured
+from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_movie
 from bridgetrack.pipeline.finding import Finding

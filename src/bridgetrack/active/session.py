@@ -38,10 +38,16 @@ from bridgetrack.active.records import Clicking, Point, Record
 from bridgetrack.active.suggester import rank, weights_of
 from bridgetrack.active.suggestion import Suggestion, second_look, still_asked, unexpected
 from bridgetrack.active.update import Update, update_steps
-from bridgetrack.annotations.annotation import RANDOM, Annotation, EventRef, Kind, Slot
+from bridgetrack.annotations.annotation import (
+    RANDOM,
+    Annotation,
+    EventRef,
+    Kind,
+    Slot,
+    describe_event,
+)
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import AutosavingStore
-from bridgetrack.annotations.words import describe_event
 from bridgetrack.errors import InputError
 from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model

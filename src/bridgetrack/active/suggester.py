@@ -26,8 +26,7 @@ from bridgetrack.active.questions import (
 )
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import event_refs
-from bridgetrack.annotations.annotation import Slot
-from bridgetrack.annotations.words import NOUN
+from bridgetrack.annotations.annotation import NOUN, Slot
 from bridgetrack.detections.table import cell_diameter
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import Solution

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bridgetrack.annotations.annotation import CellRef, EventRef, Slot
+from bridgetrack.annotations.annotation import CellRef, EventRef, Slot, describe_event
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.words import describe_event
 from bridgetrack.hypotheses.events import Event
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.contradictions import find_contradictions
-from bridgetrack.annotations.words import describe
+from bridgetrack.annotations.annotation_set import find_contradictions
 from bridgetrack.errors import BridgetrackError, ContradictionError
 from bridgetrack.hypotheses.events import Events, active_slots
 
@@ -139,8 +138,7 @@ def required_events(anchored: Anchored) -> Events:
     positive = _said(anchored, Kind.CONFIRM, Kind.ONE_OF)
     detections = anchored.detections
     events = anchored.events.take(positive[anchored.owner])
-    inside = _slot_of_events(events.slots(len(detections)), active_slots(detections)) >= 0
-    return events.take(inside).unique()
+    return events.take(events.touching(active_slots(detections))).unique()
 
 
 def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
@@ -175,7 +173,9 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     active = active_slots(anchored.detections)
     slot = answered_slots(anchored)
     found = hypotheses.find(anchored.events)
-    _check_found(anchored, found, slot)
+    needed = (_said(anchored, Kind.CONFIRM, Kind.ONE_OF) & (slot >= 0))[anchored.owner]
+    if (needed & (found < 0)).any():
+        raise MissingHypothesisError("internal error: the hypotheses lack an annotated event")
     incidence = hypotheses.incidence(active)
     owner, member = _members(slot, incidence)
     reject = _said(anchored, Kind.REJECT)
@@ -196,7 +196,16 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
 
 def answered_slots(anchored: Anchored) -> Index:
     """The one slot of every annotation, numbered as in `Events`, -1 where it has none, (A,)."""
-    slot = _slot_of_annotations(anchored, active_slots(anchored.detections))
+    active = active_slots(anchored.detections)
+    slots = anchored.events.slots(len(anchored.detections))
+    start = np.searchsorted(anchored.owner, np.arange(len(anchored.listed)))
+    live = (slots >= 0) & active[slots]
+    first = slots[np.arange(len(slots)), np.argmax(live, axis=1)]
+    slot = np.where(live.any(axis=1), first, -1)[start]
+    for a in np.flatnonzero(_said(anchored, Kind.ONE_OF)).tolist():
+        own = slots[anchored.owner == a]
+        common = (s for s in own[0].tolist() if s >= 0 and (own == s).any(axis=1).all())
+        slot[a] = next((s for s in common if active[s]), -1)
     slot[_said(anchored, Kind.CANNOT_TELL)] = -1
     return slot
 
@@ -213,39 +222,6 @@ def usable_with(anchored: Anchored, hypotheses: Events) -> Mask:
 def _said(anchored: Anchored, *kinds: Kind) -> Mask:
     """Which annotations are of some kinds, shape (A,)."""
     return np.array([a.kind in kinds for a in anchored.listed], dtype=bool)
-
-
-def _slot_of_events(slots: Index, active: NDArray[np.bool_]) -> Index:
-    """First active slot of every event, -1 where it has none, shape (E,)."""
-    live = slots >= 0
-    live[live] = active[slots[live]]
-    first = np.argmax(live, axis=1)
-    return np.where(live.any(axis=1), slots[np.arange(len(slots)), first], -1)
-
-
-def _slot_of_annotations(anchored: Anchored, active: NDArray[np.bool_]) -> Index:
-    """The one slot of every annotation, -1 where there is none, shape (A,)."""
-    slots = anchored.events.slots(len(anchored.detections))
-    of_event = _slot_of_events(slots, active)
-    start = np.searchsorted(anchored.owner, np.arange(len(anchored.listed) + 1))
-    chosen = of_event[start[:-1]].copy() if len(of_event) else np.zeros(0, dtype=np.int64)
-    for a in np.flatnonzero(np.diff(start) > 1).tolist():
-        own = slots[start[a] : start[a + 1]]
-        common = (s for s in own[0].tolist() if s >= 0 and (own == s).any(axis=1).all())
-        chosen[a] = next((s for s in common if active[s]), -1)
-    return chosen
-
-
-def _check_found(anchored: Anchored, found: Index, slot: Index) -> None:
-    needed = (_said(anchored, Kind.CONFIRM, Kind.ONE_OF) & (slot >= 0))[anchored.owner]
-    missing = np.flatnonzero((found < 0) & needed)
-    if len(missing):
-        a = anchored.listed[int(anchored.owner[missing[0]])]
-        raise MissingHypothesisError(
-            f"internal error: the hypotheses lack {len(missing)} annotated events, first that of "
-            f"annotation {a.id} ({describe(a)}); generate them with "
-            f"required=required_events(anchored)"
-        )
 
 
 def _members(slot: Index, incidence: sp.csr_matrix) -> tuple[Index, Index]:

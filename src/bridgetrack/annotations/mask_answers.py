@@ -1,25 +1,32 @@
 """Answers about masks: which sets of pixels are exactly one cell, and which are not.
 
-A later answer counts where two cannot both hold.
+A later answer counts where two cannot both hold. They are kept in a file of their own beside the
+annotations, which is written at every answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+from pydantic import Field
 
 from bridgetrack.annotations.annotation import now
+from bridgetrack.annotations.store import KeptFile
 from bridgetrack.errors import InputError
-from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
+from bridgetrack.notes import plural
 from bridgetrack.regions.mend import Mend, MendKind
-from bridgetrack.regions.outlines import redrawn, usual_ratio
-from bridgetrack.regions.regions import Regions, concatenate, likeness, no_regions
+from bridgetrack.regions.outlines import usual_ratio
+from bridgetrack.regions.regions import likeness
+from bridgetrack.schema import Count, FileFormat, FilePart, made_by
 
 Index = NDArray[np.int64]
 Runs = tuple[tuple[int, int], ...]
@@ -28,17 +35,9 @@ Runs = tuple[tuple[int, int], ...]
 ChangedRuns = tuple[tuple[int, int, int, int], ...]
 """Runs of pixels whose label changed: first place, length, label before and after."""
 
-SOURCE = "answer"
-"""What candidates are called that people drew or mended."""
-
 HIGHEST = 2**32 - 1
 _MENDING = (MendKind.CUT, MendKind.JOIN, MendKind.GROW, MendKind.REMOVE, MendKind.PAINT)
-_SAME = 0.8  # overlap above which a candidate is the set of pixels that somebody said is wrong
-_GONE = 0.5  # the same where nothing is right in its place
-_RIGHT = 0.5  # overlap from which a candidate may be the cell
-_BEST = 0.1  # by how much it may be worse than the best candidate
 _OUTLINE = 0.4  # overlap from which one outline is another one of the same cell
-_TAKEN = 0.25  # of the smaller of two, from which one cuts or swallows the other
 
 
 @dataclass(frozen=True)
@@ -286,190 +285,205 @@ def _number(answer_id: str) -> int:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1
 
 
-# ---------------------------------------------------------------------- what they say
+MASKS = {
+    MendKind.CUT: "these are two cells",
+    MendKind.JOIN: "this is one cell",
+    MendKind.GROW: "here is a cell",
+    MendKind.REMOVE: "this is no cell",
+    MendKind.OUTLINE: "this is its outline",
+    MendKind.PAINT: "these masks are right",
+    MendKind.KEEP: "these masks are right",
+    MendKind.CHECK: "all that was in view is right",
+}
+"""What an answer says of masks."""
 
 
-@dataclass(frozen=True)
-class _Said:
-    """Sets of pixels of one frame that still stand, as rows × pixels."""
-
-    right: sp.csr_matrix
-    wrong: sp.csr_matrix
-    limits: NDArray[np.float64]  # overlap from which a candidate is each of those wrong
-    outlined: NDArray[np.bool_]  # whether somebody said how each of those right is to be drawn
+def describe_masks(frame: int, kind: MendKind) -> str:
+    """An answer about masks as one line, e.g. ``frame 3: these are two cells``."""
+    return f"frame {frame}: {MASKS[kind]}"
 
 
-def targets(regions: Regions, answers: MaskAnswers, ratio: float = 1.0) -> Index:
-    """What the answers say of every candidate.
+# ---------------------------------------------------------------------- files
 
-    Parameters
-    ----------
-    regions
-        Candidates.
-    answers
-        Answers about the movie that they are of.
-    ratio
-        How many times as large cells are to be drawn as they were where nobody spoke of their
-        outlines.
-
-    Returns
-    -------
-    numpy.ndarray
-        1 where it is a cell that was answered (an overlap above 0.5, and within 0.1 of the best
-        candidate), -1 where it cuts or swallows such a cell or is a set of pixels that was called
-        wrong, 0 where it is nearly a cell or nothing was said; shape (R,).
-    """
-    _check_shape(regions.shape, answers)
-    said = np.zeros(len(regions), dtype=np.int64)
-    for t, known in _standing(answers, set(np.unique(regions.frame).tolist())).items():
-        rows = regions.rows(t)
-        member, area = regions.membership(t), regions.area[rows]
-        meant = known if ratio == 1.0 else _redrawn(member, known, ratio)
-        said[rows] = _judged(member, area, meant)
-    return said
+_Flat = list[Count]
+_HEAD = 256
+"""Bytes at the beginning of a file in which its format stands."""
 
 
-def _redrawn(member: sp.csr_matrix, known: _Said, ratio: float) -> _Said:
-    """Those right with the outlines that candidates have for them."""
-    found = redrawn(known.right, member, ratio)
-    found[known.outlined] = -1
-    sets = sp.vstack([member, known.right], format="csr")
-    rows = np.where(found >= 0, found, member.shape[0] + np.arange(len(found)))
-    return replace(known, right=sets[rows])
+def _grouped(flat: list[int], size: int) -> Any:
+    if len(flat) % size:
+        raise InputError(f"a list of runs must have {size} numbers for each")
+    return tuple(zip(*[iter(flat)] * size, strict=True))
 
 
-def _judged(member: sp.csr_matrix, area: Index, known: _Said) -> Index:
-    shared, union, smaller = _compared(member, area, known.right)
-    like = shared / union
-    best = like.max(axis=0, initial=0.0)
-    near = like > _RIGHT
-    right = (near & (like >= best - _BEST)).any(axis=1)
-    spoils = ((shared > _TAKEN * smaller) & ~near).any(axis=1)
-    shared, union, smaller = _compared(member, area, known.wrong)
-    # Where nothing is right in its place, no cut of it and nothing that swallows it is a cell.
-    like = np.where(known.limits == _GONE, shared / smaller, shared / union)
-    spoils |= (like > known.limits).any(axis=1)
-    return np.where(right, 1, np.where(spoils, -1, 0))
+class _Answer(FilePart):
+    id: str
+    frame: Count
+    kind: Annotated[MendKind, Field(strict=False)]
+    created: str
+    right: list[_Flat]
+    wrong: list[_Flat]
+    change: _Flat
 
-
-def _compared(
-    member: sp.csr_matrix, area: Index, sets: sp.csr_matrix
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Pixels shared, in the union, and of the smaller, of every candidate with every set."""
-    size = np.asarray(sets.sum(axis=1)).ravel()
-    shared = np.asarray((member @ sets.T).todense(), dtype=np.float64)
-    return shared, area[:, None] + size - shared, np.minimum(area[:, None], size)
-
-
-def as_candidates(answers: MaskAnswers, of: Collection[int] | None = None) -> Regions:
-    """The cells that people drew, mended or called right, as candidates of the source `SOURCE`.
-
-    They share no pixels, so that all of them can be chosen. Of all frames, or of some.
-    """
-    shape = answers.geometry.shape or ()
-    parts = [no_regions(shape, (SOURCE,))]
-    for t, known in sorted(_standing(answers, of).items()):
-        n = known.right.shape[0]
-        if n:
-            parts.append(
-                Regions(
-                    shape,
-                    np.full(n, t, dtype=np.int64),
-                    known.right.indptr.astype(np.int64),
-                    known.right.indices.astype(np.int64),
-                    (SOURCE,),
-                    np.zeros(n, dtype=np.int64),
-                    np.ones((n, 1), dtype=np.int64),
-                    np.ones(n),
-                )
-            )
-    return concatenate(parts)
-
-
-def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[int, _Said]:
-    """What no later answer takes back, by frame; of all frames or of some."""
-    n_pixels = int(np.prod(answers.geometry.shape or ()))
-    frames: dict[int, list[MaskAnswer]] = {}
-    right_by_events = (a for a in answers.held if a.right)
-    for a in (*right_by_events, *answers, *(a for a in answers.held if not a.right)):
-        if of is None or a.frame in of:
-            frames.setdefault(a.frame, []).append(a)
-    found = {}
-    for t, listed in frames.items():
-        right: list[Index] = []
-        wrong: list[Index] = []
-        limits: list[float] = []
-        taken = np.zeros(n_pixels, dtype=bool)  # by what is right
-        outlined = {a.right[0] for a in listed if a.outlines}
-        for answer in reversed(listed):
-            cells = [pixels_of(runs) for runs in answer.right]
-            others = [pixels_of(runs) for runs in answer.wrong]
-            no_cells = [
-                p for p in others if not any(likeness(p, cell) > _SAME for cell in (*cells, *right))
-            ]
-            # Of the same answer, what is right and what is wrong hold together.
-            cells = [
-                p
-                for p in cells
-                if not taken[p].any() and not any(likeness(p, q) > _GONE for q in wrong)
-            ]
-            for p in cells:
-                taken[p] = True
-            right += cells
-            wrong += no_cells
-            mended = answer.right and answer.kind != MendKind.CHECK
-            limits += [_SAME if mended else _GONE] * len(no_cells)
-        drawn = np.array([runs_of(p) in outlined for p in right], dtype=bool)
-        sides = _rows(right, n_pixels), _rows(wrong, n_pixels)
-        found[t] = _Said(*sides, np.array(limits), drawn)
-    return found
-
-
-def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
-    """Whether the masks of a frame are as the answers about it say.
-
-    Parameters
-    ----------
-    labels
-        Labels of the frame, shape ([Z,] Y, X).
-    answers
-        Answers about its movie.
-    frame
-        Number of the frame.
-    """
-    known = _standing(answers, {frame})
-    if frame not in known:
-        return True
-    said, flat = known[frame], labels.reshape(-1).astype(np.int64)
-    sizes = np.bincount(flat)
-    for k in range(said.right.shape[0]):
-        there = flat[_row(said.right, k)]
-        if there[0] == 0 or sizes[there[0]] != len(there) or (there != there[0]).any():
-            return False
-    for k, limit in enumerate(said.limits):
-        there = flat[_row(said.wrong, k)]
-        shared = np.bincount(there, minlength=len(sizes))[1:]
-        union = len(there) + sizes[1:] - shared
-        of = np.minimum(len(there), sizes[1:]) if limit == _GONE else union
-        if (shared > limit * of).any():
-            return False
-    return True
-
-
-def _row(sets: sp.csr_matrix, k: int) -> Index:
-    """Pixels of one of some sets."""
-    return np.asarray(sets.indices[sets.indptr[k] : sets.indptr[k + 1]], dtype=np.int64)
-
-
-def _rows(sets: Sequence[Index], n_pixels: int) -> sp.csr_matrix:
-    starts = np.concatenate([[0], np.cumsum([len(p) for p in sets])]).astype(np.int64)
-    pixels = np.concatenate(sets) if sets else np.zeros(0, dtype=np.int64)
-    return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts), (len(sets), n_pixels))
-
-
-def _check_shape(shape: tuple[int, ...], answers: MaskAnswers) -> None:
-    if answers.geometry.shape != shape:
-        raise InputError(
-            f"the answers about masks are of frames of {answers.geometry.shape} pixels, the "
-            f"candidates of {shape}; propose them from the movie that was answered"
+    def answer(self) -> MaskAnswer:
+        right, wrong = (
+            tuple(_grouped(flat, 2) for flat in side) for side in (self.right, self.wrong)
         )
+        change = _grouped(self.change, 4)
+        return MaskAnswer(self.id, self.frame, self.kind, self.created, right, wrong, change)
+
+
+_Listed = list[Annotated[MaskAnswer, made_by(_Answer, _Answer.answer)]]
+
+
+class _Content(FilePart):
+    movie: GeometryField
+    answers: _Listed
+    undone: _Listed
+    last_id: Count
+    last_label: Annotated[int, Field(ge=0, le=HIGHEST)]
+
+    def made(self) -> MaskAnswers:
+        if self.movie.shape is None:
+            raise InputError("movie: answers about masks need the extent of its frames")
+        last = self.last_id, self.last_label
+        return MaskAnswers(self.movie, tuple(self.answers), tuple(self.undone), *last)
+
+
+MASK_FILE = FileFormat(
+    "bridgetrack-masks",
+    1,
+    "a file of answers about masks",
+    _Content,
+    _Content.made,
+    largest=1_000_000_000,
+)
+"""Files of answers about masks, as `MaskAnswers`; `encode_masks` writes them."""
+
+
+def encode_masks(answers: MaskAnswers) -> str:
+    """Answers about masks as the text of their file, one a line."""
+    past, future = (
+        ",\n".join("  " + _line(a) for a in side) for side in (answers.past, answers.future)
+    )
+    movie = json.dumps(geometry_to_json(answers.geometry), allow_nan=False)
+    return (
+        f'{{\n "format": "{MASK_FILE.name}",\n "version": {MASK_FILE.version},\n'
+        f' "movie": {movie},\n "answers": [\n{past}\n ],\n "undone": [\n{future}\n ],\n'
+        f' "last_id": {answers.last_id},\n "last_label": {answers.last_label}\n}}\n'
+    )
+
+
+def _line(answer: MaskAnswer) -> str:
+    def flat(runs: Iterable[tuple[int, ...]]) -> list[int]:
+        return [number for run in runs for number in run]
+
+    entry = {
+        "id": answer.id,
+        "frame": answer.frame,
+        "kind": str(answer.kind),
+        "created": answer.created,
+        "right": [flat(runs) for runs in answer.right],
+        "wrong": [flat(runs) for runs in answer.wrong],
+        "change": flat(answer.change),
+    }
+    return json.dumps(entry, separators=(",", ":"))
+
+
+def load_mask_answers(
+    path: str | os.PathLike[str], geometry: Geometry | None = None
+) -> MaskAnswers:
+    """Answers about masks from a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    geometry
+        Extent and scale of the movie that they must be about, which they then have; any where
+        None.
+
+    Raises
+    ------
+    InputError
+        Where the file is missing or not valid, the message names the entry; or where it belongs
+        to another movie.
+    """
+    known = MASK_FILE.read(Path(path))
+    if geometry is None:
+        return known
+    if known.geometry.shape != geometry.shape or known.geometry.n_frames > geometry.n_frames:
+        here, there = (
+            f"{plural(g.n_frames, 'frame')} of {g.shape} pixels" for g in (geometry, known.geometry)
+        )
+        raise InputError(
+            f"{path}: these answers about masks are of another movie ({there}, not {here}); give "
+            "those about this one, or put the file elsewhere"
+        )
+    return replace(known, geometry=geometry)
+
+
+def is_mask_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is said to hold answers about masks, by its first words."""
+    if not Path(path).is_file():
+        return False  # told when it is read; a pipe would be waited for
+    try:
+        with Path(path).open("rb") as file:
+            return MASK_FILE.name.encode() in file.read(_HEAD)
+    except OSError:
+        return False  # told when it is read
+
+
+class MaskStore:
+    """Answers about masks kept in a file: a change is on disk when the call returns.
+
+    Parameters
+    ----------
+    path
+        The file; read where it is there, made at the first change where not. None to keep them
+        in memory alone.
+    geometry
+        Extent and scale of the movie.
+    what
+        What it holds, for messages.
+
+    Raises
+    ------
+    InputError
+        Where the file is there but not valid, or belongs to frames of another extent.
+    """
+
+    def __init__(
+        self, path: Path | None, geometry: Geometry, what: str = "the answers about masks"
+    ) -> None:
+        self._file = KeptFile(path, what)
+        self._answers = MaskAnswers(geometry)
+        if path is None or not self._file.there:
+            return
+        self._answers = load_mask_answers(path, geometry)
+
+    @property
+    def path(self) -> Path | None:
+        """Where the answers are kept; None where they are in memory alone."""
+        return self._file.path
+
+    @property
+    def answers(self) -> MaskAnswers:
+        """The present answers."""
+        return self._answers
+
+    def keep(self, answers: MaskAnswers) -> None:
+        """Write other answers down in place of the present ones.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be saved; then nothing has changed.
+        """
+        self._file.write(lambda: encode_masks(answers))
+        self._answers = answers
+
+
+def masks_path(answers: Path) -> Path:
+    """Where answers about masks are kept: beside the file of answers about events."""
+    return answers.with_name(f"{answers.name.removesuffix('.annotations.json')}.masks.json")

@@ -15,9 +15,9 @@ from bridgetrack.annotations.annotation_set import (
     AnnotationSet,
     AnswerChange,
     AnswerHistory,
+    conflicts_with,
     natural_key,
 )
-from bridgetrack.annotations.contradictions import conflicts_of, conflicts_with
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import staged, write_text, writing
 from bridgetrack.hypotheses.events import Event, EventName
@@ -394,10 +394,7 @@ class AutosavingStore:
         for a in have.at(*new.events[0].cells[0].cell):
             if a.kind == kind and [e.key for e in a.events] == said:
                 return a, 0
-        gone = {i for c in conflicts_with(have, new) for i in c.ids} - {new.id}
-        gone.update(i for i in instead_of if i in have)
-        self.edit(self._may_go(gone, have), [new])
-        return new, len(gone)
+        return new, self._add_in_place([new], instead_of)
 
     def answer_all(
         self, said: Iterable[tuple[Kind, EventRef]], source: str
@@ -417,14 +414,19 @@ class AutosavingStore:
             Annotation(f"{stem}{first + k}", kind, (event,), created, source)
             for k, (kind, event) in enumerate(fresh)
         ]
-        gone = self._may_go(conflicts_of(have, new), have)
-        if new:
-            self.edit(gone, new)
-        return new, len(gone)
+        return new, self._add_in_place(new) if new else 0
 
-    def _may_go(self, ids: Iterable[str], have: AnnotationSet) -> list[str]:
-        """Answers that others are to replace; who locks some of them raises InputError."""
-        return sorted(i for i in ids if i in have)
+    def _add_in_place(self, new: list[Annotation], instead_of: Iterable[str] = ()) -> int:
+        """Add answers in place of some others; returns how many these are."""
+        have = self.annotations
+        gone = {i for c in conflicts_with(have, new) for i in c.ids}
+        replaced = sorted(i for i in gone.union(instead_of) if i in have)
+        self.refuse_locked(have[i] for i in replaced)
+        self.edit(replaced, new)
+        return len(replaced)
+
+    def refuse_locked(self, answers: Iterable[Annotation]) -> None:
+        """Raise InputError where some of these may not be replaced; here all may."""
 
     def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
         """Remove and add annotations as one step.

@@ -6,31 +6,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.annotations.anchor import event_refs
-from bridgetrack.annotations.annotation import UNIFORM, Annotation, Kind
+from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Events
-
-_COLUMNS = ("source0", "source1", "target0", "target1")
+from bridgetrack.hypotheses.events import Event, Events
 
 
-def read_events(events: pd.DataFrame | Events, detections: Detections) -> Events:
-    """Check a table of events and keep those that are a question for the tracker.
+def read_events(events: Events, detections: Detections) -> Events:
+    """True events that are a question for the tracker.
 
     Parameters
     ----------
     events
-        What `bridgetrack.evaluation.true_events` returns, or a table with the columns
-        ``event`` (name or number of an `Event`), ``source0``, ``source1``, ``target0``,
-        ``target1`` (rows of `detections`, -1 where there is none).
+        What `bridgetrack.evaluation.true_events` returns.
     detections
-        The detections that the rows belong to.
+        The detections that their rows belong to.
 
     Returns
     -------
@@ -40,59 +35,15 @@ def read_events(events: pd.DataFrame | Events, detections: Detections) -> Events
     Raises
     ------
     InputError
-        Where a column is missing, a row is out of range or the cells do not fit the event.
+        Where they name detections that are not there.
     """
-    if isinstance(events, pd.DataFrame):
-        missing = [c for c in ("event", *_COLUMNS) if c not in events.columns]
-        if missing:
-            raise InputError(f"the table of events lacks the columns {missing}")
-        kind = _kinds(events["event"])
-        cells = events[list(_COLUMNS)].to_numpy(dtype=np.int64)
-    else:
-        kind, cells = events.event, np.concatenate([events.sources, events.targets], axis=1)
-    beyond = np.flatnonzero(((cells < -1) | (cells >= len(detections))).any(axis=1))
-    if len(beyond):
-        raise InputError(
-            f"row {beyond[0]} of the table of events names detections {cells[beyond[0]].tolist()}, "
-            f"but there are {len(detections)}"
-        )
-    rows = Events(kind, _packed(cells[:, :2]), _packed(cells[:, 2:]))
-    _check_numbers(rows)
+    named = np.concatenate([events.sources, events.targets], axis=1)
+    if len(events) and not -1 <= named.min() <= named.max() < len(detections):
+        raise InputError(f"the events name other detections than the {len(detections)} there are")
     frame, last = detections.frame, detections.geometry.n_frames - 1
-    start = (rows.event == Event.APPEAR) & (frame[rows.targets[:, 0]] == 0)
-    end = (rows.event == Event.DISAPPEAR) & (frame[rows.sources[:, 0]] == last)
-    return rows.take(~(start | end))
-
-
-def _kinds(column: pd.Series) -> NDArray[np.int8]:
-    names = {e.key: int(e) for e in Event} | {int(e): int(e) for e in Event}
-    found = [names.get(v) if isinstance(v, str) else names.get(int(v)) for v in column]
-    if None in found:
-        k = found.index(None)
-        raise InputError(f"row {k} of the table of events has the unknown event {column.iloc[k]!r}")
-    return np.array(found, dtype=np.int8)
-
-
-def _packed(pair: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Pairs sorted with -1 last."""
-    none = np.iinfo(np.int64).max
-    ordered = np.sort(np.where(pair < 0, none, pair), axis=1)
-    return np.where(ordered == none, -1, ordered)
-
-
-def _check_numbers(rows: Events) -> None:
-    for cells, wanted, side in (
-        (rows.sources, N_SOURCES, "sources"),
-        (rows.targets, N_TARGETS, "targets"),
-    ):
-        number = np.array([wanted[e] for e in Event])[rows.event]
-        wrong = np.flatnonzero((cells >= 0).sum(axis=1) != number)
-        if len(wrong):
-            k = int(wrong[0])
-            raise InputError(
-                f"a {Event(rows.event[k]).key} in the table of events has {number[k]} {side}, "
-                f"not {int((cells[k] >= 0).sum())}"
-            )
+    start = (events.event == Event.APPEAR) & (frame[events.targets[:, 0]] == 0)
+    end = (events.event == Event.DISAPPEAR) & (frame[events.sources[:, 0]] == last)
+    return events.take(~(start | end))
 
 
 _NEIGHBOURS = 4
@@ -253,39 +204,32 @@ def check_rates(wrong: float, cannot_tell: float) -> None:
 
 
 def draw_annotations(
-    events: pd.DataFrame | Events,
+    events: Events,
     detections: Detections,
     *,
     count: int | None = None,
     fraction: float | None = None,
     seed: int = 0,
-    stratified: bool = True,
     wrong: float = 0.0,
-    cannot_tell: float = 0.0,
 ) -> AnnotationSet:
-    """Draw a simulated annotator's answers from ground truth.
+    """Draw a simulated annotator's answers from ground truth, rare kinds more often.
 
     Parameters
     ----------
     events
-        True events, see `bridgetrack.annotations.truth.read_events`.
+        True events, as `bridgetrack.true_events` returns them.
     detections
-        The detections that its rows belong to.
+        The detections that their rows belong to.
     count, fraction
         How many events, or which share of them, to annotate; one of the two. More than there
-        are takes all.
+        are takes all. By count, 60 % are moves, 20 % divisions, and 20 % the other kinds that
+        occur; by fraction, it is the share of each kind, but at least one of each.
     seed
         Two draws with the same arguments are the same. A larger fraction contains the draw of
         a smaller one.
-    stratified
-        Whether rare kinds are drawn more often than they occur: by count as `allot` says, by
-        fraction the share of each kind but at least one. Otherwise events are drawn uniformly
-        and noted as `UNIFORM`, which allows an unbiased estimate of accuracy.
     wrong
         Rate of wrong answers (`bridgetrack.annotations.truth.Mistakes`); they never make
         the set contradictory, so in crowded draws a few stay right.
-    cannot_tell
-        Rate of answers that label nothing.
 
     Returns
     -------
@@ -295,7 +239,7 @@ def draw_annotations(
     Raises
     ------
     InputError
-        Where the numbers or the table are not valid, or there is no event to draw.
+        Where the numbers are not valid, or there is no event to draw.
     """
     if (count is None) == (fraction is None):
         raise InputError("give either a count or a fraction of the events to draw")
@@ -303,47 +247,28 @@ def draw_annotations(
         raise InputError(f"the count of events to draw is {count}, it must be 1 or more")
     if fraction is not None and not 0 < fraction <= 1:
         raise InputError(f"the fraction of events to draw is {fraction}, it must be in (0, 1]")
-    check_rates(wrong, cannot_tell)
+    check_rates(wrong, 0.0)
     if seed < 0:
         raise InputError(f"the seed is {seed}, it must be 0 or more")
     rows = read_events(events, detections)
     if len(rows) == 0:
         raise InputError("the ground truth holds no event that could be annotated")
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(rows))
-    mood = rng.random(len(rows))
-    chosen = _choose(rows, order, count, fraction, stratified)
-    slips = np.flatnonzero(mood[chosen] < wrong)
-    unsure = (mood[chosen] >= wrong) & (mood[chosen] < wrong + cannot_tell)
-    refs = event_refs(detections, _mistaken(rows.take(chosen), slips, detections))
-    source = "simulated" if stratified else UNIFORM
-    listed = (
-        Annotation(f"s{k}", Kind.CANNOT_TELL if u else Kind.CONFIRM, (ref,), source=source)
-        for k, (ref, u) in enumerate(zip(refs, unsure.tolist(), strict=True), 1)
-    )
-    return AnnotationSet(detections.geometry, listed)
-
-
-def _choose(
-    rows: Events,
-    order: NDArray[np.int64],
-    count: int | None,
-    fraction: float | None,
-    stratified: bool,
-) -> NDArray[np.int64]:
-    if not stratified:
-        number = count if fraction is None else max(1, int(fraction * len(rows) + 0.5))
-        return order[:number]
+    order, mood = rng.permutation(len(rows)), rng.random(len(rows))
     available = np.bincount(rows.event, minlength=len(Event)).astype(np.int64)
-    if fraction is None:
-        quota = allot(count or 0, available)
-    else:
-        quota = _allot_fraction(fraction, available)
+    quota = allot(count, available) if count else _allot_fraction(fraction or 0.0, available)
     kind = rows.event[order]
     place = np.zeros(len(order), dtype=np.int64)
     for e in Event:
         place[kind == e] = np.arange(available[e])
-    return order[place < quota[kind]]
+    chosen = order[place < quota[kind]]
+    slips = np.flatnonzero(mood[chosen] < wrong)
+    refs = event_refs(detections, _mistaken(rows.take(chosen), slips, detections))
+    listed = (
+        Annotation(f"s{k}", Kind.CONFIRM, (ref,), source="simulated")
+        for k, ref in enumerate(refs, 1)
+    )
+    return AnnotationSet(detections.geometry, listed)
 
 
 def _mistaken(rows: Events, slips: NDArray[np.int64], detections: Detections) -> Events:

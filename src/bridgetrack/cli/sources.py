@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from bridgetrack.annotations.mask_store import is_mask_file
+from bridgetrack.annotations.mask_answers import is_mask_file
 from bridgetrack.api import check_link_scores, open_link_scores
 from bridgetrack.cli.console import show
 from bridgetrack.errors import ModelError

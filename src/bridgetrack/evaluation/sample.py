@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bridgetrack.annotations.annotation import CellRef, EventRef
-from bridgetrack.annotations.words import describe_event
+from bridgetrack.annotations.annotation import CellRef, EventRef, describe_event
 from bridgetrack.errors import InputError
 from bridgetrack.files import replacing
 from bridgetrack.hypotheses.events import Event

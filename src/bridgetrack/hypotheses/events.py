@@ -263,18 +263,6 @@ class Events:
         found = sought.merge(candidates, on=["a", "b"], how="left")["row"]
         return found.fillna(-1).to_numpy(dtype=np.int64)
 
-    def to_frame(self) -> pd.DataFrame:
-        """As a table: ``event`` (name), ``source0``, ``source1``, ``target0``, ``target1``."""
-        return pd.DataFrame(
-            {
-                "event": [Event(e).key for e in self.event],
-                "source0": self.sources[:, 0],
-                "source1": self.sources[:, 1],
-                "target0": self.targets[:, 0],
-                "target1": self.targets[:, 1],
-            }
-        )
-
 
 def active_slots(detections: Detections) -> Mask:
     """Slots that must be covered: no fate in the last frame, no history in the first, (2n,)."""

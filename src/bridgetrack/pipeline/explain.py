@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import event_refs
-from bridgetrack.annotations.words import describe_event
+from bridgetrack.annotations.annotation import describe_event
 from bridgetrack.errors import InputError, SolverError
 from bridgetrack.inference.margins import best_without
 from bridgetrack.pipeline.tracking import Tracking, allowed_by

@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_store import is_mask_file, load_mask_answers, masks_path
+from bridgetrack.annotations.mask_answers import (
+    MaskAnswers,
+    is_mask_file,
+    load_mask_answers,
+    masks_path,
+)
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError

@@ -10,7 +10,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import SOURCE, MaskAnswers, as_candidates, targets
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_targets import SOURCE, as_candidates, targets
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import (

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_targets import as_candidates
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.mask_candidates import GivenMasks

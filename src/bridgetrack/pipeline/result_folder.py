@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from bridgetrack.annotations.event_masks import with_events
 from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_targets import with_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import refuse_inputs, staged_files, write_text

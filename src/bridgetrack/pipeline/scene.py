@@ -13,10 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored, anchor
-from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.annotation import Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import Constraints, compile_constraints, required_events
-from bridgetrack.annotations.words import describe
 from bridgetrack.detections.labels import checked_labels, refuse_image
 from bridgetrack.detections.measure import (
     assemble,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.annotations.anchor import Anchored, event_refs
-from bridgetrack.annotations.words import NOUN, describe_event
+from bridgetrack.annotations.annotation import NOUN, describe_event
 from bridgetrack.hypotheses.events import ODD, Event
 from bridgetrack.hypotheses.kinds import kind_words
 from bridgetrack.inference.margins import smallest_margins

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.annotation import Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.words import describe
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
 from bridgetrack.features.feature import FeatureSet

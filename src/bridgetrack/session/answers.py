@@ -59,12 +59,6 @@ class Answers(AutosavingStore):
         self.changed.emit()
         return kept
 
-    def _may_go(self, ids: Iterable[str], have: AnnotationSet) -> list[str]:
-        """Answers that verified tracks rest on stay."""
-        found = super()._may_go(ids, have)
-        self.refuse_locked(map(have.__getitem__, found))
-        return found
-
     def refuse_locked(self, answers: Iterable[Annotation]) -> None:
         """Complain where a verified track rests on one of these answers, which may not go.
 

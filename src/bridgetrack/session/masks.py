@@ -12,8 +12,8 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, honoured
-from bridgetrack.annotations.mask_store import MaskStore, encode_masks
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, MaskStore, encode_masks
+from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.annotations.annotation import Annotation, CellRef
-from bridgetrack.annotations.event_masks import with_events
 from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_targets import with_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.notes import plural

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
-from bridgetrack.annotations.words import FATE, HISTORY
+from bridgetrack.annotations.annotation import FATE, HISTORY, Annotation, CellRef, EventRef, Kind
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import Tracking

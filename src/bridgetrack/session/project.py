@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from bridgetrack.annotations.mask_store import masks_path
+from bridgetrack.annotations.mask_answers import masks_path
 from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError

@@ -12,7 +12,7 @@ import numpy as np
 
 from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import VERIFIED, CellRef, EventRef, Kind
-from bridgetrack.annotations.taken_over import TakenOver, taken_over
+from bridgetrack.annotations.imported_tracks import ImportedTracks, compare_tracks
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.read import read_tracks
@@ -112,11 +112,11 @@ class TrackEdits:
     def take_over(self, path: Path) -> None:
         """Read tracks of this movie from a file or folder; what differs from ours are answers.
 
-        See `read_tracks` for what is read, and `taken_over` for what is said.
+        See `read_tracks` for what is read, and `compare_tracks` for what is said.
         """
         tracking = self._tracking()
 
-        def work() -> Steps[TakenOver]:
+        def work() -> Steps[ImportedTracks]:
             yield Progress("Reading tracks", 0.0)
             theirs = read_tracks(path)
             yield Progress("Comparing tracks", 0.5)
@@ -124,7 +124,7 @@ class TrackEdits:
             ours = event_refs(
                 scene.detections, scene.hypotheses.take(np.flatnonzero(tracking.solution.chosen))
             )
-            return taken_over(theirs, ours, scene.detections, scene.labels)
+            return compare_tracks(theirs, ours, scene.detections, scene.labels)
 
         self._movie.run(
             JOB,
@@ -134,7 +134,7 @@ class TrackEdits:
             "cells are not open any more; none of its tracks were taken.",
         )
 
-    def _taken(self, found: TakenOver, path: Path) -> None:
+    def _taken(self, found: ImportedTracks, path: Path) -> None:
         movie = self._movie
         lost = ""
         if found.lost:

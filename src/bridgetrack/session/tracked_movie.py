@@ -10,8 +10,8 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.mask_store import masks_path
-from bridgetrack.annotations.taken_over import Said
+from bridgetrack.annotations.imported_tracks import Answer
+from bridgetrack.annotations.mask_answers import masks_path
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
@@ -311,7 +311,7 @@ class TrackedMovie(BackgroundWork):
                 more = _in_place_of(replaced)
                 self.message.emit("info", f"Noted: {said_back(noted, names)}.{more}")
 
-    def note_all(self, said: Sequence[Said], source: str, told: str) -> None:
+    def note_all(self, said: Sequence[Answer], source: str, told: str) -> None:
         """Write answers down as one step, in place of those that they contradict, and say so.
 
         Raises

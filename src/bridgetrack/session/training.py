@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
-from bridgetrack.annotations.words import NOUN
+from bridgetrack.annotations.annotation import NOUN, Annotation, EventRef, Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.annotation import Annotation
-from bridgetrack.annotations.words import describe
+from bridgetrack.annotations.annotation import Annotation, describe
 from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event

@@ -16,9 +16,8 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from bridgetrack.annotations.annotation import Annotation, Kind
-from bridgetrack.annotations.mask_answers import MaskAnswer
-from bridgetrack.annotations.words import MASKS, NOUN, describe, describe_masks
+from bridgetrack.annotations.annotation import NOUN, Annotation, Kind, describe
+from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_masks
 from bridgetrack.io.read import track_path
 from bridgetrack.session.names import event_words, short_answer, short_words
 from bridgetrack.session.track_edits import JOB

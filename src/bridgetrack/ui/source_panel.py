@@ -15,8 +15,7 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qdebounced
 
-from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_store import MaskStore, masks_path
+from bridgetrack.annotations.mask_answers import MaskAnswers, MaskStore, masks_path
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Geometry
 from bridgetrack.pipeline.finding import Finding

@@ -1,0 +1,70 @@
+import pandas as pd
+import pytest
+
+from bridgetrack.annotations.imported_tracks import link_events
+from bridgetrack.errors import InputError
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.tracks import Tracks
+
+# id = 10 * frame + label
+IDS = [1, 2, 3, 11, 12, 13, 21, 22, 23, 24]
+EDGES = [
+    (1, 11, "move"),
+    (2, 12, "move"),
+    (3, 13, "move"),
+    (11, 21, "move"),
+    (12, 22, "divide"),
+    (12, 23, "divide"),
+    (13, 24, "move"),
+]
+
+
+def events(edges):
+    nodes = pd.DataFrame(
+        [(i, i // 10, i % 10, 10.0 * (i % 10), 5.0, 78, 1, 1) for i in IDS],
+        columns=["id", "frame", "label", "y", "x", "area", "track_id", "lineage_id"],
+    )
+    table = pd.DataFrame(edges, columns=["source", "target", "event"]).assign(score=0.0, margin=0.0)
+    nothing = pd.DataFrame()
+    found = link_events(Tracks(nodes, table, nothing, nothing, Geometry(3, (100, 100), (1.0, 1.0))))
+    return {short(event) for event in found}
+
+
+def short(event):
+    ids = [[10 * c.frame + c.label for c in side] for side in (event.sources, event.targets)]
+    return event.event.key, *map(tuple, ids)
+
+
+def without(*pairs):
+    return [e for e in EDGES if e[:2] not in pairs]
+
+
+def test_links_are_moves_and_divisions():
+    moves = {("move", (i,), (j,)) for i, j, event in EDGES if event == "move"}
+    assert events(EDGES) == moves | {("divide", (12,), (22, 23))}
+    assert events(list(reversed(EDGES))) == events(EDGES)
+
+
+def test_links_marked_split_are_a_split():
+    changed = [*without((12, 22), (12, 23)), (12, 22, "split"), (12, 23, "split")]
+    assert ("split", (12,), (22, 23)) in events(changed)
+
+
+def test_a_merge_and_a_skip():
+    merged = [*without((1, 11), (2, 12)), (1, 12, "move"), (2, 12, "move")]
+    assert events(merged) - events(EDGES) == {("merge", (1, 2), (12,))}
+    skipped = [*without((1, 11), (11, 21)), (1, 21, "move")]
+    assert events(skipped) - events(EDGES) == {("skip", (1,), (21,))}
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        ([*EDGES, (12, 24, "move")], "cell 2 in frame 1 has 3 links to later cells"),
+        ([*without((1, 11)), (22, 11, "move")], "links at cell 2 in frame 2"),
+        ([*EDGES, (1, 99, "move")], "link 1 to 99, one of which is not a node"),
+    ],
+)
+def test_links_that_are_no_event_are_named(edges, words):
+    with pytest.raises(InputError, match=words):
+        events(edges)
