@@ -23,9 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
+from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve

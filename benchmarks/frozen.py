@@ -37,9 +37,9 @@ import numpy as np
 import tifffile
 
 import bridgetrack as bt
-from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
+from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.learning.losses import LOSSES, loss_values
 from bridgetrack.models.shipped import shipped_model

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bridgetrack.active.options import SessionOptions
+from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.sample import sample_folder

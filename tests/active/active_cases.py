@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from bridgetrack.active.options import SessionOptions, SuggestOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import SimulatedAnnotator
+from bridgetrack.active.suggestion import SessionOptions, SuggestOptions
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene

@@ -62,7 +62,7 @@ def test_answers_are_recorded_as_annotations() -> None:
         assert noted.source == (RANDOM if suggestion.random else SOURCE)
         assert noted.id in one.annotations
         assert suggestion.slot not in {s.slot for s in one.queue}
-    assert (one.effort.clicks, one.effort.seconds, one.effort.minutes) == (6, 12.0, 0.2)
+    assert (one.effort.clicks, one.effort.seconds) == (6, 12.0)
     assert one.wants_update
     assert one.adopt(run(one.update()))
     assert not one.wants_update
@@ -96,16 +96,6 @@ def test_an_event_of_other_cells_is_no_answer() -> None:
     assert not one.records
     assert not len(one.annotations)
     assert following(one) == first
-
-
-def test_passed_over_questions_do_not_come_back() -> None:
-    one = session()
-    first = following(one)
-    one.skip(first)
-    assert following(one).slot != first.slot
-    assert one.adopt(run(one.update()))
-    assert first.slot not in {s.slot for s in one.queue}
-    assert one.effort.clicks == 0
 
 
 def test_answers_given_during_an_update_stay_answered() -> None:
@@ -171,8 +161,7 @@ def test_an_update_is_wanted_after_enough_answers_or_where_few_questions_are_lef
     assert wanted == [False] * one.options.update_every
     assert one.wants_update
     few = session()
-    while len(few.queue) > 1:
-        few.skip(following(few))
+    few.queue = few.queue[:1]
     assert not few.wants_update
     few.answer(following(few))
     assert few.wants_update
@@ -200,8 +189,7 @@ def test_an_event_that_was_not_proposed_is_learned_from() -> None:
 
 def test_stop_and_resume(tmp_path: Path) -> None:
     one = session(random_share=0.4)
-    run(simulate_session(one, annotator(cannot_tell=0.2), 12))
-    one.skip(following(one))
+    run(simulate_session(one, annotator(), 12))
     path = save_session(one, tmp_path / "session.json")
     again = load_session(path, plain_scene(), one.answers)
     assert session_to_json(again) == session_to_json(one)
@@ -212,7 +200,6 @@ def test_stop_and_resume(tmp_path: Path) -> None:
     assert theirs is not None
     assert mine.n_annotations == theirs.n_annotations
     assert (mine.accuracy, mine.low) == pytest.approx((theirs.accuracy, theirs.low), abs=1e-3)
-    assert not {s.slot for s in again.queue} & again.skipped
     answer_by(again, annotator(), following(again))
     assert again.effort.clicks == 13
 
@@ -247,7 +234,6 @@ def damaged(content: dict[str, Any], **changes: Any) -> dict[str, Any]:
     "changes",
     [
         {"format": "something"},
-        {"skipped": [["nowhere", 1, 2]]},
         {"records": [{"id": "a"}]},
         {"seen": {"a": -1}},
     ],
@@ -279,7 +265,7 @@ def test_sessions_of_earlier_versions_go_on_opening(tmp_path: Path) -> None:
     one = session()
     noted = one.answer(following(one))
     earlier = {"suggest": {"measure": "margin", "rarity": 0.5}, "learn": {"hold_sure": True}}
-    content = {**session_to_json(one), "options": earlier}
+    content = {**session_to_json(one), "options": earlier, "skipped": [["fate", 1, 2]]}
     (tmp_path / "session.json").write_text(json.dumps(content))
     again = load_session(tmp_path / "session.json", plain_scene(), one.answers)
     assert [record.id for record in again.counted] == [noted.id]

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from active.active_cases import slots_of
-from bridgetrack.active.options import SuggestOptions
-from bridgetrack.active.questions import (
-    slot_numbers,
-)
 from bridgetrack.active.suggester import (
     believe_steps,
+    slot_numbers,
     suggest,
 )
+from bridgetrack.active.suggestion import SuggestOptions
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.detections.table import cell_diameter
 from bridgetrack.errors import InputError
@@ -101,17 +99,6 @@ def test_after_a_rejection_the_next_best_may_be_asked() -> None:
     assert any(place in slots_of(later, s.hypothesis) for s in everything)
 
 
-def test_skipped_slots_stay_away() -> None:
-    scene = plain_scene()
-    found = suggest(scene, untrained_model(), 3)
-    skipped = {s.slot for s in found}
-    again = suggest(scene, untrained_model(), 10_000, skipped=skipped)
-    numbers = set(slot_numbers(scene, list(skipped)).tolist())
-    assert again
-    assert all(not numbers & slots_of(scene, s.hypothesis) for s in again if not s.random)
-    assert all(s.slot not in skipped for s in again)
-
-
 @pytest.mark.parametrize("share", [0.2, 1.0])
 def test_the_share_of_random_ones(share: float) -> None:
     options = SuggestOptions(random_share=share)
@@ -142,9 +129,9 @@ def test_only_frames_that_were_asked_for() -> None:
 
 
 def test_beliefs_are_shares_of_what_the_events_of_a_slot_cost() -> None:
-    scene, options = plain_scene(), SuggestOptions(temperature=0.7)
-    beliefs = run(believe_steps(scene, untrained_model().weights, options))
-    weight = np.exp(-beliefs.cost / 0.7)
+    scene = plain_scene()
+    beliefs = run(believe_steps(scene, untrained_model().weights))
+    weight = np.exp(-beliefs.cost)
     assert (beliefs.cost[beliefs.solution.chosen] == 0).all()
     for slot in range(0, scene.problem.n_slots, 7):
         here = scene.problem.by_slot[slot].indices

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bridgetrack.active.options import SessionOptions
+from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError
 from bridgetrack.models.library import Library

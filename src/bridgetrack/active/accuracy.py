@@ -1,22 +1,24 @@
-"""How good a tracking is, from answers to randomly drawn questions, and whether to go on asking."""
+"""What was answered, how accurate the tracking is by it, and whether to go on asking."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
+from pydantic import Field
 
-from bridgetrack.active.options import SuggestOptions
-from bridgetrack.active.questions import random_order, slot_numbers, within
-from bridgetrack.active.records import Point, Record
-from bridgetrack.annotations.annotation import Slot
+from bridgetrack.active.suggester import random_order, slot_numbers, within
+from bridgetrack.active.suggestion import SuggestOptions
+from bridgetrack.annotations.annotation import Kind, Slot
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.schema import Count, Share
 from bridgetrack.training.estimate import ErrorEstimate, right_share
 
 Array = NDArray[np.float64]
+Seconds = Annotated[float, Field(ge=0)]
 
 ENOUGH = 20
 """Answers before which nobody is told to stop."""
@@ -29,20 +31,86 @@ _BORROWED = 4.0
 
 
 @dataclass(frozen=True)
+class Record:
+    """One answered suggestion."""
+
+    id: str  # the annotation; records whose annotation is gone (undone, replaced) do not count
+    kind: Kind  # what was answered
+    # slots of the event that holds, or the slot asked where that is not known
+    slots: tuple[Slot, ...]
+    # whether the proposal was right, as the model was before the answer; None for "cannot tell"
+    right: bool | None
+    random: bool  # whether the suggestion was drawn at random
+    doubt: Share  # the model's belief that its proposal was wrong, 0 to 1
+    seconds: Seconds  # time that the answer took
+    looks: Annotated[int, Field(ge=1)] = 1  # answers that led to it: 2 after a second look
+
+    def after(self, before: Record) -> Record:
+        """This answer, where it repeats or corrects one given before: the work of both counts."""
+        return replace(
+            self,
+            random=self.random or before.random,
+            doubt=before.doubt,
+            seconds=before.seconds + self.seconds,
+            looks=before.looks + self.looks,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return {
+            "id": self.id,
+            "kind": str(self.kind),
+            "slots": [[what, *cell] for what, cell in self.slots],
+            "right": self.right,
+            "random": self.random,
+            "doubt": self.doubt,
+            "seconds": self.seconds,
+            "looks": self.looks,
+        }
+
+
+@dataclass(frozen=True)
+class Clicking:
+    """Work put in so far."""
+
+    clicks: int  # answers, "cannot tell" included
+    seconds: float  # time that they took
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Clicking:
+        """The work that some records took; a second look is a click of its own."""
+        listed = list(records)
+        return cls(sum(r.looks for r in listed), sum(r.seconds for r in listed))
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a session stood after some answers: one point of the progress curve."""
+
+    clicks: Count  # answers so far, "cannot tell" included
+    seconds: Seconds  # time spent on them
+    # estimated share of right events and its 95 % interval; None without random answers
+    accuracy: Share | None
+    low: Share | None
+    high: Share | None
+    changed: Count  # events that the last update explains otherwise than the one before
+
+    @classmethod
+    def of(cls, effort: Clicking, estimate: ErrorEstimate | None, changed: int) -> Point:
+        """Where a session stands."""
+        clicks, seconds = effort.clicks, effort.seconds
+        if estimate is None:
+            return cls(clicks, seconds, None, None, None, changed)
+        return cls(clicks, seconds, estimate.accuracy, estimate.low, estimate.high, changed)
+
+
+@dataclass(frozen=True)
 class Judged:
-    """Errors on answers, 0 to 1, by annotation id.
+    """Errors on answers, 0 to 1, by annotation id."""
 
-    Parameters
-    ----------
-    unseen
-        Of models that had not seen the answer. They learned from less than the present model did,
-        and so err rather more often than it does.
-    seen
-        Of the present model, which learned from the answer but is not held to it here: it errs
-        rather less often on these answers than elsewhere.
-    """
-
+    # of models that had not seen the answer: they learned from less, and err rather more often
     unseen: Mapping[str, float] = field(default_factory=dict)
+    # of the present model, which learned from the answer, and errs rather less often on it
     seen: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -61,7 +129,6 @@ def random_answers(
     scene: Scene,
     records: Sequence[Record],
     judged: Judged,
-    skipped: Collection[Slot],
     options: SuggestOptions,
 ) -> list[AskedSlot]:
     """The answers that tell how accurate the tracking is."""
@@ -73,28 +140,24 @@ def random_answers(
         found.update(dict.fromkeys(r.slots, AskedSlot(r.id, error, len(r.slots), least)))
     numbers = slot_numbers(scene, list(found)).tolist()
     asked = {k: known for k, known in zip(numbers, found.values(), strict=True) if k >= 0}
-    passed = frozenset(slot_numbers(scene, list(skipped)).tolist())
-    return fair_sample(scene, asked, options.seed, passed, options.frames)
+    return fair_sample(scene, asked, options.seed, options.frames)
 
 
 def fair_sample(
     scene: Scene,
     asked: Mapping[int, AskedSlot],
     seed: int,
-    passed: frozenset[int] = frozenset(),
     frames: tuple[int, int] | None = None,
 ) -> list[AskedSlot]:
     """What is known at the beginning of the random order, up to the first slot nobody answered.
 
     Whatever else was answered, for whatever reason, does not make this sample unfair: its slots
     were drawn before anything was known. Slots that happened to be answered as chosen questions
-    count too; those passed over are left out. Slots go by their number in the problem.
+    count too. Slots go by their number in the problem.
     """
     found: dict[str, AskedSlot] = {}
     order = random_order(scene, seed)
     for slot in order[within(scene, frames)[order]].tolist():
-        if slot in passed:
-            continue
         known = asked.get(slot)
         if known is None:
             break
@@ -123,12 +186,6 @@ def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
     return ErrorEstimate(accuracy, low, high, len(sample), True, ())
 
 
-def _interval(a: float, b: float) -> tuple[float, float]:
-    """The middle 95 % of a beta distribution."""
-    low, high = betaincinv(a, b, [0.025, 0.975]).tolist()
-    return low, high
-
-
 # --- whether to go on ------------------------------------------------------------------------
 
 
@@ -138,9 +195,6 @@ class Gain:
 
     clicks: int  # how many more answers this is about
     found: float  # wrong links that they are expected to find
-    # low, high: 95 % interval of that
-    low: float
-    high: float
     # events of the movie that they are expected to change by teaching the model; None where that
     # is not known yet
     changed: float | None
@@ -165,10 +219,8 @@ def expected_gain(
     recent = [r for r in records if not r.random and r.right is not None][-_RECENT:]
     wrong = float(sum(not r.right for r in recent))
     guess = float(np.clip(np.mean(doubts), 0.02, 0.98)) if len(doubts) else 0.5
-    a, b = wrong + _BORROWED * guess, len(recent) - wrong + _BORROWED * (1 - guess)
-    low, high = _interval(a, b)
-    per_clicks = None if changed is None else clicks * changed
-    return Gain(clicks, clicks * a / (a + b), clicks * low, clicks * high, per_clicks)
+    rate = (wrong + _BORROWED * guess) / (len(recent) + _BORROWED)
+    return Gain(clicks, clicks * rate, None if changed is None else clicks * changed)
 
 
 def changes_a_click(points: Sequence[Point]) -> float | None:
@@ -184,8 +236,8 @@ def changes_a_click(points: Sequence[Point]) -> float | None:
 def verdict_on(gain: Gain, estimate: ErrorEstimate | None, clicks: int, events: int) -> Verdict:
     """Say whether to stop, by what ten more answers would bring."""
     number = f"about {gain.found:.0f}" if gain.found >= 1 else "less than one"
-    found = f"{number} more wrong link{'' if gain.found < 1.5 else 's'} found"
-    found = f"{found} per {gain.clicks} clicks"
+    links = "link" if gain.found < 1.5 else "links"
+    found = f"{number} more wrong {links} found per {gain.clicks} clicks"
     if clicks < ENOUGH:
         return Verdict(False, f"{found}; go on, it is too early to say when to stop")
     little = gain.found < 1.0

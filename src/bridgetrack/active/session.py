@@ -24,8 +24,11 @@ from numpy.typing import NDArray
 
 from bridgetrack.active.accuracy import (
     AskedSlot,
+    Clicking,
     Gain,
     Judged,
+    Point,
+    Record,
     Verdict,
     changes_a_click,
     estimate_from,
@@ -33,10 +36,14 @@ from bridgetrack.active.accuracy import (
     random_answers,
     verdict_on,
 )
-from bridgetrack.active.options import SessionOptions
-from bridgetrack.active.records import Clicking, Point, Record
 from bridgetrack.active.suggester import rank, weights_of
-from bridgetrack.active.suggestion import Suggestion, second_look, still_asked, unexpected
+from bridgetrack.active.suggestion import (
+    SessionOptions,
+    Suggestion,
+    second_look,
+    still_asked,
+    unexpected,
+)
 from bridgetrack.active.update import Update, update_steps
 from bridgetrack.annotations.annotation import (
     RANDOM,
@@ -86,8 +93,6 @@ class ActiveSession:
         The movie with the annotations of the last update.
     queue
         Suggestions computed ahead, the next one first.
-    skipped
-        Slots passed over with `skip`.
     records
         What was answered, in order; see `counted` for those that still hold.
     points
@@ -109,7 +114,6 @@ class ActiveSession:
         annotations = scene.anchored.annotations
         self.answers = answers or AutosavingStore(None, annotations.geometry, annotations)
         self.queue: tuple[Suggestion, ...] = ()
-        self.skipped: frozenset[Slot] = frozenset()
         self.records: tuple[Record, ...] = ()
         self.points: tuple[Point, ...] = ()
         self.judged = Judged()
@@ -223,11 +227,6 @@ class ActiveSession:
         slots = (suggestion.slot,)
         return self._record(Kind.CANNOT_TELL, suggestion, suggestion.event, slots, None, seconds)
 
-    def skip(self, suggestion: Suggestion) -> None:
-        """Pass a suggestion over without an answer; it is not asked again in this session."""
-        self.skipped |= {suggestion.slot}
-        self.queue = tuple(s for s in self.queue if s.slot != suggestion.slot)
-
     def _record(
         self,
         kind: Kind,
@@ -260,7 +259,7 @@ class ActiveSession:
             last.beliefs,
             self.options.queue,
             self.options.suggest,
-            frozenset(self.skipped | gone),
+            gone,
             len(self.counted),
         )
         self.queue = _without(tuple(fresh), gone)
@@ -297,7 +296,6 @@ class ActiveSession:
             self.annotations,
             self.prior,
             self._last,
-            self.skipped,
             clicks,
             tuple(a.id for a in self._random_answers()) if due else (),
             self.options,
@@ -311,8 +309,8 @@ class ActiveSession:
         self._last = update
         self.scene, self._weights = update.scene, update.weights
         gone = _slots_of(a for a in self.annotations if a.id not in update.annotations)
-        fresh = tuple(s for s in _without(update.suggestions, gone) if s.slot not in self.skipped)
-        self.queue = (*(s for s in self.queue if s.again), *fresh)
+        again = (s for s in self.queue if s.again)
+        self.queue = (*again, *_without(update.suggestions, gone))
         if update.judged.unseen:
             self.judged = update.judged
             self._judged_clicks = len(self.counted)
@@ -367,8 +365,7 @@ class ActiveSession:
         return estimate_from(self._random_answers())
 
     def _random_answers(self) -> list[AskedSlot]:
-        suggest = self.options.suggest
-        return random_answers(self.scene, self.counted, self.judged, self.skipped, suggest)
+        return random_answers(self.scene, self.counted, self.judged, self.options.suggest)
 
     def expected_gain(self, clicks: int = 10) -> Gain:
         """What more answers would bring."""

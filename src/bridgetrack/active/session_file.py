@@ -6,12 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainValidator
+from pydantic import BeforeValidator, Field
 
-from bridgetrack.active.accuracy import Judged
-from bridgetrack.active.options import SessionOptions
-from bridgetrack.active.records import Point, Record
+from bridgetrack.active.accuracy import Judged, Point, Record
 from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError, ModelError
@@ -42,9 +41,6 @@ def _slot(content: Any) -> Slot:
     return slot.what, (slot.frame, slot.label)
 
 
-_SlotField = Annotated[Slot, PlainValidator(_slot)]
-
-
 def _unpacked(content: Any) -> Any:
     """A record whose slots stand as ``[what, frame, label]``, as in the file."""
     if isinstance(content, dict) and isinstance(content.get("slots"), list):
@@ -57,7 +53,6 @@ _RecordField = Annotated[Record, of_dataclass(Record), BeforeValidator(_unpacked
 
 class _Content(OpenEntry):
     prior: Annotated[Model, MODEL_FILE.nested]
-    skipped: list[_SlotField] = Field(default_factory=list)
     records: list[_RecordField] = Field(default_factory=list)
     points: list[Annotated[Point, of_dataclass(Point)]] = Field(default_factory=list)
     held_out: dict[str, Share] = Field(default_factory=dict)
@@ -81,7 +76,6 @@ def session_to_json(session: ActiveSession) -> dict[str, Any]:
         **SESSION_FILE.head,
         "program": program_version(),
         "prior": model_to_json(session.prior),
-        "skipped": sorted([what, *cell] for what, cell in session.skipped),
         "records": [r.to_json() for r in session.records],
         "points": [asdict(p) for p in session.points],
         "held_out": dict(sorted(session.judged.unseen.items())),
@@ -130,7 +124,6 @@ def load_session(
     except ModelError as error:
         raise InputError(f"{path}: the session is of another program ({error})") from error
     session.records = tuple(content.records)
-    session.skipped = frozenset(content.skipped)
     session.points = tuple(content.points)
     session.judged = Judged(content.held_out, content.seen)
     return session

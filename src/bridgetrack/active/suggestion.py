@@ -1,4 +1,4 @@
-"""One question to the annotator: is this what happens to this cell?
+"""One question to the annotator, "is this what happens to this cell?", and what may be chosen.
 
 An answer that the model had not thought of, or that differs where it was sure, is asked about once
 more, because training follows every answer. In simulated sessions 89 % of plausible mistakes were
@@ -7,12 +7,74 @@ such answers, and 11 % of the true ones that differed from the proposal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, Slot, describe_event
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.option import check_options, option
+
+SuggestStrategy = Literal["uncertainty", "random"]
+
+
+@dataclass(frozen=True)
+class SuggestOptions:
+    """How events are ranked.
+
+    Parameters
+    ----------
+    strategy
+        Ask about the events with the smallest margins of the best explanation over the best
+        without them, or about events drawn at random.
+    random_share
+        Share drawn at random from all cells, to estimate the accuracy.
+    separation
+        Suggestions keep this many cell diameters apart within neighbouring frames.
+    frames
+        First and last frame whose cells are asked about; all where None.
+    seed
+        Seed of the random ones.
+
+    Raises
+    ------
+    InputError
+        Where a number is out of range.
+    """
+
+    strategy: SuggestStrategy = "uncertainty"
+    random_share: float = option(0.2, least=0, most=1)
+    separation: float = option(4.0, least=0)
+    frames: tuple[int, int] | None = None
+    seed: int = option(0, least=0)
+
+    def __post_init__(self) -> None:
+        check_options(self, "the suggestion option")
+        if self.frames is not None and not 0 <= self.frames[0] < self.frames[1]:
+            raise InputError(f"the frames {self.frames} must rise, from 0 on")
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """How a session works; the defaults need no thought.
+
+    Parameters
+    ----------
+    suggest
+        How events are ranked.
+    queue
+        Suggestions computed ahead.
+    update_every
+        Answers after which `ActiveSession.wants_update` asks for an update.
+    rejudge_every
+        Answers after which random ones are judged anew by models that have not seen them.
+    """
+
+    suggest: SuggestOptions = field(default_factory=SuggestOptions)
+    queue: int = 12
+    update_every: int = 5
+    rejudge_every: int = 10
 
 
 @dataclass(frozen=True)
@@ -33,8 +95,8 @@ class Suggestion:
     beliefs
         The model's belief in `event` and in each of `alternatives`, summing to 1 at most.
     slot
-        ``("fate", (frame, label))`` or ``("history", (frame, label))``: what is asked. It names
-        a question across models, and is what `skipped` holds.
+        ``("fate", (frame, label))`` or ``("history", (frame, label))``: what is asked, whatever the
+        model.
     hypothesis
         Row of the event in ``scene.hypotheses`` of the scene that it was suggested for; -1 for a
         second look.
@@ -47,8 +109,7 @@ class Suggestion:
         Why it is asked, as a sentence without a full stop, for people.
     random
         Whether it was drawn at random from all cells. Only answers to these tell how accurate
-        the tracking is; annotate them with the source `bridgetrack.annotations.annotation.RANDOM`
-        (`ActiveSession.answer` does).
+        the tracking is; their annotations have the source ``RANDOM``.
     again
         Id of the annotation whose event is looked at for a second time, because it was unexpected
         (`unexpected`); empty for all other suggestions.

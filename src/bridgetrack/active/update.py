@@ -16,11 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.active.accuracy import Judged
-from bridgetrack.active.options import SessionOptions
-from bridgetrack.active.questions import Beliefs
-from bridgetrack.active.suggester import believe_steps, rank
-from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import Slot
+from bridgetrack.active.suggester import Beliefs, believe_steps, rank
+from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve
@@ -67,30 +64,14 @@ class LearnedWeights:
 
 @dataclass(frozen=True)
 class Update:
-    """Result of `ActiveSession.update`, to be given to `ActiveSession.adopt`.
+    """Result of `ActiveSession.update`, to be given to `ActiveSession.adopt`."""
 
-    Parameters
-    ----------
-    number
-        Of the update in the session.
-    annotations
-        What it learned from.
-    scene
-        The movie with these annotations.
-    suggestions
-        The next questions.
-    changed
-        Chosen events that differ from those of the update before.
-    judged
-        Errors on random answers; empty where this was not due.
-    """
-
-    number: int
-    annotations: AnnotationSet
-    scene: Scene
-    suggestions: tuple[Suggestion, ...]
-    changed: int
-    judged: Judged
+    number: int  # of the update in the session
+    annotations: AnnotationSet  # what it learned from
+    scene: Scene  # the movie with these annotations
+    suggestions: tuple[Suggestion, ...]  # the next questions
+    changed: int  # chosen events that differ from those of the update before
+    judged: Judged  # errors on random answers; empty where this was not due
     beliefs: Beliefs = field(repr=False)
     components: AnnotatedComponents | None = field(repr=False)
     learned: LearnedWeights = field(repr=False)
@@ -120,7 +101,6 @@ def update_steps(
     annotations: AnnotationSet,
     prior: Model,
     last: Update | None,
-    skipped: frozenset[Slot],
     clicks: int,
     due: tuple[str, ...],
     options: SessionOptions,
@@ -145,8 +125,8 @@ def update_steps(
     if due:
         errors = yield from judge_unseen(scene, learned, due)
     known = known_solution(tracking, scene, learned.weights)
-    beliefs = yield from believe_steps(scene, learned.weights, options.suggest, known)
-    suggestions = rank(scene, beliefs, options.queue, options.suggest, skipped, clicks)
+    beliefs = yield from believe_steps(scene, learned.weights, known)
+    suggestions = rank(scene, beliefs, options.queue, options.suggest, answered=clicks)
     return Update(
         number,
         annotations,

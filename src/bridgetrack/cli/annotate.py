@@ -130,13 +130,13 @@ def _answered(
     seed: int,
 ) -> tuple[AnnotationSet, dict[str, Any]]:
     """Answers to suggestions, and the share of true events that the session then finds."""
-    from bridgetrack.active.options import SessionOptions, SuggestOptions
     from bridgetrack.active.session import ActiveSession
     from bridgetrack.active.simulated_annotator import (
         SimulatedAnnotator,
         simulate_session,
         true_accuracy,
     )
+    from bridgetrack.active.suggestion import SessionOptions, SuggestOptions
     from bridgetrack.annotations.truth import read_events
     from bridgetrack.pipeline.scene import prepare
 

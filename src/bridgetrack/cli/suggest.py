@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.suggester import suggest_steps
-from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.cli.console import answer, note_lines, show
 from bridgetrack.cli.options import (
     Image,

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
-from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.errors import BridgetrackError, InputError
@@ -373,7 +372,6 @@ class Questions:
         new: ActiveSession = self.active
         have = {r.id for r in new.records}
         new.records = (*new.records, *(r for r in before.records if r.id not in have))
-        new.skipped |= before.skipped
         seconds = tuple(s for s in before.queue if s.again)
         new.queue = (*seconds, *new.queue)
         self.current, self._answered = asked, answered
@@ -472,7 +470,7 @@ class Questions:
             return
         movie.cancel(JOB)
         new = ActiveSession(movie.scene, movie.start, movie.answers, old.options)
-        new.skipped, new.records, new.points = old.skipped, old.records, old.points
+        new.records, new.points = old.records, old.points
         self.active, self._unsaved = new, True
         self._update()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bridgetrack.active.records import Point
+from bridgetrack.active.accuracy import Point
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.notes import plural
 from bridgetrack.session.training import WIDEST, sentence

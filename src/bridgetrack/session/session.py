@@ -18,8 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bridgetrack.active.options import SessionOptions
-from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
@@ -149,7 +148,7 @@ class Session(MendedMovie):
     def ask(self) -> Suggestion | None:
         """What it helps most to have answered.
 
-        The same question comes back until it is answered or skipped.
+        The same question comes back until it is answered.
 
         Returns
         -------

@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from qtpy.QtCore import QEvent
 from qtpy.QtGui import QColor
 
-from bridgetrack.active.records import Point
+from bridgetrack.active.accuracy import Point
 
 _LINE = "#56b4e9"
 _GAP = "#e69f00"
