@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.truth import draw_annotations, read_events
-from bridgetrack.evaluation.truth import match_detections, true_events
+from bridgetrack.detections.table import Detections
+from bridgetrack.evaluation.truth import Status, match_detections, true_events
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import Regularizer, TrainingResult, fit
@@ -248,12 +249,25 @@ def _masks(data: DataSet, folder: Path, spare: Path) -> Part:
             made, scale=labels.geometry.scale, frame_interval=labels.geometry.frame_interval
         )
     scene = run(prepare(labels, image if data.image else None))
-    match = match_detections(
-        scene.detections, labels, truth.tracks, truth.labels, field_of_interest=data.border
-    )
-    found = true_events(scene.detections, truth.tracks, match, field_of_interest=data.border)
-    events = read_events(found, scene.detections)
+    match = match_detections(scene.detections, labels, truth.tracks, truth.labels)
+    false = match.status == Status.FALSE
+    match.status[false & _in_border_band(scene.detections, data.border)] = Status.UNCLEAR
+    found = true_events(scene.detections, truth.tracks, match)
+    # the truth ends where a cell leaves the field of interest
+    near = _in_border_band(scene.detections, 2 * data.border)
+    appears = (found.event == Event.APPEAR) & near[found.targets[:, 0]]
+    leaves = (found.event == Event.DISAPPEAR) & near[found.sources[:, 0]]
+    events = read_events(found.take(~appears & ~leaves), scene.detections)
     return part_of(replace(scene, labels=None), events)
+
+
+def _in_border_band(detections: Detections, width: float) -> NDArray[np.bool_]:
+    """Cells whose centroid is within so many pixels of an edge along y or x, where truth ends."""
+    shape = detections.geometry.shape
+    assert shape is not None
+    place = detections.table[["y", "x"]].to_numpy(dtype=np.float64)
+    far_edge = np.asarray(shape[-2:], dtype=np.float64) - 1 - place
+    return np.minimum(place, far_edge).min(axis=1) < width
 
 
 def some_frames(folder: Path, target: Path, data: DataSet) -> Path:

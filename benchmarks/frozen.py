@@ -30,16 +30,13 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import tifffile
 
 import bridgetrack as bt
-from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
-from bridgetrack.active.suggestion import SessionOptions
+from answers import suggested as suggested_answers
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.learning.losses import LOSSES, loss_values
 from bridgetrack.models.shipped import shipped_model
@@ -48,7 +45,7 @@ from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
-from common import DATA, SETS, UNSEEN, Task, frame_pair, halved, load, score
+from common import DATA, SETS, UNSEEN, Task, halved, load, score
 from masks import SETS as RAW_MOVIES
 from masks import open_task, scored
 from untrained import SETS as MOVIES
@@ -91,21 +88,8 @@ def losses() -> Figures:
 
 def wrong_after_answers(task: Task, seed: int) -> int:
     """Wrong events of the later half after training on suggested answers."""
-    part = task.train
-    last = int(frame_pair(part.scene, part.events).max()) + 1
-    options = SessionOptions()
-    options = replace(options, suggest=replace(options.suggest, seed=seed, frames=(0, last)))
-    session = ActiveSession(part.scene, shipped_model(), options=options)
-    session.adopt(run(session.update()))
-    annotator = SimulatedAnnotator(part.events, part.scene.detections, seed=seed)
-    for _ in range(ANSWERS):
-        question = session.next()
-        if question is None:
-            break
-        answer_by(session, annotator, question)
-        if session.wants_update:
-            session.adopt(run(session.update()))
-    scene = annotate(part.scene, session.annotations)
+    *_, (_, answers) = suggested_answers(task, seed, [ANSWERS], wrong=0.0)
+    scene = annotate(task.train.scene, answers)
     model = run(train_steps(scene, shipped_model())).model
     return len(score(task, model.aligned(scene.matrix.features)).wrong)
 

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.annotations.truth import draw_annotations
-from bridgetrack.evaluation.matching import graph_of
+from bridgetrack.evaluation.scores import graph_of
 from bridgetrack.hypotheses.events import Event, Events
 from common import DATA, graph_errors, header, row, save_figure
 from peer_runner import NEED_MASKS, TOOLS

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bridgetrack.active.suggestion import SessionOptions
+from bridgetrack.files import sample_folder
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels, open_movie
-from bridgetrack.sample import sample_folder
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 from bridgetrack.session.start_choice import StartChoice

@@ -6,7 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
-from bridgetrack.sample import sample_folder
+from bridgetrack.files import sample_folder
 
 
 def short_sample(folder: Path, frames: int = 12) -> Path:

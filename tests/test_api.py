@@ -12,6 +12,7 @@ import pytest
 import tifffile
 
 import bridgetrack as bt
+from bridgetrack.pipeline.scene import measure
 from simulator import SimulationSettings, simulate
 
 HOW = {"scale": (0.645, 0.645), "frame_interval": 10.0}
@@ -28,7 +29,7 @@ def movie() -> Any:
 def clicks() -> bt.AnnotationSet:
     """Answers about the sample movie."""
     truth = bt.read_ctc(bt.sample_folder() / "01_GT")
-    detections = bt.run(bt.steps.measure(truth.labels))
+    detections = bt.run(measure(truth.labels))
     match = bt.match_detections(detections, truth.labels, truth.tracks, truth.labels)
     events = bt.true_events(detections, truth.tracks, match)
     return bt.draw_annotations(events, detections, count=20, seed=1)
@@ -111,6 +112,6 @@ def test_a_model_comes_with_its_training(clicks: bt.AnnotationSet, tmp_path: Pat
 def test_a_typing_mistake_is_told() -> None:
     with pytest.raises(AttributeError, match="tracke"):
         bt.tracke  # noqa: B018
-    assert {"track", "train", "steps", "SegmentationSettings"} <= set(dir(bt)) & set(bt.__all__)
+    assert {"track", "train", "SegmentationSettings"} <= set(dir(bt)) & set(bt.__all__)
     for name in bt.__all__:
         assert getattr(bt, name) is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import subprocess
 import sys
@@ -11,15 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bridgetrack.errors import BridgetrackError, OutputError
-from bridgetrack.files import (
-    replacing,
-    staged,
-    staged_files,
-    temporary_name,
-    write_text,
-)
-from bridgetrack.io.read import read_tracks
+from bridgetrack.errors import OutputError
+from bridgetrack.files import replacing, staged, temporary_name, write_text
 
 
 def test_text_and_bytes(tmp_path: Path) -> None:
@@ -84,76 +76,35 @@ def content(folder: Path) -> dict[str, str]:
     return {p.name: p.read_text() for p in sorted(folder.iterdir()) if p.is_file()}
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with files of an earlier run and one of somebody else."""
-    made = tmp_path / "out"
-    made.mkdir()
-    for name in ("run.json", "a", "c"):
-        (made / name).write_text("old")
-    (made / "mine").write_text("mine")
-    return made
-
-
 def write_run(folder: Path, text: str) -> None:
     """Write what a run leaves."""
-    with staged_files(folder, lambda: ["c"]) as staging:
-        for name in ("run.json", "a", "b"):
+    with staged(folder) as staging:
+        staging.mkdir()
+        for name in ("run.json", "a"):
             (staging / name).write_text(text)
 
 
-def test_files_of_others_stay(folder: Path) -> None:
-    write_run(folder, "new")
-    assert content(folder) == {"a": "new", "b": "new", "mine": "mine", "run.json": "new"}
-    assert len(list(folder.iterdir())) == 4
-
-
-@pytest.mark.parametrize("linked", [False, True])
-def test_a_plan_that_came_with_a_folder_is_not_carried_out(tmp_path: Path, linked: bool) -> None:
-    """A downloaded folder must not write outside itself, whether it is read or written to."""
-    came, home = tmp_path / "came", tmp_path / "home"
-    came.mkdir()
-    home.mkdir()
-    (home / "theirs").write_text("theirs")
-    temporary = temporary_name(came / "bridgetrack")
-    temporary = temporary.with_name(temporary.name.replace(f".{os.getpid()}.", ".9999999999."))
-    if linked:
-        temporary.mkdir()
-        (temporary / "new").symlink_to(home)
-    else:
-        (temporary / "new").mkdir(parents=True)
-        (temporary / "home").mkdir()
-        (temporary / "home" / "autostart").write_text("bad")
-    plan = {"names": ["../home/autostart"], "gone": [], "swap": linked, "before": {}}
-    (temporary / "bridgetrack.plan").write_text(json.dumps(plan))
-    (came / "run.json").write_text("{}")
-    before = sorted(p.name for p in came.iterdir())
-    with pytest.raises(BridgetrackError):
-        read_tracks(came)
-    assert sorted(p.name for p in came.iterdir()) == before, "a folder that is read is not touched"
-    write_run(came, "new")
-    assert content(home) == {"theirs": "theirs"}
-
-
-def test_a_failure_puts_everything_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, rename = content(folder), os.rename
+def test_a_failure_puts_everything_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, rename = tmp_path / "out", os.rename
+    write_run(folder, "old")
 
     def full(source: Path, target: Path) -> None:
-        if Path(target) == folder / "b":
+        if Path(target) == folder and Path(source).name == "out":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         rename(source, target)
 
     monkeypatch.setattr("os.rename", full)
+    monkeypatch.setattr("bridgetrack.files._exchange", lambda one, other: False)
     with pytest.raises(OutputError, match="make room"):
         write_run(folder, "new")
-    assert content(folder) == before
-    assert len(list(folder.iterdir())) == len(before)
+    assert content(folder) == {"a": "old", "run.json": "old"}
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from bridgetrack.files import staged_files
+from bridgetrack.files import staged
 
 count = 0
 
@@ -163,7 +114,8 @@ def heard(event, args):
     if count == int(sys.argv[2]):
         os._exit(9)
 
-with staged_files(Path(sys.argv[1])) as staging:
+with staged(Path(sys.argv[1])) as staging:
+    staging.mkdir()
     for name in ("run.json", "a"):
         (staging / name).write_text("new")
     sys.addaudithook(heard)
@@ -174,9 +126,7 @@ with staged_files(Path(sys.argv[1])) as staging:
 def test_a_killed_program_leaves_the_earlier_results_or_the_new_ones(tmp_path: Path) -> None:
     out, seen = tmp_path / "out", set()
     for step in range(1, 20):
-        with staged_files(out) as staging:
-            for name in ("run.json", "a"):
-                (staging / name).write_text("old")
+        write_run(out, "old")
         done = subprocess.run([sys.executable, "-c", KILLED, out, str(step)], check=False)
         found = content(out)
         assert found["a"] == found["run.json"] and len(found) == 2
@@ -205,47 +155,28 @@ def test_a_folder_keeps_its_rights(tmp_path: Path) -> None:
     out.chmod(0o710)
     write_run(out, "new")
     assert out.stat().st_mode & 0o777 == 0o710
-    assert content(out) == {"a": "new", "b": "new", "run.json": "new"}
-
-
-def test_the_working_folder_is_not_exchanged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    before = tmp_path.stat().st_ino
-    write_run(Path(), "new")
-    assert content(Path()) == {"a": "new", "b": "new", "run.json": "new"}
-    assert tmp_path.stat().st_ino == before
+    assert content(out) == {"a": "new", "run.json": "new"}
 
 
 BOTH = """
 import sys
 from pathlib import Path
-from bridgetrack.files import staged_files
+from bridgetrack.files import staged
 
 for _ in range(30):
-    with staged_files(Path(sys.argv[1])) as staging:
+    with staged(Path(sys.argv[1])) as staging:
+        staging.mkdir()
         for name in ("run.json", "a", "b"):
             (staging / name).write_text(sys.argv[2])
 """
 
 
-def test_two_programs_in_one_folder_take_turns(folder: Path) -> None:
+def test_two_programs_in_one_folder_take_turns(tmp_path: Path) -> None:
+    out = tmp_path / "out"
     writers = [
-        subprocess.Popen([sys.executable, "-c", BOTH, str(folder), text]) for text in ("1", "2")
+        subprocess.Popen([sys.executable, "-c", BOTH, str(out), text]) for text in ("1", "2")
     ]
     assert [writer.wait(60) for writer in writers] == [0, 0]
-    found = content(folder)
-    assert found["a"] == found["b"] == found["run.json"] != "old"
-    assert (found["c"], found["mine"], len(found)) == ("old", "mine", 5)
-    assert [p.name for p in folder.parent.iterdir()] == ["out"]
-
-
-def test_a_folder_of_masks_is_replaced_in_one_step(tmp_path: Path) -> None:
-    target = tmp_path / "masks"
-    for text in ("old", "new"):
-        with staged(target) as temporary:
-            temporary.mkdir()
-            (temporary / text).write_text(text)
-    assert content(target) == {"new": "new"}
-    assert list(tmp_path.iterdir()) == [target]
+    found = content(out)
+    assert found["a"] == found["b"] == found["run.json"] and len(found) == 3
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]

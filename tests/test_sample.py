@@ -1,4 +1,4 @@
-"""The sample movie comes with the package, and simulated movies have a consistent truth."""
+"""The sample movie comes with the package."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import sys
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from bridgetrack import sample
+from bridgetrack import files
 from bridgetrack.errors import InputError
-from simulator import SimulationSettings, simulate
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -33,19 +31,6 @@ def test_an_installed_package_holds_the_sample(tmp_path: Path) -> None:
 
 
 def test_a_missing_sample_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample, "__file__", str(tmp_path / "a" / "b" / "c" / "sample.py"))
+    monkeypatch.setattr(files, "__file__", str(tmp_path / "a" / "b" / "c" / "files.py"))
     with pytest.raises(InputError):
-        sample.sample_folder()
-
-
-@pytest.mark.parametrize("more", [{"dim": 3, "depth": 10}, {"density": 0.5, "death_rate": 0.1}])
-def test_the_truth_is_consistent(more: dict[str, float]) -> None:
-    settings = {"frames": 8, "cells": 25, "division_rate": 0.03, "seed": 5} | more
-    movie = simulate(SimulationSettings(**settings))
-    present = {(t, k) for t, f in enumerate(movie.labels) for k in np.unique(f).tolist() if k}
-    rows = movie.tracks.to_numpy().tolist()
-    assert present == {(t, k) for k, first, last, _ in rows for t in range(first, last + 1)}
-    ends = {k: last for k, _, last, _ in rows}
-    mothers = [parent for _, _, _, parent in rows if parent]
-    assert mothers and all(mothers.count(m) == 2 for m in mothers)
-    assert all(ends[parent] == first - 1 for _, first, _, parent in rows if parent)
+        files.sample_folder()

@@ -101,7 +101,7 @@ def test_a_large_movie_is_segmented_on_all_cores_by_itself(
         asked.append(scheduler)
         raise ClusterError("none today")
 
-    monkeypatch.setattr("bridgetrack.cli.sources.connect", refused)
+    monkeypatch.setattr("bridgetrack.cli.options.connect", refused)
     words = ["segment", str(tmp_path / "movie.tif"), "--out", str(tmp_path / "labels.tif")]
     assert main(words) == 0  # where it cannot be made, in this process
     assert asked == ["local"]

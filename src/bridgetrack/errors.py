@@ -5,8 +5,6 @@ A message says what was wrong, where (file, layer, frame, cell), and what to do 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 
 class BridgetrackError(Exception):
     """Root of every error that Bridgetrack raises on purpose."""
@@ -18,18 +16,6 @@ class InputError(BridgetrackError):
 
 class OutputError(BridgetrackError):
     """A result cannot be written where it was asked for."""
-
-
-class NotWrittenError(OutputError):
-    """A file or folder cannot be written: its name, and then why not and what to do."""
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(path, why)
-        self.path, self.why = path, why
-
-    def __str__(self) -> str:
-        """The sentence."""
-        return f"{self.path}: {self.why}"
 
 
 class ContradictionError(BridgetrackError):

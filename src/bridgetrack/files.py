@@ -1,8 +1,8 @@
-"""Files and folders are written whole or not at all: under a temporary name, then put in place.
+"""Files and folders are written whole or not at all: in a temporary folder, then put in place.
 
-A temporary name stands beside the file or folder that it is for. Nothing that lies on the disk says
-what to do with it: what a killed program left is removed by the next that writes to the same place,
-and only where this user left it on this computer. Nothing is written over what is being read.
+The temporary folder stands beside the file or folder that it is for. What a killed program left is
+removed by the next that writes to the same place, and only where this user left it on this
+computer. Nothing is written over what is being read.
 """
 
 from __future__ import annotations
@@ -19,46 +19,38 @@ import struct
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import glob
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
-from bridgetrack.errors import InputError, NotWrittenError, OutputError
+from bridgetrack.errors import InputError, OutputError
 
-RECORD = "run.json"
-"""The record of a run: the first file to go and the last to come."""
-SHARED = ".bridgetrack"
-"""A folder that holds one file for each of several results: these are replaced one by one."""
 _TEMPORARY = re.compile(
     r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})\.(?P<process>\d{1,10})\.[0-9a-f]{8}\.part"
 )
-_WITHIN = "bridgetrack"
 _WEEK = 7 * 24 * 3600.0
-"""Seconds without a change after which a temporary name is taken for abandoned where its process
+"""Seconds without a change after which a temporary folder is taken for abandoned where its process
 cannot be asked for."""
 _IN_CIRCLES = "links lead to each other: give another name"
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
+SAMPLE_SEQUENCE = "01"
 
 
 @contextmanager
-def staged(
-    path: Path, what: str = "", *, same_name: bool = False, last: Callable[[], None] | None = None
-) -> Iterator[Path]:
-    """A temporary name beside `path`; what is made there takes its place when the block ends well.
+def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None) -> Iterator[Path]:
+    """Where to make a file or folder that takes the place of `path` when the block ends well.
 
-    The folder of `path` is made where it is missing, and a link stays a link. Where the block
-    fails, what was there stays as it was.
+    It has the same name in a temporary folder beside. The folder of `path` is made where it is
+    missing, and a link stays a link. Where the block fails, what was there stays as it was.
 
     Parameters
     ----------
     path, what
         The file or folder, and what it holds, for messages.
-    same_name
-        Lend the name of `path` itself, in a temporary folder.
     last
         Called when no other process of this program can put a file there any more; may refuse.
 
@@ -68,12 +60,10 @@ def staged(
         Where there is no place for it.
     """
     target = resolved(path)
-    with _temporary(temporary_name(target), target, path, what) as temporary:
-        new = temporary / path.name if same_name else temporary
-        if same_name:
-            with writing(path, what):
-                temporary.mkdir()
-        yield new
+    with lent_folder(path, what) as folder:
+        new = folder / (path.name if path.is_symlink() else target.name)
+        with _named_as(path, new):
+            yield new
         with writing(path, what):
             _flush(new)
             with _locked(target.parent):
@@ -83,59 +73,31 @@ def staged(
 
 
 @contextmanager
-def staged_files(folder: Path, removed: Callable[[], Sequence[str]] = tuple) -> Iterator[Path]:
-    """A temporary folder whose content moves into `folder` when the block ends well.
+def lent_folder(path: Path, what: str = "") -> Iterator[Path]:
+    """A temporary folder beside `path`, gone when the block ends; other computers see it, too.
 
-    What is there under the same names is replaced; nothing else in `folder` is touched. Where the
-    block or a move fails nothing is changed. A new folder, or one of which everything is replaced,
-    takes its place in one step; in others the record of the run goes first and comes last, so that
-    it never stands beside files of another run.
-
-    Parameters
-    ----------
-    folder
-        Where the files belong.
-    removed
-        Says which names in it go at the same time; called when everything is ready, so that it may
-        refuse, too.
-
-    Raises
-    ------
-    OutputError
-        Where the folder cannot be written: no permission, a full disk, a file in its place.
-    """
-    target = resolved(folder)
-    free = all(os.access(place, os.W_OK) for place in (target, target.parent))
-    within = target.is_dir() and not (free and _movable(target))
-    name = temporary_name(target / _WITHIN if within else target)
-    with _temporary(name, target, folder) as temporary:
-        new = temporary / "new"
-        with writing(folder):
-            if target.exists() and not target.is_dir():
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-            new.mkdir(parents=True)
-        with _named_as(folder, new), writing(folder):
-            yield new
-        with writing(folder):
-            _flush(new)
-            with _locked(target.parent):
-                _place(new, target, removed())
-
-
-@contextmanager
-def lent_folder(folder: Path) -> Iterator[Path]:
-    """A folder beside `folder`, gone when the block ends: other computers see what is there, too.
+    Folders that were made for it go as well where the block fails.
 
     Raises
     ------
     OutputError
         Where there is no place for it.
     """
-    target = resolved(folder)
-    with _temporary(temporary_name(target), target, folder) as temporary:
-        with writing(folder):
-            temporary.mkdir(parents=True)
-        yield temporary
+    target = resolved(path)
+    made = [p for p in target.parents if not p.exists()]
+    folder = temporary_name(target)
+    try:
+        with writing(path, what):
+            _remove_abandoned(target)
+            folder.mkdir(parents=True)
+        yield folder
+    except BaseException:
+        remove(folder)
+        for parent in made:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
+    remove(folder)
 
 
 @contextmanager
@@ -216,8 +178,11 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) 
         if there and hit is None:
             hit = next((there[i] for i in map(_identity, _read_from(given)) if i in there), None)
         if hit is not None:
-            part = "" if Path(hit) == given else f" a part of {given},"
-            raise OutputError(f"{hit} is{part} what is being read; give another name")
+            if hit in (given, *given.parents):
+                how = "is" if hit == given else f"holds {given},"
+            else:
+                how = f"is a part of {given},"
+            raise OutputError(f"{hit} {how} what is being read; give another name")
 
 
 def every_file(path: Path) -> Iterator[Path]:
@@ -238,9 +203,9 @@ def writing(path: Path, what: str = "") -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or error
-        raise NotWrittenError(path, f"{what}cannot be written ({why}); {cure(error)}") from error
+        raise OutputError(f"{path}: {what}cannot be written ({why}); {cure(error)}") from error
     except (ValueError, struct.error) as error:
-        raise NotWrittenError(path, f"{what}cannot be written ({error})") from error
+        raise OutputError(f"{path}: {what}cannot be written ({error})") from error
 
 
 def cure(error: OSError) -> str:
@@ -313,15 +278,36 @@ def program_version() -> str:
         return "unknown"
 
 
+def sample_folder() -> Path:
+    """Folder of the sample movie: images in ``01``, truth in ``01_GT/TRA``, annotations beside.
+
+    In an installed package it lies inside the package, in a working copy at the top level.
+
+    Raises
+    ------
+    InputError
+        Where the sample did not come with the package.
+    """
+    here = Path(__file__).resolve()
+    packaged, working_copy = here.parent / "_sample", here.parents[2] / "sample_data"
+    for folder in (packaged, working_copy):
+        if (folder / SAMPLE_SEQUENCE).is_dir():
+            return folder
+    raise InputError(
+        f"the sample movie is missing (looked in {packaged} and {working_copy}); reinstall "
+        "bridgetrack"
+    )
+
+
 @contextmanager
 def _named_as(path: Path, spare: Path) -> Iterator[None]:
     """Failures to write under a temporary name are reported for the name that is meant."""
     try:
         yield
-    except NotWrittenError as error:
-        if not error.path.is_relative_to(spare):
+    except OutputError as error:
+        if str(spare) not in str(error):
             raise
-        raise NotWrittenError(path / error.path.relative_to(spare), error.why) from error
+        raise OutputError(str(error).replace(str(spare), str(path))) from error
 
 
 def _read_from(given: Path) -> Iterator[Path]:
@@ -358,24 +344,6 @@ def _identity(path: Path) -> object:
     return found.st_dev, found.st_ino
 
 
-@contextmanager
-def _temporary(temporary: Path, target: Path, path: Path, what: str = "") -> Iterator[Path]:
-    """Lend a temporary name, gone at the end; new folders go too where the block fails."""
-    made = [p for p in target.parents if not p.exists()]
-    try:
-        with writing(path, what):
-            _remove_abandoned(target)
-            target.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-    except BaseException:
-        remove(temporary)
-        for folder in made:
-            with suppress(OSError):
-                folder.rmdir()
-        raise
-    remove(temporary)
-
-
 def temporary_name(target: Path) -> Path:
     """A hidden name beside `target` that says which process of which computer uses it."""
     mark = uuid.uuid4().hex[:8]
@@ -393,12 +361,11 @@ def remove(path: Path) -> None:
 
 def _remove_abandoned(target: Path) -> None:
     """Remove what killed processes of this user left while they wrote to `target`."""
-    for name in (target, target / _WITHIN):
-        with suppress(OSError):
-            for path in name.parent.iterdir():
-                form = _TEMPORARY.fullmatch(path.name)
-                if form and form["name"] == name.name and _is_abandoned(path, form):
-                    remove(path)
+    with suppress(OSError):
+        for path in target.parent.iterdir():
+            form = _TEMPORARY.fullmatch(path.name)
+            if form and form["name"] == target.name and _is_abandoned(path, form):
+                remove(path)
 
 
 def _is_abandoned(path: Path, form: re.Match[str]) -> bool:
@@ -420,44 +387,23 @@ def _host() -> str:
     return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 
-def _place(new: Path, folder: Path, gone: Sequence[str]) -> None:
-    """Put everything in `new` into `folder`; names in `gone` go."""
-    names = list(_entries(new))
-    if not folder.exists():
-        new.rename(folder)
-        return
-    whole = new.parent.parent == folder.parent and set(_entries(folder)) <= {*names, *gone}
-    if whole and _movable(folder) and _made_alike(folder, new):
-        _replace(new, folder)
-        return
-    moves: list[tuple[Path, Path]] = []
-    try:
-        for name in _record_first([*gone, *names]):
-            if os.path.lexists(folder / name):
-                moves.append(_move(folder / name, new.parent / "old" / name))
-        for name in reversed(_record_first(names)):
-            moves.append(_move(new / name, folder / name))
-    except OSError:
-        for source, target in reversed(moves):
-            target.rename(source)
-        raise
-
-
 def _replace(new: Path, old: Path) -> None:
     """Move `new` to the name `old`; what was there is gone only after that."""
     if not (old.is_dir() and new.is_dir()):
         new.replace(old)
         return
+    with suppress(OSError, LookupError):
+        shutil.copymode(old, new)
+        shutil.chown(new, old.stat().st_uid, old.stat().st_gid)
     if _exchange(new, old):
         return
-    aside = new.parent / f"{new.name}.old"
+    aside = new.with_name(f"{new.name}.old")
     old.rename(aside)
     try:
         new.rename(old)
     except OSError:
         aside.rename(old)
         raise
-    remove(aside)
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -471,47 +417,6 @@ def _exchange(one: Path, other: Path) -> bool:
         if sys.platform == "darwin":
             return int(libc.renamex_np(a, b, 2)) == 0  # RENAME_SWAP
     return False
-
-
-def _record_first(names: Iterable[str]) -> list[str]:
-    return sorted(dict.fromkeys(names), key=lambda name: (name != RECORD, name))
-
-
-def _entries(folder: Path) -> Iterator[str]:
-    """What is in a folder, each as one name; of the shared folder what is in it."""
-    for path in sorted(folder.iterdir()):
-        if path.name == SHARED and path.is_dir():
-            yield from (f"{SHARED}/{inner.name}" for inner in sorted(path.iterdir()))
-        else:
-            yield path.name
-
-
-def _move(source: Path, target: Path) -> tuple[Path, Path]:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    source.rename(target)
-    return source, target
-
-
-def _movable(folder: Path) -> bool:
-    """Whether another folder may take the place of this one: nobody stands in it."""
-    try:
-        here = Path.cwd()
-    except OSError:
-        return False
-    return folder not in (here, *here.parents) and not folder.is_mount()
-
-
-def _made_alike(old: Path, new: Path) -> bool:
-    """Give a new folder the owner and the rights of an old one; False where that is not allowed."""
-    one, other = old.stat(), new.stat()
-    try:
-        if (one.st_uid, one.st_gid) != (other.st_uid, other.st_gid):
-            shutil.chown(new, one.st_uid, one.st_gid)
-        shutil.copystat(old, new)
-        os.utime(new)
-    except (OSError, LookupError):
-        return False
-    return True
 
 
 @contextmanager

@@ -38,8 +38,6 @@ class Option:
         Limits; infinite where there are none.
     above, below
         Limits that are themselves out of range; infinite where there are none.
-    flag
-        Its name on the command line where that is another, without dashes.
     """
 
     name: str
@@ -52,7 +50,6 @@ class Option:
     most: float = math.inf
     above: float = -math.inf
     below: float = math.inf
-    flag: str = ""
 
     def problem(self, value: Any) -> str | None:
         """What is wrong with a value, as ``"is 3, it must be at most 2"``; None where it is fine.
@@ -85,7 +82,7 @@ class Option:
 
 
 def option(default: Any, **declared: Any) -> Any:
-    """A field of settings with limits, choices or a flag; see `Option` for these words.
+    """A field of settings with limits or choices; see `Option` for these words.
 
     Choices are needed only where the field's type is no ``Literal``.
     """

@@ -1,11 +1,14 @@
-"""How long work reports and stops: generators that yield where it stands, and return the result."""
+"""How long work reports and stops: generators that yield where it stands, and return the result.
+
+Also how it is divided where it takes much memory.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -140,3 +143,12 @@ class Stopwatch:
             spent = self.seconds.get(self._stage, 0.0)
             self.seconds[self._stage] = spent + now - self._since
         self._since = now
+
+
+ROWS_AT_ONCE = 1 << 16
+"""Rows of a table that are worked on at once, where each takes much memory."""
+
+
+def in_parts(rows: int) -> Iterator[slice]:
+    """Slices of so many rows, a part at a time."""
+    return (slice(k, k + ROWS_AT_ONCE) for k in range(0, rows, ROWS_AT_ONCE))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -14,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from bridgetrack.__main__ import main as program
 from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.notes import Note, collecting_warnings
 from cli.conftest import Run, one_line
@@ -140,50 +138,6 @@ def test_a_request_to_end_leaves_nothing_behind(
     assert done.returncode == status
     assert one_line(done.stderr)
     assert not list(tmp_path.iterdir())
-
-
-STARTING = """
-import os, signal, sys
-
-class Asked:
-    def find_spec(self, name, path=None, target=None):
-        if name == "pandas":
-            os.kill(os.getpid(), getattr(signal, sys.argv.pop()))
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.meta_path.insert(0, Asked())
-from bridgetrack.__main__ import main
-sys.exit(main())
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the program at once")
-@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_request_to_end_while_the_program_starts(name: str, status: int) -> None:
-    words = [sys.executable, "-c", STARTING, "track", "--help", name]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (status, "")
-    assert done.stderr == "interrupted; nothing was begun\n"
-
-
-def test_ctrl_c_for_the_second_time_leaves_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def twice() -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("bridgetrack.cli.main.main", twice)
-    numbers = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
-    before = {number: signal.getsignal(number) for number in numbers}
-    try:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
-        assert program() == 130
-        assert {signal.getsignal(number) for number in numbers} == {signal.SIG_IGN}
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    assert capfd.readouterr().err == "interrupted; nothing incomplete was left behind\n"
 
 
 def test_a_reader_that_leaves_is_no_error(movie: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -187,7 +186,9 @@ def test_masks_that_someone_corrected_are_kept(
     assert content(out) == before
 
 
-def test_a_folder_of_links_to_the_masks(run: Run, masks: Path, tmp_path: Path) -> None:
+def test_results_do_not_take_the_place_of_their_masks(
+    run: Run, masks: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     assert run("track", masks, "--out", out, "--format", "ctc").status == 0
     links = _folder(tmp_path / "links")
@@ -195,9 +196,8 @@ def test_a_folder_of_links_to_the_masks(run: Run, masks: Path, tmp_path: Path) -
         (links / mask.name).symlink_to(mask)
     before = content(tmp_path)
     for labels in (links, out / "ctc", out / ".." / "out" / "ctc", out / "ctc" / "mask*.tif"):
-        for formats in ("ctc", "csv"):
-            refused(run("track", labels, "--out", out, "--format", formats), "ctc")
-            assert content(tmp_path) == before
+        refused(run("track", labels, "--out", out, "--format", "csv"), "out", "being read")
+        assert content(tmp_path) == before
 
 
 def test_what_a_person_put_into_results_is_kept(run: Run, masks: Path, tmp_path: Path) -> None:
@@ -206,58 +206,49 @@ def test_what_a_person_put_into_results_is_kept(run: Run, masks: Path, tmp_path:
     assert run(*both).status == 0
     assert run(*both).status == 0
     (out / "ctc" / ".DS_Store").write_text("left by a file manager")
-    (out / "notes.txt").write_text("mine")
     assert run(*both).status == 0
-    for name, text in (("ctc/README.txt", "mine"), ("ctc/mask000.tif", "x"), ("tracks.csv", "x")):
+    for name, text in (("notes.txt", "mine"), ("ctc/README.txt", "mine"), ("tracks.csv", "x")):
         kept = (out / name).read_bytes() if (out / name).exists() else None
         (out / name).write_text(text)
         before = content(out)
-        for formats in ("csv,ctc", "csv", "geff"):
-            refused(run(*both[:-1], formats), str(out / name))
-            assert content(out) == before
+        refused(run(*both[:-1], "geff"), str(out / name))
+        assert content(out) == before
         (out / name).unlink() if kept is None else (out / name).write_bytes(kept)
     assert run(*both[:-1], "geff").status == 0
-    assert sorted(p.name for p in out.iterdir()) == [
-        "methods.txt",
-        "notes.txt",
-        "run.json",
-        "tracks.geff",
-    ]
+    assert sorted(p.name for p in out.iterdir()) == ["methods.txt", "run.json", "tracks.geff"]
+
+
+def test_the_folder_in_which_one_stands_is_kept(
+    run: Run, masks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = _folder(tmp_path / "here")
+    monkeypatch.chdir(here)
+    for out in (".", "..", here):
+        refused(run("track", masks, "--out", out), "in use", "the name of a new one")
+    assert list(here.iterdir()) == []
 
 
 def test_folders_and_links_that_others_made(run: Run, masks: Path, tmp_path: Path) -> None:
-    out, theirs = _folder(tmp_path / "out"), _folder(tmp_path / "theirs")
+    theirs, out = _folder(tmp_path / "theirs"), tmp_path / "out"
     (theirs / "mask000.tif").write_text("mine")
-    (theirs / "a.csv").write_text("mine")
-    for name, formats in (("ctc", "ctc"), ("tracks.geff", "geff"), ("units.json", "csv")):
-        (out / name).symlink_to(theirs if name != "units.json" else theirs / "a.csv")
+    out.symlink_to(theirs)
+    for target in (theirs, out):
         before = content(tmp_path)
-        refused(run("track", masks, "--out", out, "--format", formats), name)
+        refused(run("track", masks, "--out", target), target.name, "not written by Bridgetrack")
         assert content(tmp_path) == before
-        (out / name).unlink()
-    shutil.copytree(theirs, out / "tracks.geff")
-    (out / "run.json").write_text('{"format": "of something else"}')
-    before = content(tmp_path)
-    refused(run("track", masks, "--out", out, "--format", "geff"), "tracks.geff")
-    refused(run("track", masks, "--out", out), "run.json")
-    assert content(tmp_path) == before
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
 def test_pipes_and_devices_are_no_place_for_a_file(
     run: Run, files: dict[str, Path], masks: Path, tmp_path: Path
 ) -> None:
-    pipe, out = tmp_path / "pipe", _folder(tmp_path / "out")
+    pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for command, words, option, _ in ways(files):
         refused(run(command, *words, option, pipe), "pipe", "not written by Bridgetrack")
         assert pipe.is_fifo()
-    assert run("track", masks, "--out", out).status == 0
-    (out / "tracks.csv").unlink()
-    for name, formats in (("ctc", "ctc"), ("tracks.csv", "csv")):
-        os.mkfifo(out / name)
-        refused(run("track", masks, "--out", out, "--format", formats), name)
-        assert (out / name).is_fifo()
+    refused(run("track", masks, "--out", pipe), "pipe")
+    assert pipe.is_fifo()
 
 
 def test_the_result_that_is_checked(run: Run, masks: Path, tmp_path: Path) -> None:
@@ -265,31 +256,29 @@ def test_the_result_that_is_checked(run: Run, masks: Path, tmp_path: Path) -> No
     assert run("track", masks, "--out", out).status == 0
     assert run("check", out, "--out", sample).status == 0
     sample.write_text(sample.read_text().replace(",\n", ",yes\n"))
-    (out / "methods.txt").write_text("mine")
     before = content(tmp_path)
     for name in ("detections.csv", "run.json", "methods.txt"):
         refused(run("check", out, "--out", out / name), name)
     refused(run("check", out, "--out", sample), "sample.csv", "changed")
-    refused(run("check", out, "--judged", sample), "methods.txt", "changed")
     refused(run("check", out / "events.csv", "--out", out / "events.csv"), "events.csv")
     assert content(tmp_path) == before
+    assert run("check", out, "--judged", sample).status == 0
+    assert run("track", masks, "--out", out).status == 0, "what was added is ours, too"
+    (out / "methods.txt").write_text("mine\n")
+    assert run("check", out, "--judged", sample).status == 0
+    assert (out / "methods.txt").read_text().startswith("mine\n")
+    refused(run("track", masks, "--out", out), "changed")
 
 
-def test_a_table_and_a_model_that_are_read(
+def test_a_table_that_is_read(
     run: Run, masks: Path, files: dict[str, Path], tmp_path: Path
 ) -> None:
     out = _folder(tmp_path / "D")
     (out / "detections.csv").write_text(TABLE)
     before = content(tmp_path)
     refused(run("track", out / "detections.csv", "--out", out), "detections.csv")
-    assert content(tmp_path) == before
-    shutil.copy(files["model"], out / "run.json")
-    shutil.copy(files["answers"], out / "units.json")
-    (out / "detections.csv").unlink()
-    before = content(tmp_path)
-    refused(run("track", masks, "--model", out / "run.json", "--out", out), "run.json")
     for option in ("--annotations", "--image", "--link-scores"):
-        refused(run("track", masks, option, out / "units.json", "--out", out), "units.json")
+        refused(run("track", masks, option, out / "detections.csv", "--out", out), "D")
     assert content(tmp_path) == before
 
 
@@ -308,54 +297,17 @@ def test_a_project_and_its_movies(run: Run, files: dict[str, Path], tmp_path: Pa
     assert content(tmp_path) == before
 
 
-def test_results_of_versions_without_a_manifest(run: Run, masks: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    words = ("track", masks, "--out", out, "--format")
-    assert run(*words, "csv,ctc,geff").status == 0
-    _forget(out)
-    assert run(*words, "csv,ctc,geff").status == 0
-    _forget(out)
-    for name in ("ctc/README", "tracks.geff/nodes/mine.txt"):
-        (out / name).write_text("mine")
-        before = content(out)
-        for formats in ("ctc", "csv"):
-            refused(run(*words, formats), Path(name).name)
-            assert content(out) == before
-        (out / name).unlink()
-    assert run(*words, "csv").status == 0
-    assert not (out / "ctc").exists()
-
-
 def test_exports_and_runs_in_one_folder(run: Run, masks: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ("track", masks, "--out", out, "--format")
     result = bt.track(masks)
     result.save(out, ["csv", "geff"])
     assert not (out / "run.json").exists()
-    assert run(*words, "csv").status == 0
-    assert sorted(p.name for p in out.glob("[!.]*")) == sorted(
+    assert run("track", masks, "--out", out, "--format", "csv").status == 0
+    assert sorted(p.name for p in out.iterdir()) == sorted(
         [*FILES["csv"], "methods.txt", "run.json"]
     )
-    assert run(*words, "csv,ctc").status == 0
-    notes = result.save(out, ["csv"])
-    assert any(note.startswith("run.json: removed") for note in notes)
+    assert any("was replaced" in note for note in result.save(out, ["csv"]))
     assert not (out / "run.json").exists()
-    assert (out / "ctc").is_dir()
-    assert run(*words, "geff").status == 0, "all that is there is ours"
-    assert sorted(p.name for p in out.glob("[!.]*")) == ["methods.txt", "run.json", "tracks.geff"]
-    (out / "run.json").write_text((out / "run.json").read_text() + " ")
-    (out / "tracks.geff" / "mine.txt").write_text("mine")
-    before = content(out)
-    with pytest.raises(OutputError, match=r"mine.txt was not written"):
-        result.save(out, ["geff"])
-    assert content(out) == before
-
-
-def _forget(out: Path) -> None:
-    """Make a result look like one of a version without manifests."""
-    record = json.loads((out / "run.json").read_text())
-    del record["manifest"]
-    (out / "run.json").write_text(json.dumps(record))
 
 
 def _folder(path: Path) -> Path:
@@ -376,7 +328,7 @@ def test_what_was_ended_while_it_took_its_place_is_still_ours(
             (spare / "part" if folder else spare).write_text(text)
 
     write("first")
-    made = may_write._write_manifest
+    made = may_write._keep
     for moment in (1, 2, 3, 4):
         calls: list[int] = []
 
@@ -389,7 +341,7 @@ def test_what_was_ended_while_it_took_its_place_is_still_ours(
                 if len(calls) % 2:
                     made(*given)
 
-        monkeypatch.setattr(may_write, "_write_manifest", ended)
+        monkeypatch.setattr(may_write, "_keep", ended)
         with pytest.raises(KeyboardInterrupt):
             write(f"run {moment}")
         monkeypatch.undo()

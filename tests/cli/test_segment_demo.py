@@ -209,5 +209,5 @@ def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.M
     picture = Path(result["picture"])
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert load_model(out / "model.json").keys
-    for name in ("labels.tif", "detections.csv", "ctc", "tracks.geff", "run.json"):
-        assert (out / name).exists()
+    for name in ("detections.csv", "ctc", "tracks.geff", "run.json"):
+        assert (out / "result" / name).exists()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bridgetrack import api
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import load_annotations, save_annotations
 from bridgetrack.hypotheses.events import Event
@@ -18,6 +19,7 @@ from bridgetrack.io.may_write import signed
 from bridgetrack.models.library import ENVIRONMENT
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model
+from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.outcome import TrainingProgress
 from cli.conftest import Run, draw_answers, one_line, project_of
 
@@ -204,20 +206,16 @@ def test_ctrl_c_keeps_the_best_model_so_far(
         assert out.read_bytes() == before
 
 
-def test_ctrl_c_while_the_model_is_saved_saves_it(
+def test_a_model_that_is_mostly_wrong_is_warned_of(
     run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tries: list[Any] = []
+    steps = api.strategy_steps
 
-    def impatient(*given: Any) -> Path:
-        tries.append(given)
-        if len(tries) == 1:
-            raise KeyboardInterrupt
-        return save_model(*given)
+    def worse(*given: Any, **more: Any) -> Any:
+        training = yield from steps(*given, **more)
+        estimate = ErrorEstimate(0.1, 0.0, 0.3, 10, False, (("move", 10, 1.0),))
+        return replace(training, estimate=estimate)
 
-    monkeypatch.setattr("bridgetrack.cli.train.save_model", impatient)
-    out = tmp_path / "m.json"
-    shown = run("train", truth, "--annotations", clicks, "--out", out)
-    assert shown.status == 130
-    assert "interrupted" not in str(load_model(out).provenance)
-    assert {p.name for p in tmp_path.iterdir() if p.suffix} == {clicks.name, out.name}
+    monkeypatch.setattr("bridgetrack.api.strategy_steps", worse)
+    shown = run("train", truth, "--annotations", clicks, "--out", tmp_path / "m.json")
+    assert "warning: on answers that it had not seen the model is wrong in 90 %" in shown.out

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bridgetrack.detections.labels import MIXED, neighbours_differ, refuse_image
 from bridgetrack.errors import InputError
+from bridgetrack.files import sample_folder
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.sample import sample_folder
 
 
 @settings(max_examples=40, deadline=None)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.matching import CellIds, movie_overlaps
+from bridgetrack.evaluation.truth import CellIds, movie_overlaps
 from lineage_cases import detections_of, movie_of
 
 images = arrays(np.uint16, (2, 5, 6), elements=st.integers(0, 4))

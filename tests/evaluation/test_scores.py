@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +69,23 @@ def test_every_kind_of_result(truth: CtcTruth, tmp_path: Path) -> None:
     write_results(truth.tracks, truth.labels, tmp_path / "out")
     expected = evaluate(truth.tracks, truth, labels=truth.labels)
     assert evaluate(tmp_path / "out", folder) == expected
-    assert evaluate(tmp_path / "out" / "ctc", tmp_path / "data", sequence="01") == expected
+    assert evaluate(tmp_path / "out" / "ctc", tmp_path / "data") == expected
     for name in ("detections.csv", "tracks.geff"):
         assert evaluate(tmp_path / "out" / name, folder, labels=truth.labels) == expected
     write_csv(truth.tracks, tmp_path / "points")
     points = evaluate(tmp_path / "points", folder)
     assert (points.matching, points.edge_f1, points.tra) == ("distance", 1.0, None)
     assert (points.ct, points.chota) == (1.0, None)
+
+
+def test_micrometres_against_pixels(truth: CtcTruth) -> None:
+    known = replace(truth.tracks.geometry, scale=(0.5, 0.5), unit="micrometer")
+    scaled = replace(truth.tracks, geometry=known)
+    assert evaluate(scaled, truth.tracks).edge_f1 == 1.0
+    assert evaluate(truth.tracks, scaled).edge_f1 == 1.0
+    of_one = replace(truth.tracks, geometry=replace(known, scale=(1.0, 1.0)))
+    with pytest.raises(InputError, match="different units"):
+        evaluate(of_one, truth.tracks)
 
 
 def test_a_late_division_counts_within_one_frame(tmp_path: Path, truth: CtcTruth) -> None:
@@ -97,7 +108,7 @@ def test_sparse_truth_gives_only_what_is_safe(truth: CtcTruth) -> None:
         edges[["source", "target"]],
         truth.tracks.geometry,
     )
-    sparse = CtcTruth(part, truth.labels, None, truth.table)
+    sparse = CtcTruth(part, truth.labels)
     scores = evaluate(truth.tracks, sparse, labels=truth.labels, sparse=True).to_dict()
     safe = {"edge_recall", "division_recall", "complete_tracks", "tf"}
     assert {k for k in (*ALL, "cca") if scores[k] is not None} == safe
@@ -119,8 +130,6 @@ def test_what_cannot_be_compared(truth: CtcTruth, tmp_path: Path) -> None:
     nothing = assemble_tracks(nodes[:0], edges[:0], fewer.geometry)
     with pytest.raises(InputError, match="no cells"):
         evaluate(nothing, truth, labels=fewer)
-    with pytest.raises(InputError, match="radius must be positive"):
-        evaluate(truth.tracks, truth.tracks, radius=0.0)
 
 
 @pytest.mark.parametrize("package", ["traccuracy"])

@@ -35,15 +35,13 @@ def truth_of(frames: Frames, parents: dict[int, int] | None = None) -> tuple[Tra
     return assemble_tracks(nodes, table, movie.geometry), movie
 
 
-def said(
-    found: Frames, truth: Frames, parents: dict[int, int] | None = None, **options: object
-) -> set[str]:
+def said(found: Frames, truth: Frames, parents: dict[int, int] | None = None) -> set[str]:
     """Events as 'kind frame:labels>frame:labels', e.g. ``divide 0:1>1:1,2``."""
     movie = movie_of([frame_of(f) for f in found])
     detections = detections_of(movie)
     tracks, labels = truth_of(truth, parents)
     match = match_detections(detections, movie, tracks, labels)
-    events = true_events(detections, tracks, match, **options)  # type: ignore[arg-type]
+    events = true_events(detections, tracks, match)
 
     def name(rows: np.ndarray) -> str:
         rows = rows[rows >= 0]
@@ -111,28 +109,18 @@ def test_perfect_detections_and_a_lost_daughter() -> None:
     assert said([{1: LEFT}, {2: LEFT}], truth, {2: 1, 3: 1}) == set()
 
 
-def test_sparse_truth_says_nothing_about_ends() -> None:
+def test_cells_that_appear_and_disappear() -> None:
     frames: Frames = [{}, {1: LEFT}, {1: LEFT}, {}]
     assert said(frames, frames) == {"appear >1:1", "move 1:1>2:1", "disappear 2:1>"}
-    assert said(frames, frames, complete=False) == {"move 1:1>2:1"}
-
-
-def test_nothing_is_certain_near_the_field_of_interest() -> None:
-    frames: Frames = [{}, {1: (3, 20, 4, 4), 2: (18, 28, 4, 4)}, {}]
-    assert said(frames, frames, field_of_interest=4.0) == {"appear >1:2", "disappear 1:2>"}
-    movie, (tracks, labels) = movie_of([frame_of(frames[1])] * 3), truth_of([{}, {3: FAR}, {}])
-    detections = detections_of(movie)
-    match = match_detections(detections, movie, tracks, labels, field_of_interest=10.0)
-    assert match.status.tolist() == [Status.UNCLEAR, Status.FALSE] * 3
 
 
 def test_matching_by_distance() -> None:
-    tracks, _ = truth_of([{1: LEFT, 2: FAR}])
+    tracks, _ = truth_of([{1: LEFT, 2: FAR, 3: RIGHT}])
     detections = detections_of(movie_of([frame_of({5: (11, 11, 8, 8), 6: (2, 50, 3, 3)})]))
-    match = match_detections(detections, None, tracks, None, radius=3.0)
+    match = match_detections(detections, None, tracks, None)
     assert match.node.tolist() == [0, -1]
     assert match.status.tolist() == [Status.MATCHED, Status.FALSE]
-    assert match.missed.tolist() == [False, True]
+    assert match.missed.tolist() == [False, True, False]
 
 
 def tracks_with(*events: tuple[str, tuple[int, ...], tuple[int, ...]]) -> Tracks:

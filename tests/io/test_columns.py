@@ -9,8 +9,7 @@ from bridgetrack.io.tables import guess_columns
 KNOWN = {
     "own": (
         "t,z,y,x,id,parent_id,track_id,label,lineage_id,area",
-        "frame=t z=z y=y x=x id=id parent=parent_id track=track_id lineage=lineage_id "
-        "label=label area=area",
+        "frame=t z=z y=y x=x id=id parent=parent_id track=track_id label=label area=area",
     ),
     "trackmate": (
         "LABEL,ID,TRACK_ID,QUALITY,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS",
@@ -20,7 +19,7 @@ KNOWN = {
         "frame,labelimageId,trackId,lineageId,parentTrackId,mergerLabelId,Object_Center_0,"
         "Object_Center_1,Size_in_pixels_0",
         "frame=frame y=Object_Center_1 x=Object_Center_0 track=trackId "
-        "parent_track=parentTrackId lineage=lineageId label=labelimageId area=Size_in_pixels_0",
+        "parent_track=parentTrackId label=labelimageId area=Size_in_pixels_0",
     ),
     "3D scikit-image": (
         "label,centroid-0,centroid-1,centroid-2,frame",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import geff_spec
@@ -16,7 +17,7 @@ from geff.validate.tracks import validate_lineages, validate_tracklets
 from hypothesis import given, settings
 
 from bridgetrack.errors import InputError
-from bridgetrack.io.geff import read_geff, track_props, write_geff
+from bridgetrack.io.geff import read_geff, write_geff
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import random_tracks, tracks_of
 
@@ -26,13 +27,12 @@ EDGES = [(0, 1, "move"), (1, 2, "divide"), (1, 3, "divide")]
 
 def test_the_metadata_is_complete(tmp_path: Path) -> None:
     physical = {"scale": (0.5, 0.25), "unit": "micrometer", "frame_interval": 3.0}
-    notes = write_geff(
+    write_geff(
         tracks_of(DIVISION, EDGES, **physical), tmp_path / "a.geff", labels_path="labels.tif"
     )
     validate_structure(tmp_path / "a.geff")
     graph = read_to_memory(tmp_path / "a.geff")
     metadata = graph["metadata"]
-    assert notes == ()
     assert metadata.directed
     assert set(metadata.node_props_metadata) == set(graph["node_props"])
     assert set(metadata.edge_props_metadata) == {"event", "score", "margin_at_least"}
@@ -49,21 +49,19 @@ def test_the_metadata_is_complete(tmp_path: Path) -> None:
 
 def test_ids_that_break_the_rules_are_not_called_tracklets(tmp_path: Path) -> None:
     nodes = [(0, 1, 5, 5, 1), (1, 1, 5, 4, 1), (1, 2, 5, 6, 1)]
-    cut = tracks_of(nodes, [(0, 1, "split"), (0, 2, "split")])
-    (note,) = write_geff(cut, tmp_path / "a.geff")
-    assert "tracklets" in note
-    properties = read_to_memory(tmp_path / "a.geff")["metadata"].track_node_props
-    assert properties == {"lineage": "lineage_id"}
+    write_geff(tracks_of(nodes, [(0, 1, "split"), (0, 2, "split")]), tmp_path / "a.geff")
+    assert read_to_memory(tmp_path / "a.geff")["metadata"].track_node_props is None
 
 
 @settings(deadline=None, max_examples=30)
 @given(random_tracks())
 def test_what_is_called_a_tracklet_is_one(tracks: Tracks) -> None:
-    ids, edges = tracks.nodes["id"], tracks.edges[["source", "target"]].to_numpy()
-    props, _ = track_props(tracks)
-    lineages = validate_lineages(ids, edges, tracks.nodes["lineage_id"])[0]
-    assert ("lineage" in props) == lineages
-    if "tracklet" in props:
+    with TemporaryDirectory() as folder:
+        write_geff(tracks, Path(folder) / "a.geff")
+        props = read_to_memory(Path(folder) / "a.geff")["metadata"].track_node_props
+    if props is not None:
+        ids, edges = tracks.nodes["id"], tracks.edges[["source", "target"]].to_numpy()
+        assert validate_lineages(ids, edges, tracks.nodes["lineage_id"])[0]
         assert validate_tracklets(ids, edges, tracks.nodes["track_id"])[0]
 
 

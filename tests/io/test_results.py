@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from bridgetrack.io.results import write_results
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import DIVIDING, movie_of, tracks_of
 
+REPLACED = "the earlier result in this folder was replaced"
 ALL = [
-    ".bridgetrack",
     "ctc",
     "detections.csv",
     "edges.csv",
@@ -44,24 +43,17 @@ def names(folder: Path) -> list[str]:
     return sorted(p.name for p in folder.iterdir())
 
 
-def test_everything_is_written_and_replaced(tracks: Tracks, tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine.txt").write_text("keep")
-    for _ in range(2):
-        assert write_results(tracks, movie_of(DIVIDING), tmp_path / "out") == ()
-        assert names(tmp_path / "out") == sorted([*ALL, "mine.txt"])
-
-
-def test_one_format_after_another(tracks: Tracks, tmp_path: Path) -> None:
-    shorter = Tracks(**{**vars(tracks), "nodes": tracks.nodes.iloc[:1], "edges": tracks.edges[:0]})
-    for formats in (("csv",), ("geff",), ("ctc",), ("csv", "ctc", "geff")):
-        write_results(tracks, movie_of(DIVIDING), tmp_path, formats)
-    first = (tmp_path / "detections.csv").read_bytes()
-    write_results(shorter, movie_of(DIVIDING), tmp_path)
-    assert (tmp_path / "detections.csv").read_bytes() != first
-    elsewhere = tmp_path.with_name("copy")
-    shutil.copytree(tmp_path, elsewhere)
-    assert write_results(tracks, movie_of(DIVIDING), elsewhere) == (), "a copy is still ours"
+def test_a_folder_holds_one_result(tracks: Tracks, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert write_results(tracks, movie_of(DIVIDING), out) == ()
+    assert names(out) == ALL
+    assert write_results(tracks, movie_of(DIVIDING), out, ("csv",)) == (REPLACED,)
+    assert names(out) == [name for name in ALL if name.endswith((".csv", "units.json"))]
+    (out / "mine.txt").write_text("keep")
+    before = content(out)
+    with pytest.raises(OutputError, match=r"mine.txt was not written by Bridgetrack, so"):
+        write_results(tracks, movie_of(DIVIDING), out)
+    assert content(out) == before
 
 
 def test_without_masks_there_is_no_ctc(tracks: Tracks, tmp_path: Path) -> None:
@@ -73,8 +65,9 @@ def test_without_masks_there_is_no_ctc(tracks: Tracks, tmp_path: Path) -> None:
 def test_a_disk_that_fills_up_keeps_the_earlier_result(
     tracks: Tracks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_results(tracks, movie_of(DIVIDING), tmp_path)
-    before = {p: p.read_bytes() for p in tmp_path.glob("*.csv")}
+    out = tmp_path / "out"
+    write_results(tracks, movie_of(DIVIDING), out)
+    before = content(tmp_path)
     longer = Tracks(**{**vars(tracks), "nodes": tracks.nodes.iloc[:1], "edges": tracks.edges[:0]})
 
     class Full(io.StringIO):
@@ -89,22 +82,21 @@ def test_a_disk_that_fills_up_keeps_the_earlier_result(
 
     monkeypatch.setattr(Path, "open", open_full)
     with pytest.raises(OutputError, match="No space left"):
-        write_results(longer, None, tmp_path, ("csv",))
+        write_results(longer, None, out, ("csv",))
     monkeypatch.undo()
-    assert {p: p.read_bytes() for p in tmp_path.glob("*.csv")} == before
-    assert names(tmp_path) == ALL
+    assert content(tmp_path) == before
 
 
 def test_unknown_format(tracks: Tracks, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="no format 'xml'"):
-        write_results(tracks, None, tmp_path, ("xml",))
+        write_results(tracks, None, tmp_path / "out", ("xml",))
 
 
 def test_the_sidecar_names_the_units(tmp_path: Path) -> None:
     physical = {"scale": (0.5, 0.5), "unit": "micrometer", "frame_interval": 3.0}
     tracks = tracks_of([(0, 1, 1, 1, 1)], [], **physical)
-    write_results(tracks, None, tmp_path, ("csv",))
-    sidecar = json.loads((tmp_path / "units.json").read_text())
+    write_results(tracks, None, tmp_path / "out", ("csv",))
+    sidecar = json.loads((tmp_path / "out" / "units.json").read_text())
     assert sidecar["units"]["y"] == "px"
     assert sidecar["geometry"]["scale"] == [0.5, 0.5]
     assert sidecar["geometry"]["frame_interval"] == 3.0

@@ -11,12 +11,12 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, conflicts_with
 from bridgetrack.errors import ContradictionError, InputError
+from bridgetrack.files import sample_folder
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.pipeline.tracking import resolve_tracking, track_scene
 from bridgetrack.progress import run
-from bridgetrack.sample import sample_folder
 
 
 def labels(n: int) -> np.ndarray:

@@ -73,7 +73,7 @@ def test_what_is_done_in_parts_is_the_same(
     scene = bt.track(walkers).scene
     active = active_slots(scene.detections)
     monkeypatch.setattr("bridgetrack.features.feature._AT_ONCE", 100)
-    monkeypatch.setattr("bridgetrack.parts.ROWS_AT_ONCE", 100)
+    monkeypatch.setattr("bridgetrack.progress.ROWS_AT_ONCE", 100)
     assert (scene.hypotheses.covering(active) != scene.problem.incidence).nnz == 0
     assert scene.hypotheses.touching(active).all()
     later = compute_features(scene.evidence, scene.hypotheses, default_features(), on_demand=True)

@@ -13,6 +13,7 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.errors import InputError
+from bridgetrack.files import sample_folder
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.pipeline.project import (
@@ -24,7 +25,6 @@ from bridgetrack.pipeline.project import (
     save_project,
 )
 from bridgetrack.progress import run
-from bridgetrack.sample import sample_folder
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, ContradictionError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature
+from bridgetrack.files import sample_folder
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
@@ -22,7 +23,6 @@ from bridgetrack.movie.opening import open_movie
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.pipeline.tracking import Tracking, track_steps
 from bridgetrack.progress import Progress, run
-from bridgetrack.sample import sample_folder
 from gallery import BY_NAME, GALLERY, Situation, movie_of
 from scenes import events_of
 

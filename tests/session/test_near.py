@@ -12,10 +12,10 @@ import pytest
 from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError
+from bridgetrack.files import sample_folder
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels
 from bridgetrack.progress import run
-from bridgetrack.sample import sample_folder
 from bridgetrack.session.background import Done, Factory, Failed, Report
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.proposals import chosen_event, proposals

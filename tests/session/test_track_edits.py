@@ -9,7 +9,7 @@ import bridgetrack as bt
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.io.read import read_tracks
+from bridgetrack.io.results import read_tracks
 from bridgetrack.tracks.table import track_table, verified_tracks
 
 PLACES = ((10, 10), (10, 40), (40, 20))

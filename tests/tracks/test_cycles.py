@@ -64,6 +64,6 @@ def test_the_survival_curve_is_that_of_scipy():
 def test_cycles_and_trees_are_formats_of_a_result(tracks, tmp_path):
     out = tmp_path / "result"
     bt.write_results(tracks, None, out, ["cycles", "lineage"])
-    assert sorted(p.name for p in out.iterdir()) == [".bridgetrack", "cycles.csv", "lineages.svg"]
+    assert sorted(p.name for p in out.iterdir()) == ["cycles.csv", "lineages.svg"]
     assert len(pd.read_csv(out / "cycles.csv")) == 4
     assert "<svg" in (out / "lineages.svg").read_text()

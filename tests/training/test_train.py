@@ -9,6 +9,7 @@ import pytest
 
 from bridgetrack.annotations.annotation import RANDOM
 from bridgetrack.annotations.store import load_annotations
+from bridgetrack.files import sample_folder
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.models.model import Model
@@ -16,7 +17,6 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import prepare, propose
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
-from bridgetrack.sample import sample_folder
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.outcome import Training, TrainingProgress, plain_model

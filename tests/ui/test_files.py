@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from asking_table import Table
-from bridgetrack.errors import OutputError
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.files import sample_folder
 from bridgetrack.io.geff import read_geff
-from bridgetrack.sample import sample_folder
 from bridgetrack.session.answers import project_answers
 from bridgetrack.session.results import layer_data
 from bridgetrack.session.session import Session
@@ -85,10 +84,9 @@ def test_writers_write_what_was_tracked(session, layer, tmp_path):
     assert folder.endswith("t")
 
 
-def test_tracks_of_others_are_written_too():
-    data = np.array([[1, 0, 5.0, 5.0], [1, 1, 5.0, 6.0], [2, 1, 9.0, 9.0]])
-    tracks = tracks_of(data, {"features": pd.DataFrame({"area": [4.0, 4.0, 4.0]}), "graph": {}})
-    assert tracks.n_tracks == 2
+def test_tracks_of_others_are_refused():
+    with pytest.raises(InputError, match="do not come from Bridgetrack"):
+        tracks_of({"features": pd.DataFrame({"area": [4.0]}), "graph": {}})
 
 
 def test_a_project_takes_the_state_of_asking_along(asked, source, tmp_path):

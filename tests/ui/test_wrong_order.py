@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError
+from bridgetrack.files import sample_folder
 from bridgetrack.models.library import Library
 from bridgetrack.movie import open_labels
-from bridgetrack.sample import sample_folder
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.picking import Mode

@@ -1,12 +1,23 @@
-"""``bridgetrack annotate``: answers of a person, drawn from ground truth."""
+"""``bridgetrack suggest`` and ``annotate``: which events to answer, and answers out of a truth."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.simulated_annotator import (
+    SimulatedAnnotator,
+    simulate_session,
+    true_accuracy,
+)
+from bridgetrack.active.suggester import suggest_steps
+from bridgetrack.active.suggestion import SessionOptions, Suggestion, SuggestOptions
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.store import save_annotations
+from bridgetrack.annotations.truth import draw_annotations, read_events
 from bridgetrack.cli.console import answer, note_lines, show
 from bridgetrack.cli.options import (
     Axes,
@@ -14,20 +25,80 @@ from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
-    at_least,
+    Weights,
+    Without,
+    answers_option,
+    make,
+    one_option_each,
+    open_scene,
     out_option,
-    seed_option,
+    parse_kinds,
+    reads_movie,
 )
+from bridgetrack.detections.table import Detections
+from bridgetrack.evaluation.truth import match_detections, true_events
+from bridgetrack.hypotheses.events import Events
+from bridgetrack.io.ctc import CtcTruth, read_ctc
 from bridgetrack.io.may_write import check_file, signed
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie.movie import Movie
 from bridgetrack.notes import Note, collecting_warnings, note_texts, plural
-from bridgetrack.pipeline.inputs import Reading, open_files
+from bridgetrack.pipeline.inputs import Reading, open_files, open_weights
+from bridgetrack.pipeline.scene import measure, prepare
 
-if TYPE_CHECKING:
-    from bridgetrack.annotations.annotation_set import AnnotationSet
-    from bridgetrack.detections.table import Detections
-    from bridgetrack.hypotheses.events import Events
-    from bridgetrack.io.ctc import CtcTruth
-    from bridgetrack.movie.movie import Movie
+
+@one_option_each(SuggestOptions, "strategy", "random_share", "seed")
+@reads_movie
+def suggest(
+    labels: Labels,
+    *,
+    image: Image = None,
+    model: Weights = None,
+    annotations: Annotated[
+        Path | None, answers_option("Answers so far; they are not asked again.")
+    ] = None,
+    count: Annotated[
+        int, typer.Option("-n", "--count", metavar="N", min=1, help="Number of suggestions.")
+    ] = 20,
+    without: Without = "",
+    reading: Reading,
+    json: Json = False,
+    **how: Any,
+) -> None:
+    """List the events that are most worth an answer.
+
+    The most uncertain come first; none is a neighbour of another, and a share is drawn at random.
+    """
+    options, kinds, notes = make(SuggestOptions, **how), parse_kinds(without), list[Note]()
+    with collecting_warnings(notes):
+        weights = open_weights(model) or shipped_model()
+        scene = open_scene(labels, image, annotations, reading, notes, kinds=kinds)
+        answered = len(scene.anchored.annotations)
+        found = show(suggest_steps(scene, weights, count, options, answered=answered))
+    record = {"suggestions": [_to_json(s) for s in found], "notes": note_texts(notes)}
+    answer(json, record, lambda: [*_suggestion_lines(found), *note_lines(notes)])
+
+
+def _to_json(suggestion: Suggestion) -> dict[str, Any]:
+    """JSON values; the margin has the name that it has in tables, as it is a lower bound."""
+    found = suggestion.to_json()
+    return {("margin_at_least" if key == "margin" else key): v for key, v in found.items()}
+
+
+def _suggestion_lines(found: list[Suggestion]) -> list[str]:
+    if not found:
+        return ["nothing is left to ask"]
+    lines = []
+    for number, s in enumerate(found, 1):
+        place = ", ".join(f"{p:.0f}" for p in s.position)
+        only = s.margin == float("inf")
+        sure = "nothing else is possible" if only else f"margin at least {s.margin:.2f}"
+        lines += [
+            f"{number:>3}. {s.question}",
+            f"     frames {s.frame} and {s.last_frame}, at {place}; {sure}",
+            f"     {s.reason}" if s.random else f"     because {s.reason}",
+        ]
+    return lines
 
 
 def annotate(
@@ -36,10 +107,12 @@ def annotate(
     out: Annotated[Path, out_option("A.json", "File to write.")],
     fraction: Annotated[
         float | None,
-        typer.Option("--fraction", metavar="F", help="Share of the true events, 0 to 1."),
+        typer.Option(
+            "--fraction", metavar="F", min=0, max=1, help="Share of the true events, 0 to 1."
+        ),
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--count", metavar="N", help="Number of events.")
+        int | None, typer.Option("--count", metavar="N", min=1, help="Number of events.")
     ] = None,
     suggested: Annotated[
         bool,
@@ -51,9 +124,12 @@ def annotate(
     ] = False,
     wrong: Annotated[
         float,
-        typer.Option("--wrong", metavar="F", help="Rate of wrong answers, 0 to 1."),
+        typer.Option("--wrong", metavar="F", min=0, max=1, help="Share of wrong answers, 0 to 1."),
     ] = 0.0,
-    seed: Annotated[int, seed_option("Seed of the draw and of wrong answers.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", metavar="S", min=0, help="Seed of the draw and of wrong answers."),
+    ] = 0,
     image: Image = None,
     axes: Axes = None,
     json: Json = False,
@@ -65,21 +141,9 @@ def annotate(
     """
     if (fraction is None) == (count is None):
         raise typer.BadParameter("give one of --fraction and --count")
-    if fraction is not None and not 0 < fraction <= 1:
-        raise typer.BadParameter(f"--fraction {fraction} must be above 0 and at most 1")
-    if count is not None:
-        at_least(1, count, "--count")
     if suggested and count is None:
         raise typer.BadParameter("--suggested needs --count")
-    if not 0 <= wrong <= 1:
-        raise typer.BadParameter(f"--wrong {wrong} must be from 0 to 1")
-    at_least(0, seed, "--seed")
     check_file(out, labels, image, ground_truth)
-    from bridgetrack.annotations.store import save_annotations
-    from bridgetrack.annotations.truth import draw_annotations
-    from bridgetrack.io.ctc import read_ctc
-    from bridgetrack.pipeline.scene import measure
-
     notes: list[Note] = []
     more: dict[str, Any] = {}
     with collecting_warnings(notes):
@@ -97,25 +161,17 @@ def annotate(
             save_annotations(answers, spare)
     counts = {event.key: number for event, number in answers.counts().items()}
     total = sum(counts.values())
-    record = {
-        "out": str(out),
-        "annotations": total,
-        "events": counts,
-        **more,
-        "notes": note_texts(notes),
-    }
+    record = {"out": str(out), "annotations": total, "events": counts, **more}
     kinds = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
     lines = [f"{plural(total, 'annotation')} ({kinds}) in {out}"]
     if suggested:
         lines.append(f"with them {100 * more['right']:.1f} % of the true events are found")
+    record["notes"] = note_texts(notes)
     answer(json, record, lambda: [*lines, *note_lines(notes)])
 
 
 def _true_events(cells: Movie | Detections, detections: Detections, truth: CtcTruth) -> Events:
-    """What really happened to the cells, where the truth settles it."""
-    from bridgetrack.detections.table import Detections
-    from bridgetrack.evaluation.truth import match_detections, true_events
-
+    """What happened to the cells, where the truth settles it."""
     movie = None if isinstance(cells, Detections) else cells
     match = match_detections(detections, movie, truth.tracks, truth.labels)
     return true_events(detections, truth.tracks, match)
@@ -130,16 +186,6 @@ def _answered(
     seed: int,
 ) -> tuple[AnnotationSet, dict[str, Any]]:
     """Answers to suggestions, and the share of true events that the session then finds."""
-    from bridgetrack.active.session import ActiveSession
-    from bridgetrack.active.simulated_annotator import (
-        SimulatedAnnotator,
-        simulate_session,
-        true_accuracy,
-    )
-    from bridgetrack.active.suggestion import SessionOptions, SuggestOptions
-    from bridgetrack.annotations.truth import read_events
-    from bridgetrack.pipeline.scene import prepare
-
     scene = show(prepare(cells, pixels))
     events = read_events(_true_events(cells, scene.detections, truth), scene.detections)
     annotator = SimulatedAnnotator(events, scene.detections, wrong, seed=seed)

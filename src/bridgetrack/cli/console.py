@@ -72,23 +72,11 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
         yield draw
 
 
-def say(*lines: str) -> None:
-    """Print lines of a result."""
-    for line in lines:
-        typer.echo(line)
-
-
-def emit(result: Any) -> None:
-    """Print a result for machines, as JSON."""
-    typer.echo(json.dumps(result, indent=1, allow_nan=False))
-
-
 def answer(json_wanted: bool, record: Any, lines: Callable[[], Sequence[str]]) -> None:
-    """Print a result for machines or for people."""
-    if json_wanted:
-        emit(record)
-    else:
-        say(*lines())
+    """Print a result for machines, as JSON, or for people."""
+    text = [json.dumps(record, indent=1, allow_nan=False)] if json_wanted else lines()
+    for line in text:
+        typer.echo(line)
 
 
 def note_lines(notes: Sequence[Note]) -> list[str]:

@@ -13,19 +13,19 @@ from bridgetrack.cli.console import answer, show, table
 from bridgetrack.cli.options import Json
 from bridgetrack.cli.track import run_lines
 from bridgetrack.cli.train import describe_training, learn
+from bridgetrack.files import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.io.ctc import read_ctc
-from bridgetrack.io.may_write import check_file, signed
+from bridgetrack.io.may_write import check_file, check_folder, signed
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import Note, collecting_warnings, plural
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.found_masks import find_masks
 from bridgetrack.pipeline.inputs import RunInputs
-from bridgetrack.pipeline.result_folder import check_run, save_run
+from bridgetrack.pipeline.result_folder import save_run
 from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import Stopwatch
-from bridgetrack.sample import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.tracks.overlay import draw_overlay
 from bridgetrack.training.outcome import Training
@@ -62,7 +62,8 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     images, clicks = folder / SAMPLE_SEQUENCE, folder / "annotations.json"
     masks, weights, picture = (out / n for n in ("labels.tif", "model.json", "overlay.png"))
     given = RunInputs(masks, images, weights, clicks, formats=FORMATS, command="demo")
-    check_run(out, given)
+    result = out / "result"
+    check_folder(result, *given.inputs)
     for path in (masks, weights, picture):
         check_file(path, images, clicks)
     watch, image = Stopwatch(), open_movie(images)
@@ -92,7 +93,7 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         | {"events_right": share_found(t.tracks, events)}
         for name, t in tracked.items()
     }
-    done, said = save_run(tracked[held], out, given, watch, notes)
+    done, said = save_run(tracked[held], result, given, watch, notes)
     last = image.n_frames - 1
     pixels, cells = image.channel_frame(last), labels.channel_frame(last)
     with signed(picture) as spare:
@@ -107,27 +108,10 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         *([learned["estimate_words"]] if learned["estimate_words"] else []),
         "",
         *table(["against the sample's truth", *(title for title, _ in COLUMNS)], rows),
-        *_worse(scores),
         "",
         f"picture: {picture}",
     ]
     return record, lines
-
-
-def _worse(scores: dict[str, dict[str, Any]]) -> list[str]:
-    """A sentence on the figures that are lower than those of the untrained model."""
-    (name, first), *others = scores.items()
-    lower = [title for title, key in COLUMNS if any(_lower(o[key], first[key]) for _, o in others)]
-    if not lower:
-        return []
-    return [
-        f"lower than {name} in a row below: {', '.join(lower)}; training follows the clicks, which "
-        "are about the events of this segmentation (events right), and does not raise every score"
-    ]
-
-
-def _lower(after: Any, before: Any) -> bool:
-    return after is not None and before is not None and round(after, 4) < round(before, 4)
 
 
 def _figure(value: Any) -> str:

@@ -1,22 +1,36 @@
-"""``bridgetrack evaluate``: score results against ground truth."""
+"""``bridgetrack evaluate`` and ``check``: how right a result is."""
 
 from __future__ import annotations
 
+import json as json_library
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import emit, say, table
-from bridgetrack.cli.options import GroundTruth, Json
-from bridgetrack.io.may_write import RUN_FILE
+from bridgetrack.cli.console import answer, table
+from bridgetrack.cli.options import GroundTruth, Json, make, one_option_each
+from bridgetrack.errors import InputError
+from bridgetrack.evaluation.sample import (
+    Sample,
+    SampleOptions,
+    draw_sample,
+    read_sample,
+    write_sample,
+)
+from bridgetrack.evaluation.scores import Scores
+from bridgetrack.evaluation.scores import evaluate as score
+from bridgetrack.files import write_text
+from bridgetrack.io.may_write import check_file, is_ours, sign, signed
+from bridgetrack.io.results import METHODS, RUN_FILE, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
+from bridgetrack.notes import plural
 from bridgetrack.pipeline.inputs import is_table
-from bridgetrack.pipeline.result_folder import tracked_labels
-
-if TYPE_CHECKING:
-    from bridgetrack.evaluation.scores import Scores
+from bridgetrack.pipeline.methods import with_checked
+from bridgetrack.pipeline.result_folder import tracked_labels, write_json
+from bridgetrack.tracks.tracks import Tracks
 
 
 def evaluate(
@@ -35,26 +49,21 @@ def evaluate(
         typer.Option(
             "--labels",
             metavar="LABELS",
-            help="The label movie that was tracked; without it, the one that run.json tells of.",
+            help="The label movie that was tracked; without it, the one named in run.json.",
         ),
     ] = None,
     sparse: Annotated[
         bool,
         typer.Option(
-            "--sparse", help="The truth follows only some of the cells: safe figures only."
+            "--sparse",
+            help="The truth follows only some of the cells: leave out the scores that this spoils.",
         ),
     ] = False,
     json: Json = False,
 ) -> None:
     """Score tracks with py-ctcmetrics and traccuracy."""
-    from bridgetrack.evaluation.scores import evaluate as score
-
-    masks = _masks(result, labels)
-    scores = score(result, ground_truth, labels=masks, sparse=sparse)
-    if json:
-        emit(scores.to_dict())
-    else:
-        say(*score_lines(scores))
+    scores = score(result, ground_truth, labels=_masks(result, labels), sparse=sparse)
+    answer(json, scores.to_dict(), lambda: _score_lines(scores))
 
 
 def _masks(result: Path, labels: Path | None) -> Movie | None:
@@ -69,8 +78,7 @@ def _masks(result: Path, labels: Path | None) -> Movie | None:
     return open_labels(named)
 
 
-def score_lines(scores: Scores) -> list[str]:
-    """The figures as a table for people."""
+def _score_lines(scores: Scores) -> list[str]:
     names = (
         ("edges F1", scores.edge_f1, f"of {scores.n_edges:,} true edges"),
         ("  precision", scores.edge_precision, ""),
@@ -85,11 +93,116 @@ def score_lines(scores: Scores) -> list[str]:
         ("TF", scores.tf, "track fractions"),
         ("CHOTA", scores.chota, ""),
     )
-    rows = [[name, _figure(value), what] for name, value, what in names]
-    lines = table(["", "score"], [row[:2] for row in rows])[1:]
-    described = (f"{line}  {row[2]}".rstrip() for line, row in zip(lines, rows, strict=True))
+    figures = ["-" if value is None else f"{value:.4f}" for _, value, _ in names]
+    rows = [[name, figure] for (name, _, _), figure in zip(names, figures, strict=True)]
+    lines = table(["", "score"], rows)[1:]
+    described = (f"{line}  {row[2]}".rstrip() for line, row in zip(lines, names, strict=True))
     return [*described, *(f"note: {note}" for note in scores.notes)]
 
 
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+@one_option_each(SampleOptions)
+def check(
+    *,
+    result: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULT_DIR",
+            help="Folder that `bridgetrack track` wrote, or a .csv, .geff or TrackMate .xml file.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="SAMPLE.csv", help="Where to write the events to judge."),
+    ] = None,
+    judged: Annotated[
+        Path | None,
+        typer.Option(
+            "--judged",
+            metavar="SAMPLE.csv",
+            help="The same table with its last column filled in: yes, no or ?.",
+        ),
+    ] = None,
+    json: Json = False,
+    **settings: Any,
+) -> None:
+    """Estimate how accurate a result is, from random events that you judge.
+
+    First, with --out, it writes events to judge, one a row. Then, with --judged, it reads what was
+    found and gives a sentence for the methods section, which it also adds to the result's
+    methods.txt and run.json.
+    """
+    if (out is None) == (judged is None):
+        raise typer.BadParameter(
+            "give either --out, to draw events to judge, or --judged, with the table filled in"
+        )
+    tracks = _tracks(result)
+    if judged is not None:
+        answer(json, *_judged(read_sample(judged, tracks), result, judged))
+        return
+    assert out is not None
+    options = make(SampleOptions, **settings)
+    check_file(out, *(result, *(p for p in result.glob("*") if p.is_file())))
+    sample = draw_sample(tracks, options)
+    with signed(out) as spare:
+        write_sample(sample, spare)
+    record = {"sample": str(out), "count": len(sample.events), "population": sample.population}
+    lines = [
+        f"{plural(len(sample.events), 'event')} drawn at random from {sample.population:,} "
+        f"({options.of}): {out}",
+        "Look at each in the movie, write yes, no or ? into its last column, then: "
+        f"bridgetrack check {result} --judged {out}",
+    ]
+    answer(json, record, lambda: lines)
+
+
+def _tracks(result: Path) -> Tracks:
+    """The tracks of a folder of results, or of a file."""
+    if not result.exists():
+        raise InputError(f"{result}: there is no such file or folder; give the folder of a result")
+    for name in ("tracks.geff", "detections.csv"):
+        if (result / name).exists():
+            return read_tracks(result / name)
+    return read_tracks(result)
+
+
+def _judged(sample: Sample, result: Path, table: Path) -> tuple[dict[str, Any], Any]:
+    """What came of a sample, for machines and for people; kept with the result of a run."""
+    accuracy = sample.accuracy
+    if accuracy is None:
+        raise InputError(
+            f"{table}: no event is judged yet; write yes or no into the column right of at least "
+            "one row, better of all"
+        )
+    left = len(sample.left)
+    kept = not left and _keep(sample, result)
+    record = {**accuracy.to_json(), "left": left, "kept": kept}
+
+    def lines() -> Sequence[str]:
+        told = [f"{accuracy.words}."]
+        if left:
+            told.append(
+                f"note: {left} of {len(sample.events)} events are not judged yet, so the sentence "
+                "does not hold: who leaves out hard ones finds too few errors; write ? where you "
+                "cannot tell"
+            )
+        elif kept:
+            told.append(f"added to {METHODS} and {RUN_FILE} in {result}")
+        return told
+
+    return record, lines
+
+
+def _keep(sample: Sample, result: Path) -> bool:
+    """Add what was found to the record of a run and its ``methods.txt``; whether there is one."""
+    run, methods, accuracy = result / RUN_FILE, result / METHODS, sample.accuracy
+    if accuracy is None or not run.is_file() or not methods.is_file():
+        return False
+    ours = is_ours(result)
+    record = json_library.loads(run.read_text(encoding="utf-8"))
+    text = with_checked(methods.read_text(encoding="utf-8"), sample)
+    write_text(methods, text, "the methods")
+    write_json(record | {"checked": {**accuracy.to_json(), "seed": sample.options.seed}}, run)
+    if ours:
+        sign(result)
+    return True

@@ -12,7 +12,7 @@ import typer
 
 from bridgetrack import api
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
-from bridgetrack.cli.console import emit, reporting, say, show
+from bridgetrack.cli.console import answer, reporting, show
 from bridgetrack.cli.options import (
     Image,
     Json,
@@ -67,15 +67,15 @@ def explain(
     image: Image = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", metavar="MODEL", help="Weights: a file or a library name."),
+        typer.Option("--model", metavar="MODEL", help="Model file, or a name in the library."),
     ] = None,
     annotations: Annotated[
         Path | None,
-        answers_option("Answers that the tracks honour."),
+        answers_option("Answers that the tracks must agree with."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Explain what becomes of a cell, feature by feature, against the best alternative.
+    """Explain what happens to a cell, feature by feature, against the best alternative.
 
     Without --to and --event it explains the event that was chosen. With RESULT_DIR, image,
     model and annotations are those of that run.
@@ -87,10 +87,7 @@ def explain(
     with collecting_warnings([]):
         tracking = tracked_again(given)
         explanation = _explained(tracking, frame, cell, targets, event)
-    if json:
-        emit(describe_explanation(explanation))
-    else:
-        say(explanation.words(8))
+    answer(json, describe_explanation(explanation), lambda: [explanation.words(8)])
 
 
 def _labels(text: str | None) -> tuple[int, ...]:

@@ -17,18 +17,14 @@ from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.cli.annotate import annotate
-from bridgetrack.cli.batch import batch
-from bridgetrack.cli.check import check
+from bridgetrack.cli.annotate import annotate, suggest
 from bridgetrack.cli.console import Stopped
 from bridgetrack.cli.demo import demo
-from bridgetrack.cli.evaluate import evaluate
+from bridgetrack.cli.evaluate import check, evaluate
 from bridgetrack.cli.explain import explain
-from bridgetrack.cli.models import models
 from bridgetrack.cli.segment import segment
-from bridgetrack.cli.suggest import suggest
-from bridgetrack.cli.track import run, track
-from bridgetrack.cli.train import train
+from bridgetrack.cli.track import batch, run, track
+from bridgetrack.cli.train import models, train
 from bridgetrack.errors import BridgetrackError, DependencyError
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130

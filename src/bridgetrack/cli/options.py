@@ -1,20 +1,31 @@
-"""Options that several commands share or take from settings, and how their text is read."""
+"""Options that several commands share, how their text is read, and what they name."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
-from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.annotations.mask_answers import is_mask_file
+from bridgetrack.api import check_link_scores, open_link_scores
+from bridgetrack.cli.console import show
+from bridgetrack.errors import InputError, ModelError
+from bridgetrack.features.link_scores import with_link_scores
+from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.models.library import find_model_file
+from bridgetrack.notes import Note
 from bridgetrack.option import Option, options_of
-from bridgetrack.pipeline.inputs import Reading
+from bridgetrack.pipeline.inputs import Reading, check_belonging, open_answers, open_files
+from bridgetrack.pipeline.project import is_project, load_project
+from bridgetrack.pipeline.scene import Scene, prepare
+from bridgetrack.progress import Progress
+from bridgetrack.spread import ClusterError, connect, worth_it
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Made = TypeVar("Made")
@@ -67,16 +78,14 @@ Image = Annotated[
         parser=a_name,
     ),
 ]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print results for machines, as JSON, and nothing else.")
-]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 Scheduler = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
         help="Spread the work over a dask cluster: the address or the file of its scheduler, "
-        "local for processes on this machine, or here for none. The result is the same.",
+        "'local' for processes on this machine, 'here' for no cluster. The result is the same.",
     ),
 ]
 Formats = Annotated[
@@ -106,7 +115,7 @@ Weights = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="Weights: a file, or a name in the library; without it the shipped ones.",
+        help="Model file, or a name in the library; by default the shipped model.",
         parser=a_name,
     ),
 ]
@@ -128,8 +137,9 @@ Repair = Annotated[
     bool,
     typer.Option(
         "--repair",
-        help="Mend the labels first where image and time say that cells were joined, cut, missed "
-        "or made up; the mended labels and a list of all changes are written beside.",
+        help="Repair the labels first, where the image and the neighbouring frames show that cells "
+        "were joined, cut, missed or false; the repaired labels and a list of all changes are part "
+        "of the result.",
     ),
 ]
 
@@ -149,19 +159,8 @@ def answers_option(text: str) -> Any:
 
 def channel_option(what: str = "") -> Any:
     """``--channel``: by which one cells are looked for, and `what` for."""
-    text = f"Number or name of the channel with the cells{what}; 0, the first, where none is named."
+    text = f"Number (from 0) or name of the channel with the cells{what}; by default the first."
     return typer.Option("--channel", metavar="C", help=text)
-
-
-def seed_option(text: str) -> Any:
-    """``--seed``: of what."""
-    return typer.Option("--seed", metavar="S", help=text)
-
-
-def at_least(smallest: int, value: int, option: str) -> None:
-    """Refuse a smaller number."""
-    if value < smallest:
-        raise typer.BadParameter(f"{option} {value} must be {smallest} or more")
 
 
 def parse_scale(text: str | None) -> tuple[float, ...] | None:
@@ -231,8 +230,7 @@ Scale = Annotated[
     typer.Option(
         "--scale",
         metavar="[Z,]Y,X",
-        help="Size of a pixel along each axis, in micrometres; read from the file where it is "
-        "there.",
+        help="Size of a pixel along each axis, in micrometres; by default as in the file.",
     ),
 ]
 Unit = Annotated[
@@ -303,7 +301,7 @@ def make(settings: Callable[..., Made], **values: Any) -> Made:
 
 
 def _parameter(each: Option, panel: str | None) -> inspect.Parameter:
-    flag, text = f"--{each.flag or each.name.replace('_', '-')}", each.help
+    flag, text = f"--{each.name.replace('_', '-')}", each.help
     if each.choices and each.kind is str:
         text = f"{text.rstrip('.')}: {', '.join(each.choices)}."
     if each.kind is bool:
@@ -323,3 +321,74 @@ def _with_parameters(command: Any, parameters: Sequence[inspect.Parameter]) -> A
     command.__signature__ = inspect.Signature(parameters)
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     return command
+
+
+# ---------------------------------------------------------------- what options name
+
+
+def refuse_masks_alone(answers: Path | None, flag: str, given: bool) -> None:
+    """Refuse a file of answers about masks where the option that takes them is not given."""
+    if answers is not None and is_mask_file(answers) and not given:
+        raise typer.BadParameter(
+            f"--annotations {answers}: these are answers about masks, which count with {flag}"
+        )
+
+
+def files_behind(given: Path | None) -> tuple[Path, ...]:
+    """The files that a model (also by its name in the library) or a project is read from."""
+    if given is None:
+        return ()
+    if is_project(given):
+        project = load_project(given)
+        movies = (project.labels, project.image)
+        return (given, *(movie.path for movie in movies if movie is not None))
+    with suppress(ModelError):  # told when it is opened
+        file = find_model_file(given)
+        return () if file is None else (file,)
+    return (given,)
+
+
+def open_scene(
+    labels: Path,
+    image: Path | None,
+    annotations: Path | None,
+    reading: Reading,
+    notes: list[Note],
+    watch: Callable[[Progress], None] | None = None,
+    *,
+    kinds: EventKinds = EVERYTHING,
+    link_scores: Path | None = None,
+) -> Scene:
+    """Open and prepare a movie with its answers; adds to `notes`."""
+    answers, scores = open_answers(annotations), open_link_scores(link_scores)
+    features = None if scores is None else with_link_scores(scores)
+    cells, pixels = open_files(labels, image, reading, notes)
+    scene = show(prepare(cells, pixels, answers, features, kinds), watch)
+    check_link_scores(scores, scene)
+    if answers is not None and annotations is not None:
+        check_belonging(scene, labels, annotations, notes)
+    return scene
+
+
+@contextmanager
+def cluster_at(scheduler: str | None, pixels: int = 0) -> Iterator[Any]:
+    """A dask client while it is used, or None.
+
+    Where no scheduler is named, there is none, or this machine where so many ``pixels`` are to be
+    segmented that it is worth it; ``here`` means none in any case.
+    """
+    client = None
+    if scheduler is None and worth_it(pixels):
+        with suppress(ClusterError):  # nobody asked for it
+            client = connect("local")
+    elif scheduler not in (None, "here"):
+        client = connect(str(scheduler))
+    if client is None:
+        yield None
+        return
+    with client:
+        try:
+            yield client
+        finally:
+            if client.cluster is not None:  # a cluster of our own ends with the work
+                client.cluster.close()

@@ -20,6 +20,7 @@ from bridgetrack.cli.options import (
     a_name,
     answers_option,
     channel_option,
+    cluster_at,
     make,
     one_option_each,
     out_option,
@@ -27,9 +28,8 @@ from bridgetrack.cli.options import (
     parse_choice,
     parse_scale,
 )
-from bridgetrack.cli.sources import cluster_at
-from bridgetrack.files import refuse_inputs, staged_files
-from bridgetrack.io.may_write import refuse_other, sign
+from bridgetrack.files import refuse_inputs
+from bridgetrack.io.may_write import refuse_other, signed
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.movie.writers import label_writer
@@ -89,13 +89,13 @@ def segment(
             "--probability",
             metavar="MOVIE",
             help="How probably each pixel belongs to a cell, 0 to 1, as another program says; of "
-            "several channels that called cell.",
+            "several channels the one called cell.",
             parser=a_name,
         ),
     ] = None,
     answers: Annotated[
         Path | None,
-        answers_option("Answers about masks, which hold and which teach what a cell looks like."),
+        answers_option("Answers about masks: they hold, and teach what a cell looks like."),
     ] = None,
     channel: Annotated[str | None, channel_option()] = None,
     scale: Scale = None,
@@ -118,16 +118,11 @@ def segment(
     _refuse_odd(choose, answers, foreign=bool(brought) or probability is not None)
     record_file, margins_file = beside_labels(out, "run"), beside_labels(out, "masks", "csv")
     inputs = [image, None if network is None else Path(network), answers, *brought, probability]
-
-    def refuse() -> tuple[str, ...]:
-        refuse_inputs([out, record_file, margins_file], inputs)
-        for place in (out, record_file, margins_file):
-            refuse_other(place)
-        return (margins_file.name,) if choose == "plain" else ()  # which would be of other labels
-
-    refuse()
+    refuse_inputs([out, record_file, margins_file], inputs)
+    for place in (out, record_file, margins_file):
+        refuse_other(place)
     notes, watch, number = list[Note](), Stopwatch(), parse_channel(channel)
-    with staged_files(out.parent, refuse) as staging:
+    with signed(record_file) as record_spare, signed(out) as spare:  # the record comes last
         with collecting_warnings(notes), ExitStack() as cluster:
             movie = open_movie(
                 image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval
@@ -141,14 +136,14 @@ def segment(
                 probability=None if probability is None else open_probability(probability, movie),
             )  # fmt: skip
             said = open_mask_answers(answers, movie, needed=True)
-            with label_writer(out, movie.geometry, staging=staging) as writer:
+            with label_writer(spare, movie.geometry) as writer:
                 steps = find_masks(
                     how, movie, writer.write, said, channel=number, workers=on(client)
                 )
                 found = show(steps, watch)
         if found.margins is not None:
-            sign(write_margins(found.margins, staging / margins_file.name))
-        sign(staging / out.name)
+            with signed(margins_file) as margins_spare:
+                write_margins(found.margins, margins_spare)
         notes += _remarks(movie, found, number)
         counts, seconds = found.counts, sum(watch.seconds.values())
         record = {
@@ -165,9 +160,9 @@ def segment(
             "probability": None if probability is None else str(probability),
             "labels": [str(path) for path in brought],
         }
-        done = masks_record(given, movie, found, number) | record
-        write_json(done, staging / record_file.name)
-        sign(staging / record_file.name)
+        write_json(masks_record(given, movie, found, number) | record, record_spare)
+    if found.margins is None:
+        margins_file.unlink(missing_ok=True)  # of other labels
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
     lines = [
         f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)",

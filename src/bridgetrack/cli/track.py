@@ -1,7 +1,9 @@
-"""``bridgetrack track`` and ``run``: from labels, or from a project, to tables of tracks."""
+"""``bridgetrack track``, ``run`` and ``batch``: from labels, projects or folders to tracks."""
 
 from __future__ import annotations
 
+import json as json_library
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack import api
-from bridgetrack.cli.console import answer, note_lines, reporting, show
+from bridgetrack.cli.console import answer, note_lines, reporting, show, table
 from bridgetrack.cli.options import (
     Formats,
     Image,
@@ -25,24 +27,27 @@ from bridgetrack.cli.options import (
     answers_option,
     channel_option,
     check_channel,
+    cluster_at,
+    make,
+    one_option_each,
     parse_channel,
     parse_choices,
     parse_kinds,
     reads_movie,
+    refuse_masks_alone,
 )
-from bridgetrack.cli.sources import cluster_at, refuse_masks_alone
 from bridgetrack.files import lent_folder
-from bridgetrack.io.may_write import RUN_FILE
-from bridgetrack.io.results import FORMATS
+from bridgetrack.io.may_write import check_folder
+from bridgetrack.io.results import FORMATS, RUN_FILE
 from bridgetrack.models.library import find_model_file
 from bridgetrack.models.model import check_usable
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, NoteKind, collecting_warnings, plural
+from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps, table_of
 from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_files, open_weights
 from bridgetrack.pipeline.project import load_project, run_project
 from bridgetrack.pipeline.result_folder import (
     REPAIRS,
-    check_run,
     remarks_on_repair,
     repair_into,
     save_run,
@@ -50,6 +55,7 @@ from bridgetrack.pipeline.result_folder import (
 from bridgetrack.pipeline.summary import misfit
 from bridgetrack.pipeline.windows import parse_memory
 from bridgetrack.progress import Stopwatch
+from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
 from bridgetrack.session.project import found_of
 from bridgetrack.spread import on
 
@@ -67,8 +73,8 @@ def track(
     annotations: Annotated[
         Path | None,
         answers_option(
-            "Answers that the tracks must honour; with --repair, those about masks, too, given "
-            "here or kept beside."
+            "Answers that the tracks must agree with; with --repair also answers about masks, "
+            "given here or kept beside these."
         ),
     ] = None,
     formats: Formats = "csv",
@@ -77,8 +83,7 @@ def track(
         bool,
         typer.Option(
             "--repair-outlines",
-            help="With --repair, outline cells that stay anew as well; without it they are drawn "
-            "as they were.",
+            help="With --repair, also outline anew the cells that stay.",
         ),
     ] = False,
     channel: Annotated[str | None, channel_option(" that --repair goes by")] = None,
@@ -93,7 +98,9 @@ def track(
     ] = None,
     window: Annotated[
         int | None,
-        typer.Option("--window", metavar="N", min=2, help="Frames to look at at a time."),
+        typer.Option(
+            "--window", metavar="N", min=2, help="Number of frames that are tracked at a time."
+        ),
     ] = None,
     scheduler: Scheduler = None,
     without: Without = "",
@@ -118,7 +125,7 @@ def track(
         without=parse_kinds(without).words, link_scores=link_scores,
         channel=parse_channel(channel), memory=memory, window=window,
     )  # fmt: skip
-    check_run(out, given)
+    check_folder(out, *given.inputs)
     notes, watch = list[Note](), Stopwatch()
     beside, gap = None, 0.0
     with collecting_warnings([]), ExitStack() as temporary:
@@ -166,13 +173,94 @@ def run(
         loaded.labels.path, None if image is None else image.path, None, None, reading,
         loaded.formats, project, "run", without=loaded.without,
     )  # fmt: skip
-    check_run(out, given)
+    check_folder(out, *given.inputs)
     notes, watch = list[Note](), Stopwatch()
     with collecting_warnings(notes):
         tracking = show(run_project(loaded), watch)
     found = found_of(loaded, project)
     record, notes = save_run(tracking, out, given, watch, notes, found=found)
     answer(json, record, lambda: run_lines(record, notes))
+
+
+@reads_movie
+@one_option_each(MaskChoice)
+@one_option_each(SegmentationSettings, "diameter")
+def batch(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Folder of movies: raw ones, masks, or tables of cells; NAME.tif goes with "
+            "NAME_labels.tif, _masks or _cells.",
+            show_default=False,
+        ),
+    ],
+    out: OutFolder,
+    *,
+    model: Weights = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels", metavar="DIR", help="Folder with the masks, named as their movies are."
+        ),
+    ] = None,
+    formats: Formats = "csv",
+    channel: Annotated[str | None, channel_option()] = None,
+    repair: Repair = False,
+    without: Without = "",
+    reading: Reading,
+    json: Json = False,
+    **settings: Any,
+) -> None:
+    """Track every movie of a folder with one model.
+
+    Movies without masks are segmented first. Every movie gets a folder of results in DIR, and
+    DIR/batch.csv lists them all, the least certain first. A movie that fails does not stop the
+    others; the exit status is 1 then.
+    """
+    choose = make(MaskChoice, choose=settings.pop("choose"))
+    given = BatchRun(
+        folder, out, model, labels, parse_choices(formats, FORMATS, "--format"), choose,
+        make(SegmentationSettings, **settings), parse_channel(channel), repair,
+        parse_kinds(without), reading,
+    )  # fmt: skip
+    rows = show(batch_steps(given))
+    failed = [r for r in rows if r.problem]
+    record = {
+        "table": str(out / TABLE),
+        "movies": json_library.loads(table_of(rows).to_json(orient="records")),
+        "failed": len(failed),
+    }
+    answer(json, record, lambda: _batch_lines(rows, out))
+    if failed:
+        first = failed[0]
+        typer.echo(
+            f"error: {len(failed)} of {plural(len(rows), 'movie')} failed; {first.name}: "
+            f"{first.problem}",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+def _batch_lines(rows: Sequence[BatchRow], out: Path) -> list[str]:
+    """The table for people, and what to look at first."""
+    good = [r for r in rows if not r.problem]
+    cells = [
+        [
+            r.name,
+            *(f"{(r.counts or {}).get(key, 0):,}" for key in ("cells", "tracks", "divide")),
+            *(_share(value) for value in (r.certainty, r.doubtful)),
+        ]
+        for r in good
+    ]
+    header = ["movie", "cells", "tracks", "divisions", "certain", "doubtful"]
+    lines = table(header, cells) if good else []
+    lines += [f"warning: {r.name}: {words}" for r in good for words in r.warnings]
+    return [*lines, f"{plural(len(good), 'movie')} tracked; table of all: {out / TABLE}"]
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
 # ------------------------------------------------------------------ what is shown

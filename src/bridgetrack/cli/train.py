@@ -1,4 +1,4 @@
-"""``bridgetrack train``: learn weights from annotations, and from earlier movies and models."""
+"""``bridgetrack train`` and ``models``: learn weights, and keep them by name."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from bridgetrack.cli.options import (
     Without,
     a_name,
     answers_option,
+    files_behind,
     make,
     one_option_each,
+    open_scene,
     out_option,
     parse_choice,
     parse_kinds,
     parse_positive,
     reads_movie,
 )
-from bridgetrack.cli.sources import files_behind, open_scene
+from bridgetrack.errors import ModelError
 from bridgetrack.io.may_write import check_file, signed
-from bridgetrack.models.library import SHIPPED, find_model, find_model_file
-from bridgetrack.models.model import Model, check_usable, save_model
-from bridgetrack.notes import Note, collecting_warnings, note_texts, plural
+from bridgetrack.models.library import SHIPPED, Library, find_model, find_model_file
+from bridgetrack.models.model import Model, check_usable, load_model, save_model
+from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, plural
 from bridgetrack.pipeline.inputs import Reading, open_weights
 from bridgetrack.pipeline.project import is_project
 from bridgetrack.progress import Progress, Stopwatch
@@ -62,7 +64,7 @@ StrategyName = Annotated[
         metavar="NAME",
         rich_help_panel=PANEL,
         help="What to do with the sources: transfer (default for projects), union or "
-        "source; prior (without a word, for a model) or delta.",
+        "source; prior (default for a model) or delta.",
         show_default=False,
     ),
 ]
@@ -81,8 +83,8 @@ def train(
         typer.Option(
             "--prior",
             metavar="MODEL",
-            help="Weights to start from: a file, or a name in the library; without it the shipped "
-            "ones.",
+            help="Model to start from: a file, or a name in the library; by default the shipped "
+            "model.",
             parser=a_name,
         ),
     ] = None,
@@ -134,6 +136,7 @@ def train(
 
     with collecting_warnings(notes):
         training = learn(work, out, watch, options)
+    notes += _doubts(training)
     origin = training.origin[:1]
     called = source[0] if source and origin in (("prior",), ("delta",)) else prior
     record = describe_training(training, out, watch, notes, _called(called))
@@ -174,24 +177,31 @@ def learn(
         partly = replace(best[0], name="trained", loss=options.loss, provenance=note)
         _save(replace(partly, regularizer=options.regularizer), out)
         raise Stopped(f"interrupted; the best model so far is in {out}") from None
-    if _save(training.model, out):
-        raise Stopped(f"interrupted; training was done, and its model is in {out}")
+    _save(training.model, out)
     return training
 
 
-def _save(model: Model, out: Path) -> bool:
-    """Save a model whatever comes meanwhile, as it took long to learn; whether Ctrl-C did."""
+def _save(model: Model, out: Path) -> None:
+    with signed(out) as spare:
+        save_model(model, spare)
 
-    def write() -> None:
-        with signed(out) as spare:
-            save_model(model, spare)
 
-    try:
-        write()
-    except KeyboardInterrupt:
-        write()
-        return True
-    return False
+def _doubts(training: Training) -> list[Note]:
+    """A warning where the model is wrong more often than not."""
+    estimate = training.estimate
+    if estimate is None:
+        return []
+    right = sum(count for *_, count in estimate.per_event) / max(estimate.n_annotations, 1)
+    if right >= 0.5:
+        return []
+    return [
+        Note(
+            NoteKind.WARNING,
+            f"on answers that it had not seen the model is wrong in {100 * (1 - right):.0f} % of "
+            "the cases: do not use it; look whether the answers belong to these labels, and "
+            "whether most labels are single cells",
+        )
+    ]
 
 
 def _called(model: Path | None) -> str:
@@ -278,3 +288,98 @@ def _gained_and_lost(changes: dict[str, dict[str, int]]) -> str:
         if c["gained"] or c["lost"]
     ]
     return ", ".join(parts) or "the same events"
+
+
+# ---------------------------------------------------------------------- the library
+
+models = typer.Typer(
+    name="models",
+    help="List, add, remove and show the models that are known by name.",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a model.", show_default=False)]
+
+
+@models.command(name="list")
+def list_(json: Json = False) -> None:
+    """List the models of the library, a folder of model files."""
+    library, found, lines = Library(), list[dict[str, Any]](), list[str]()
+    for name in library.names():
+        try:
+            record = _described(name, library.file(name), library.load(name))
+            lines.append(f"{name}: {_learned_from(record)}")
+        except ModelError as error:
+            record = {"name": name, "file": str(library.file(name)), "damaged": str(error)}
+            lines.append(f"{name}: damaged: {error}")
+        found.append(record)
+    lines.append(f"in {library.folder}" if found else f"there are no models in {library.folder}")
+    answer(json, {"folder": str(library.folder), "models": found}, lambda: lines)
+
+
+@models.command()
+def add(
+    file: Annotated[
+        Path, typer.Argument(metavar="MODEL.json", help="Model file.", show_default=False)
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Its name; without it the file's."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Copy a model file into the library, so that --model and --prior know it by its name."""
+    kept = Library().add(check_usable(load_model(file), file), file.stem if name is None else name)
+    answer(json, {"name": kept.stem, "file": str(kept)}, lambda: [f"kept as {kept.stem} in {kept}"])
+
+
+@models.command()
+def remove(name: Name, json: Json = False) -> None:
+    """Take a model out of the library, into the folder .removed in it."""
+    place = Library().remove(name)
+    answer(json, {"removed": name, "file": str(place)}, lambda: [f"moved {name} to {place}"])
+
+
+@models.command()
+def show(name: Name, json: Json = False) -> None:
+    """Say what is known of a model: a name in the library, or a file."""
+    file, model = find_model_file(name), find_model(name)
+    record = _described(name, file, model)
+    record["weights"] = dict(zip(model.keys, model.weights.tolist(), strict=True))
+
+    def lines() -> list[str]:
+        estimate = record["estimate"]
+        told = [f"{name}: {_learned_from(record)}"]
+        if estimate:
+            told.append(
+                "estimated accuracy: {accuracy:.1%} (95 % interval {low:.1%} to {high:.1%})".format(
+                    **estimate
+                )
+            )
+        return told if file is None else [*told, f"file: {file}"]
+
+    answer(json, record, lines)
+
+
+def _described(name: str, file: Path | None, model: Model) -> dict[str, Any]:
+    """A model as JSON values."""
+    known = {key: model.estimate.get(key) for key in ("accuracy", "low", "high")}
+    numbers = all(isinstance(value, int | float) for value in known.values())
+    return {
+        "name": name,
+        "file": None if file is None else str(file),
+        "loss": model.loss,
+        "lambda": model.strength,
+        "annotations": model.provenance.get("annotations"),
+        "estimate": known if numbers else None,
+        "damaged": None,
+    }
+
+
+def _learned_from(record: dict[str, Any]) -> str:
+    if record["loss"] is None:
+        return "weights set by hand"
+    answers = record["annotations"]
+    learned = f"learned from {answers} answers" if answers else "learned"
+    return f"{learned}, loss {record['loss']}"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.parts import ROWS_AT_ONCE, in_parts
+from bridgetrack.progress import ROWS_AT_ONCE, in_parts
 
 _SHOWN = 12
 FARTHEST = 1e12

@@ -58,7 +58,7 @@ class SampleOptions:
     of
         What they are drawn from: all that join cells, divisions only, or all events.
     seed
-        Other events for every number; the same ones for the same.
+        Seed of the random draw.
     """
 
     count: int = option(30, least=1, most=100_000)

@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import DependencyError, InputError
-from bridgetrack.evaluation.matching import (
-    LineageGraph,
-    graph_of,
-    graph_of_ctc,
-    match_cells,
-    matching_radius,
-)
-from bridgetrack.io.ctc import CtcTruth, read_ctc
-from bridgetrack.io.read import READERS, read_tracks
+from bridgetrack.evaluation.truth import COVERED, CellIds, matching_radius, movie_overlaps
+from bridgetrack.io.ctc import CtcTruth, ctc_form, read_ctc
+from bridgetrack.io.results import READERS, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 
@@ -92,6 +86,82 @@ class Scores:
         return {**asdict(self), "notes": list(self.notes)}
 
 
+@dataclass(frozen=True)
+class LineageGraph:
+    """Cells (one per frame and track label) with the links between them."""
+
+    # frame, label: frame and track label of every cell, sorted by frame, then label; shape (n,)
+    frame: Rows
+    label: Rows
+    # centroids in the unit of the geometry (area-weighted over pieces), shape (n, ndim)
+    position: NDArray[np.float64]
+    table: Rows  # rows ``L B E P``, shape (tracks, 4)
+    edges: Rows  # rows of cells that follow each other, shape (E, 2)
+    n_frames: int  # number of frames of the movie
+    node_cell: Rows  # cell of every node of the tracks it was made from, shape (nodes,)
+    # node_frame, node_label: frame and label in the segmentation of those nodes
+    node_frame: Rows
+    node_label: Rows
+    labels: Movie | None  # the segmentation; None where there are only centroids
+    axes: tuple[str, ...]  # names of the spatial axes
+    unit: str  # of the positions
+    scale: NDArray[np.float64]  # size of a pixel in it
+
+
+def graph_of(tracks: Tracks, labels: Movie | None) -> LineageGraph:
+    """The graph of tracks, as CTC's format would hold it."""
+    form = ctc_form(tracks)
+    nodes = tracks.nodes
+    node_frame = nodes["frame"].to_numpy(dtype=np.int64)
+    top = int(form.label.max(initial=0)) + 1
+    key, cell = np.unique(node_frame * top + form.label, return_inverse=True)
+    frame, label = key // top, key % top
+    weight = np.maximum(nodes["area"].to_numpy(dtype=np.float64), 1e-9)
+    total = np.bincount(cell, weights=weight, minlength=len(key))
+    axes = tracks.geometry.axes
+    columns = [
+        np.bincount(cell, weights=weight * nodes[axis].to_numpy(dtype=np.float64)) / total
+        for axis in axes
+    ]
+    position = np.column_stack(columns) * tracks.geometry.scale_array
+    return LineageGraph(
+        frame=frame,
+        label=label,
+        position=position,
+        table=form.table,
+        edges=_edges(frame, label, form.table),
+        n_frames=tracks.geometry.n_frames,
+        node_cell=cell.astype(np.int64),
+        node_frame=node_frame,
+        node_label=nodes["label"].to_numpy(dtype=np.int64),
+        labels=labels,
+        axes=axes,
+        unit=tracks.geometry.unit,
+        scale=tracks.geometry.scale_array,
+    )
+
+
+def _graph_of_ctc(truth: CtcTruth, *, markers: bool) -> LineageGraph:
+    """The graph of a CTC folder; of its official small markers where it has and we want them."""
+    return graph_of(truth.tracks, truth.markers if markers and truth.markers else truth.labels)
+
+
+def _edges(frame: Rows, label: Rows, table: Rows) -> Rows:
+    top = int(label.max(initial=0)) + 1
+    key = frame * top + label
+    follower = key + top
+    at = np.minimum(np.searchsorted(key, follower), max(len(key) - 1, 0))
+    along = np.flatnonzero(key[at] == follower) if len(key) else at
+    child = table[table[:, 3] != 0]
+    parent = child[:, 3]
+    ends = table[np.searchsorted(table[:, 0], parent), 2]
+    mothers = np.searchsorted(key, ends * top + parent)
+    daughters = np.searchsorted(key, child[:, 1] * top + child[:, 0])
+    return np.column_stack(
+        [np.concatenate([along, mothers]), np.concatenate([at[along], daughters])]
+    ).astype(np.int64)
+
+
 Truth = Path | str | CtcTruth | Tracks
 _SAFE = ("edge_recall", "division_recall", "complete_tracks", "tf")
 _CHOTA_TRACKS = 1500
@@ -103,8 +173,6 @@ def evaluate(
     truth: Truth,
     *,
     labels: Movie | None = None,
-    sequence: str | None = None,
-    radius: float | None = None,
     sparse: bool = False,
     chota: bool | None = None,
 ) -> Scores:
@@ -113,8 +181,9 @@ def evaluate(
     Cells are matched as in the Cell Tracking Challenge: a true cell (its official marker, where
     there is one) belongs to the detection that covers more than half of it. For edges and
     divisions, which want pairs, a detection that covers several true cells keeps the one that it
-    covers best. Without masks on either side cells are matched by distance, and TRA, DET, LNK
-    and CHOTA, which are defined on masks, are left out.
+    covers best. Without masks on either side cells are matched by distance (up to half of the
+    median distance between neighbouring true cells), and TRA, DET, LNK and CHOTA, which are
+    defined on masks, are left out.
 
     Parameters
     ----------
@@ -122,14 +191,9 @@ def evaluate(
         A folder of results (``ctc/``, else ``tracks.geff``, else ``detections.csv``), a CTC
         result folder, any file that `read_tracks` reads, or tracks.
     truth
-        A CTC truth (see `find_ctc`), any file that `read_tracks` reads, or either in memory.
+        A CTC truth (see `read_ctc`), any file that `read_tracks` reads, or either in memory.
     labels
         The segmentation that the result's labels refer to, where `result` brings none.
-    sequence
-        Two digits, where the truth has several sequences.
-    radius
-        Largest distance for matching without masks, in the truth's unit; by default half of the
-        median distance between neighbouring true cells.
     sparse
         The truth follows only some of the cells. Only figures that other cells cannot spoil are
         given: recall of edges and divisions, complete tracks and track fractions.
@@ -145,7 +209,7 @@ def evaluate(
         Where py-ctcmetrics or traccuracy is not installed.
     """
     found = _result_graph(result, labels)
-    true = _truth_graph(truth, sequence)
+    true = _truth_graph(truth)
     _check(true, found, truth, result)
     notes: list[str] = []
     by_masks = true.labels is not None and found.labels is not None
@@ -153,7 +217,9 @@ def evaluate(
         rows, columns, share = match_cells(true, found)
         one_to_one = _best(columns, share)
     else:
-        rows, columns = match_points(true, found, _radius(true, radius))
+        if true.unit != found.unit:
+            true, found = (_in_pixels(graph) for graph in (true, found))
+        rows, columns = match_points(true, found, matching_radius(true.position, true.frame))
         one_to_one = np.arange(len(rows))
         notes.append("no masks: cells are matched by distance, and TRA, DET, LNK, CHOTA left out")
     n = max(len(true.table), len(found.table))
@@ -171,6 +237,31 @@ def evaluate(
         notes.append("sparse truth: figures that count what the truth leaves out are not given")
     matching = "overlap" if by_masks else "distance"
     return Scores(**figures, matching=matching, notes=tuple(notes))
+
+
+def match_cells(
+    truth: LineageGraph, result: LineageGraph
+) -> tuple[Rows, Rows, NDArray[np.float64]]:
+    """Pairs of a true cell and the result's cell that covers more than half of it.
+
+    This is the criterion of the Cell Tracking Challenge (Matula et al. 2015): a true cell has at
+    most one partner, a cell of the result any number. Rows of the cells and the covered share,
+    shapes (p,), sorted by true cell; an InputError where either has no masks, or they differ in
+    shape.
+    """
+    if truth.labels is None or result.labels is None:
+        raise InputError("overlaps need the masks of both the result and the ground truth")
+    true = CellIds(truth.node_frame, truth.node_label, truth.labels)
+    found = movie_overlaps(true, CellIds(result.node_frame, result.node_label, result.labels))
+    width = max(len(result.frame), 1)
+    a, b = truth.node_cell[found.a], result.node_cell[found.b]
+    key, index = np.unique(a * width + b, return_inverse=True)
+    shared = np.bincount(index, weights=found.pixels, minlength=len(key))
+    area = np.bincount(truth.node_cell, weights=found.area_a, minlength=len(truth.frame))
+    rows, columns = key // width, key % width
+    share = shared / area[rows]
+    good = share > COVERED
+    return rows[good], columns[good], share[good]
 
 
 def _best(columns: Rows, share: NDArray[np.float64]) -> Rows:
@@ -191,25 +282,17 @@ def _result_graph(result: Path | str | Tracks, labels: Movie | None) -> LineageG
             return graph_of(read_tracks(path / "tracks.geff"), labels)
         if (path / "detections.csv").is_file():
             return graph_of(read_tracks(path / "detections.csv"), labels)
-    return graph_of_ctc(read_ctc(path), markers=False)
+    return _graph_of_ctc(read_ctc(path), markers=False)
 
 
-def _truth_graph(truth: Truth, sequence: str | None) -> LineageGraph:
+def _truth_graph(truth: Truth) -> LineageGraph:
     if isinstance(truth, Tracks):
         return graph_of(truth, None)
     if isinstance(truth, CtcTruth):
-        return graph_of_ctc(truth, markers=True)
+        return _graph_of_ctc(truth, markers=True)
     if Path(truth).suffix.lower() in READERS:
         return graph_of(read_tracks(truth), None)
-    return graph_of_ctc(read_ctc(truth, sequence=sequence), markers=True)
-
-
-def _radius(graph: LineageGraph, radius: float | None) -> float:
-    if radius is not None:
-        if not radius > 0:
-            raise InputError(f"the matching radius must be positive, not {radius}")
-        return radius
-    return matching_radius(graph.position, graph.frame)
+    return _graph_of_ctc(read_ctc(truth), markers=True)
 
 
 def _check(true: LineageGraph, found: LineageGraph, truth: Truth, result: object) -> None:
@@ -227,6 +310,17 @@ def _check(true: LineageGraph, found: LineageGraph, truth: Truth, result: object
             f"{names[1]} has {found.n_frames} frames, the ground truth {names[0]} has "
             f"{true.n_frames}"
         )
+
+
+def _in_pixels(graph: LineageGraph) -> LineageGraph:
+    """The same with positions in pixels, for a comparison with cells of no known scale."""
+    if graph.unit != "pixel" and (graph.scale == 1).all():
+        raise InputError(
+            "result and ground truth have positions in different units (micrometers and pixels), "
+            "and no pixel size is known: give files with the same unit, or masks on both sides "
+            "(--labels)"
+        )
+    return replace(graph, position=graph.position / graph.scale, unit="pixel")
 
 
 def ctc_scores(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -9,21 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from bridgetrack.detections.labels import count_pairs
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.matching import (
-    COVERED,
-    CellIds,
-    Overlaps,
-    matching_radius,
-    movie_overlaps,
-)
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks, edge_rows
 
 Rows = NDArray[np.int64]
 
+COVERED = 0.5
+"""Share of a true cell beyond which a detection covers it (Matula et al. 2015)."""
 PIECE = 0.1
 TOUCHED = 0.05
 MAX_MISSED = 2
@@ -37,6 +34,96 @@ class Status(IntEnum):
     PIECE = 2
     MERGED = 3
     FALSE = 4
+
+
+@dataclass(frozen=True)
+class CellIds:
+    """Cells of a segmentation; other labels that are drawn count as background."""
+
+    frame: Rows  # of every cell, shape (n,); its row is its identity in `Overlaps`
+    label: Rows
+    labels: Movie  # the segmentation
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """Every pair of cells that share a pixel, over the whole movie."""
+
+    a: Rows  # rows in the two tables, shape (p,)
+    b: Rows
+    pixels: Rows  # shared pixels, shape (p,)
+    area_a: Rows  # pixels of every cell, shapes (n_a,) and (n_b,)
+    area_b: Rows
+
+    @property
+    def share_of_a(self) -> NDArray[np.float64]:
+        """Shared part of the first cell, shape (p,)."""
+        return np.asarray(self.pixels / self.area_a[self.a], dtype=np.float64)
+
+    @property
+    def share_of_b(self) -> NDArray[np.float64]:
+        """Shared part of the second cell, shape (p,)."""
+        return np.asarray(self.pixels / self.area_b[self.b], dtype=np.float64)
+
+
+def movie_overlaps(first: CellIds, second: CellIds) -> Overlaps:
+    """Count the pixels that cells of two segmentations share, frame by frame."""
+    if first.labels.array.shape != second.labels.array.shape:
+        raise InputError(
+            f"{first.labels.source} has the shape {first.labels.array.shape} (time, channel, "
+            f"space), {second.labels.source} has {second.labels.array.shape}; they must be two "
+            "segmentations of the same movie"
+        )
+
+    n_frames = first.labels.n_frames
+    rows_a, rows_b = (_rows_by_frame(cells, n_frames) for cells in (first, second))
+
+    def one_frame(t: int) -> tuple[Rows, Rows, Rows]:
+        here, there = _drawn(first, rows_a[t], t), _drawn(second, rows_b[t], t)
+        seen = (here > 0) | (there > 0)
+        a, b, pixels = count_pairs(here[seen], there[seen], len(rows_a[t]) + 1)
+        return np.r_[-1, rows_a[t]][a], np.r_[-1, rows_b[t]][b], pixels
+
+    with ThreadPoolExecutor(2) as pool:
+        parts = list(pool.map(one_frame, range(n_frames)))
+    a, b, pixels = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    area_a, area_b = (
+        np.bincount(rows + 1, pixels, minlength=len(cells.frame) + 1)[1:].astype(np.int64)
+        for rows, cells in ((a, first), (b, second))
+    )
+    both = (a >= 0) & (b >= 0)
+    return Overlaps(a[both], b[both], pixels[both], area_a, area_b)
+
+
+def _rows_by_frame(cells: CellIds, n_frames: int) -> list[Rows]:
+    """Rows of the cells of every frame."""
+    order = np.lexsort((cells.label, cells.frame))
+    return np.split(order, np.searchsorted(cells.frame[order], np.arange(1, n_frames)))
+
+
+def _drawn(cells: CellIds, rows: Rows, t: int) -> Rows:
+    """At every pixel of a frame the place in `rows` of the cell that is drawn there, from 1."""
+    image, label = cells.labels.channel_frame(t).ravel(), cells.label[rows]
+    top = int(image.max(initial=0))
+    if top > 50_000_000:
+        raise InputError(
+            f"{cells.labels.source}, frame {t}: the label {top} is too large; relabel the masks"
+        )
+    table, inside = np.zeros(top + 1, dtype=np.int64), label <= top
+    table[label[inside]] = np.flatnonzero(inside) + 1
+    table[0] = 0
+    return np.asarray(table[image])
+
+
+def matching_radius(points: NDArray[np.float64], frame: Rows) -> float:
+    """Half of the median distance between a cell and its nearest neighbour in the frame."""
+    if len(points) < 2:
+        return 1.0
+    span = float(np.ptp(points, axis=0).max()) * 2 * points.shape[1] + 1.0
+    tree = cKDTree(np.column_stack([points, frame * span]))
+    distance = tree.query(tree.data, k=2, distance_upper_bound=span)[0][:, 1]
+    distance = distance[np.isfinite(distance) & (distance > 0)]
+    return float(np.median(distance)) / 2 if len(distance) else 1.0
 
 
 @dataclass(frozen=True)
@@ -60,9 +147,6 @@ def match_detections(
     labels: Movie | None,
     truth: Tracks,
     truth_labels: Movie | None,
-    *,
-    radius: float | None = None,
-    field_of_interest: float = 0.0,
 ) -> Match:
     """Match detections to true cells, by masks where both have them, else by centroids.
 
@@ -74,13 +158,13 @@ def match_detections(
     - ``MERGED``: covers several.
     - ``PIECE``: inside a true cell in which there are other detections, covers no other cell,
       and all of them together cover the cell.
-    - ``FALSE``: less than a twentieth of it lies in true cells, its centroid lies in the field
-      of interest.
+    - ``FALSE``: less than a twentieth of it lies in true cells.
     - ``UNCLEAR``: anything else. A true cell is *missed* where less than a twentieth of it is
       covered by anything.
 
-    By centroids: ``MATCHED`` where detection and true cell are each other's nearest within
-    `radius`, ``FALSE`` where no true cell is within twice that.
+    By centroids: ``MATCHED`` where detection and true cell are each other's nearest within half of
+    the median distance between neighbouring true cells, ``FALSE`` where no true cell is within
+    twice that.
 
     Parameters
     ----------
@@ -89,12 +173,6 @@ def match_detections(
     truth, truth_labels
         The truth and its whole-cell masks. With small markers in their place cut cells cannot
         be told, and whatever misses the marker counts as false.
-    radius
-        In ``geometry.unit``; by default half of the median distance between neighbouring true
-        cells.
-    field_of_interest
-        Width of the band along the frame's edge, in pixels, in which the truth leaves cells out:
-        unmatched detections there are ``UNCLEAR``.
 
     Raises
     ------
@@ -110,12 +188,8 @@ def match_detections(
         overlaps = movie_overlaps(
             CellIds(detections.frame, detections.label, labels), _truth_cells(truth, truth_labels)
         )
-        match, untouched = _by_overlap(overlaps)
-    else:
-        match, untouched = _by_distance(detections, truth, radius)
-    inside = ~in_border_band(detections, field_of_interest, truth.geometry.shape)
-    match.status[untouched & inside] = Status.FALSE
-    return match
+        return _by_overlap(overlaps)
+    return _by_distance(detections, truth)
 
 
 def _truth_cells(truth: Tracks, labels: Movie) -> CellIds:
@@ -123,24 +197,7 @@ def _truth_cells(truth: Tracks, labels: Movie) -> CellIds:
     return CellIds(frame, truth.nodes["label"].to_numpy(dtype=np.int64), labels)
 
 
-def in_border_band(
-    detections: Detections, width: float, shape: tuple[int, ...] | None
-) -> NDArray[np.bool_]:
-    """Detections whose centroid is within `width` pixels of an edge along y or x, shape (n,).
-
-    The depth is left out: a field of interest is a frame around the image.
-    """
-    if width <= 0:
-        return np.zeros(len(detections), dtype=bool)
-    shape = detections.geometry.shape or shape
-    if shape is None:
-        raise InputError("a field of interest needs the extent of the frames; give the shape")
-    pixels = detections.table[["y", "x"]].to_numpy(dtype=np.float64)
-    far_edge = np.asarray(shape[-2:], dtype=np.float64) - 1 - pixels
-    return np.asarray(np.minimum(pixels, far_edge).min(axis=1) < width)
-
-
-def _by_overlap(overlaps: Overlaps) -> tuple[Match, NDArray[np.bool_]]:
+def _by_overlap(overlaps: Overlaps) -> Match:
     n, m = len(overlaps.area_a), len(overlaps.area_b)
     share_a, share_b = overlaps.share_of_a, overlaps.share_of_b
     covers = share_b > COVERED
@@ -173,7 +230,8 @@ def _by_overlap(overlaps: Overlaps) -> tuple[Match, NDArray[np.bool_]]:
     touched = np.bincount(overlaps.a, weights=share_a, minlength=n) >= TOUCHED
     seen = np.bincount(overlaps.b, weights=share_b, minlength=m) >= TOUCHED
     match.missed[:] = ~seen
-    return match, ~touched & (match.status == Status.UNCLEAR)
+    match.status[~touched & (match.status == Status.UNCLEAR)] = Status.FALSE
+    return match
 
 
 def _fill_pairs(pairs: Rows, owner: Rows, member: Rows) -> None:
@@ -198,9 +256,7 @@ def _empty(n: int, m: int) -> Match:
     )
 
 
-def _by_distance(
-    detections: Detections, truth: Tracks, radius: float | None
-) -> tuple[Match, NDArray[np.bool_]]:
+def _by_distance(detections: Detections, truth: Tracks) -> Match:
     scale = truth.geometry.scale_array
     axes = list(truth.geometry.axes)
     here = detections.table[axes].to_numpy(dtype=np.float64) * scale
@@ -208,9 +264,10 @@ def _by_distance(
     match = _empty(len(here), len(there))
     if len(here) == 0 or len(there) == 0:
         match.missed[:] = True
-        return match, np.ones(len(here), dtype=bool)
+        match.status[:] = Status.FALSE
+        return match
     true_frame = truth.nodes["frame"].to_numpy(dtype=np.int64)
-    reach = matching_radius(there, true_frame) if radius is None else radius
+    reach = matching_radius(there, true_frame)
     # Time as one more axis, with frames farther apart than any reach.
     frames = 4 * reach + 1.0
     a = cKDTree(np.column_stack([here, detections.frame * frames]))
@@ -223,7 +280,8 @@ def _by_distance(
     match.detection[nearest_true[i]] = i
     match.status[i] = Status.MATCHED
     match.missed[:] = ~np.isfinite(gap)
-    return match, ~np.isfinite(distance)
+    match.status[~np.isfinite(distance)] = Status.FALSE
+    return match
 
 
 @dataclass(frozen=True)
@@ -239,14 +297,7 @@ class _Graph:
     tgt: Rows
 
 
-def true_events(
-    detections: Detections,
-    truth: Tracks,
-    match: Match,
-    *,
-    field_of_interest: float = 0.0,
-    complete: bool = True,
-) -> Events:
+def true_events(detections: Detections, truth: Tracks, match: Match) -> Events:
     """Events of detections that the ground truth settles.
 
     With M(j) the detection matched to the true cell j (`Match`), and j → k an edge of the truth
@@ -261,8 +312,7 @@ def true_events(
     - *skip*: j → ... → k over up to two cells that were missed (or that the truth does not
       draw), M(j) and M(k) exist.
     - *appear*, *disappear*: j is matched and has no parent or child, and is not in the first or
-      last frame. With a field of interest, only farther than twice its width from the edge,
-      because there the truth ends where a cell leaves the field.
+      last frame.
     - *false*: the status is ``FALSE``.
 
     Whatever involves an unclear detection, three or more cells at once, a cell lost for longer,
@@ -273,11 +323,6 @@ def true_events(
     ----------
     detections, truth, match
         What `match_detections` was given and returned.
-    field_of_interest
-        Width in pixels of the band in which the truth leaves cells out.
-    complete
-        False where the truth follows only some of the cells: then nothing appears, disappears
-        or is false for certain.
     """
     graph = _graph(truth)
     found = [
@@ -286,11 +331,9 @@ def true_events(
         *_regions(graph, match),
         *_pieces(graph, match),
         _skips(graph, match),
+        *_ends(graph, match, truth.geometry.n_frames),
+        _rows(Event.FALSE, np.flatnonzero(match.status == Status.FALSE)),
     ]
-    if complete:
-        near = in_border_band(detections, 2 * field_of_interest, truth.geometry.shape)
-        found.extend(_ends(graph, match, near, truth.geometry.n_frames))
-        found.append(_rows(Event.FALSE, np.flatnonzero(match.status == Status.FALSE)))
     events = Events.join(found)
     return events.take(np.lexsort((events.targets[:, 0], events.sources[:, 0], events.event)))
 
@@ -407,9 +450,8 @@ def _skips(graph: _Graph, match: Match) -> Events:
     return _rows(Event.SKIP, match.detection[start[good]], end[good])
 
 
-def _ends(graph: _Graph, match: Match, near: NDArray[np.bool_], n_frames: int) -> list[Events]:
+def _ends(graph: _Graph, match: Match, n_frames: int) -> list[Events]:
     matched = np.flatnonzero(match.detection >= 0)
-    matched = matched[~near[match.detection[matched]]]
     fresh = matched[(graph.n_parents[matched] == 0) & (graph.frame[matched] > 0)]
     gone = matched[(graph.n_children[matched] == 0) & (graph.frame[matched] < n_frames - 1)]
     return [

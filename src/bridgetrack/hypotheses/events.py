@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.parts import in_parts
+from bridgetrack.progress import in_parts
 
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import SolverError
-from bridgetrack.parts import in_parts
+from bridgetrack.progress import in_parts
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.files import program_version, staged_files
+from bridgetrack.files import program_version, writing
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.ctc import read_track_table
 from bridgetrack.io.tables import (
@@ -41,6 +40,7 @@ from bridgetrack.tracks.tracks import (
 
 _AT_ONCE = 10_000
 """Rows that are written at once."""
+_FILES = ("detections.csv", "edges.csv", "events.csv", "tracks.csv")
 _STANDARD = ("id", "frame", "label", "z", "y", "x", "area", "track_id")
 
 
@@ -55,7 +55,7 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
     tracks
         The tracks.
     folder
-        Where to; made where it is missing. Files of these names are replaced.
+        Where to. Files of these names are replaced.
 
     Returns
     -------
@@ -65,17 +65,18 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
     Raises
     ------
     OutputError
-        Where the files cannot be written; nothing is left behind then.
+        Where the files cannot be written.
     """
-    notes, cells = csv_notes(tracks), plain_cells(tracks)
-    with staged_files(Path(folder)) as staging:
-        _write(cells, staging / "detections.csv")
-        _write(tracks.edges, staging / "edges.csv")
-        _write(tracks.events, staging / "events.csv")
-        _write(track_table(tracks), staging / "tracks.csv")
+    folder, notes, cells = Path(folder), csv_notes(tracks), plain_cells(tracks)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(cells, folder / "detections.csv")
+        _write(tracks.edges, folder / "edges.csv")
+        _write(tracks.events, folder / "events.csv")
+        _write(track_table(tracks), folder / "tracks.csv")
         sidecar = _sidecar(tracks, list(cells.columns), notes)
         text = json.dumps(sidecar, indent=1, allow_nan=False) + "\n"
-        (staging / SIDECAR).write_text(text, encoding="utf-8")
+        (folder / SIDECAR).write_text(text, encoding="utf-8")
     return notes
 
 
@@ -100,15 +101,9 @@ def first_parents(tracks: Tracks) -> pd.Series[Any]:
     return pd.Series(pd.arrays.IntegerArray(parent, root), copy=False)
 
 
-def _with_several_parents(tracks: Tracks) -> int:
-    """How many detections have more than one parent."""
-    target = tracks.edges["target"].to_numpy()
-    return int((np.bincount(rows_by_id(tracks)(target)) > 1).sum()) if len(target) else 0
-
-
 def csv_notes(tracks: Tracks) -> tuple[str, ...]:
     """What a table with one parent per row cannot hold."""
-    many = _with_several_parents(tracks)
+    many = int((tracks.edges["target"].value_counts() > 1).sum())
     if not many:
         return ()
     have = "detection has" if many == 1 else "detections have"
@@ -116,27 +111,14 @@ def csv_notes(tracks: Tracks) -> tuple[str, ...]:
 
 
 def _write(table: pd.DataFrame, path: Path) -> None:
-    """Write a table a part at a time, as its values as Python's would take much memory at once.
-
-    pandas takes half as long again, for the same digits.
-    """
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(table.columns)
-        for start in range(0, len(table), _AT_ONCE):
-            part = table.iloc[start : start + _AT_ONCE]
-            rows.writerows(zip(*(_values(part[name]) for name in part), strict=True))
-
-
-def _values(column: pd.Series[Any]) -> list[Any]:
-    """Values for a table of text: nothing where they are missing, lists of numbers as words."""
-    if column.name in ("sources", "targets"):
-        return [" ".join(map(str, ids)) for ids in column]
-    found = column.to_numpy(dtype=object)
-    gone = column.isna().to_numpy()
-    if gone.any():
-        found = np.where(gone, "", found)
-    return list(found.tolist())
+    """Write a table a part at a time, as words take much more memory than numbers."""
+    for start in range(0, max(len(table), 1), _AT_ONCE):
+        part = table.iloc[start : start + _AT_ONCE]
+        for name in ("sources", "targets"):
+            if name in table:
+                part = part.assign(**{name: [" ".join(map(str, ids)) for ids in part[name]]})
+        with path.open("a" if start else "w", encoding="utf-8", newline="") as file:
+            part.to_csv(file, index=False, header=start == 0, lineterminator="\n")
 
 
 def _sidecar(tracks: Tracks, columns: list[str], notes: tuple[str, ...]) -> dict[str, Any]:
@@ -146,7 +128,7 @@ def _sidecar(tracks: Tracks, columns: list[str], notes: tuple[str, ...]) -> dict
         "program": "bridgetrack",
         "version": program_version(),
         "format": 1,
-        "files": ["detections.csv", "edges.csv", "events.csv", "tracks.csv"],
+        "files": list(_FILES),
         "geometry": geometry_to_json(tracks.geometry),
         "units": _units(tracks, columns),
         "dtypes": kinds,
@@ -174,33 +156,21 @@ def as_plain(values: np.ndarray) -> np.ndarray:
 
 
 def read_tracks_csv(
-    path: Path | str,
-    columns: Mapping[str, str | None] | None = None,
-    *,
-    edges: Path | str | None = None,
-    track_table: Path | str | None = None,
-    scale: tuple[float, ...] | None = None,
-    unit: str | None = None,
-    frame_interval: float | None = None,
-    shape: tuple[int, ...] | None = None,
-    n_frames: int | None = None,
-    positions: str | None = None,
+    path: Path | str, columns: Mapping[str, str | None] | None = None, **reading: Any
 ) -> Tracks:
     """Read tracks with lineages from CSV files.
 
-    The lineage comes from the first of: `edges`; `track_table`; the files beside the table
-    (``edges.csv`` for ``detections.csv``, ``X_edges.csv`` or ``X_man_track.txt`` for
-    ``X_nodes.csv``); a column of parents; a column of tracks with, if there is one, a column of
-    parent tracks. A table written by `write_csv` is read back without loss, its events included.
+    The lineage comes from the first of: the files beside the table (``edges.csv`` for
+    ``detections.csv``, ``X_edges.csv`` or ``X_man_track.txt`` for ``X_nodes.csv``); a column of
+    parents; a column of tracks with, if there is one, a column of parent tracks. A table written
+    by `write_csv` is read back without loss, its events included.
 
     Parameters
     ----------
-    path, columns, scale, unit, frame_interval, shape, n_frames, positions
+    path, columns
         See `read_detections_csv`.
-    edges
-        Table of ``source`` and ``target``.
-    track_table
-        Rows ``L B E P`` for the tracks that the table names.
+    **reading
+        ``scale``, ``unit`` and others, see `read_detections_csv`.
 
     Raises
     ------
@@ -209,15 +179,14 @@ def read_tracks_csv(
         the files are unreadable; names file and row.
     """
     try:
-        cells = read_cells(path, columns, scale, unit, frame_interval, shape, n_frames, positions)
+        cells = read_cells(path, columns, **reading)
     except InputError as error:
         raise _advised(Path(path), error) from error
-    edges, track_table = _beside(Path(path), edges, track_table)
-    notes = list(cells.notes)
-    if edges is not None:
-        graph = _known_only(_read_edges(Path(edges)), cells, notes)
-    elif track_table is not None:
-        graph = _track_edges(cells, read_track_table(Path(track_table)))
+    beside, notes = _beside(Path(path)), list(cells.notes)
+    if beside is not None and beside.suffix == ".csv":
+        graph = _known_only(_read_edges(beside), cells, notes)
+    elif beside is not None:
+        graph = _track_edges(cells, read_track_table(beside))
     elif "parent" in cells.table:
         graph = _parent_edges(cells)
     else:
@@ -238,39 +207,27 @@ def read_tracks_csv(
     )
 
 
-_ABOUT_CELLS = {
-    "tracks.csv": "one track a row",
-    "edges.csv": "one link a row",
-    "events.csv": "one event a row",
-}
-"""What the tables beside our ``detections.csv`` hold, which is read with them."""
-
-
 def _advised(path: Path, error: InputError) -> InputError:
     """The error, or which table to choose, where a result's other tables were taken for it."""
     beside = path.with_name("detections.csv")
-    if path.name not in _ABOUT_CELLS or not beside.is_file():
+    if path.name not in _FILES or not beside.is_file():
         return error
     return InputError(
-        f"{path}: this table has {_ABOUT_CELLS[path.name]}, and no cells; choose {beside.name} "
-        "beside it, with which the tracks are read"
+        f"{path}: this table has no cells; choose {beside.name} beside it, with which the tracks "
+        "are read"
     )
 
 
-def _beside(
-    path: Path, edges: Path | str | None, track_table: Path | str | None
-) -> tuple[Path | str | None, Path | str | None]:
-    """Tables of edges and of tracks, those beside the table where none is given."""
-    if edges is not None or track_table is not None:
-        return edges, track_table
-    if path.name != "detections.csv" and not path.name.endswith("_nodes.csv"):
-        return None, None
-    prefix = path.name.removesuffix("nodes.csv") if path.name != "detections.csv" else ""
-    if (candidate := path.with_name(f"{prefix}edges.csv")).is_file():
-        return candidate, None
-    if prefix and (candidate := path.with_name(f"{prefix}man_track.txt")).is_file():
-        return None, candidate
-    return None, None
+def _beside(path: Path) -> Path | None:
+    """The table of edges, or of tracks, that belongs to a table of cells."""
+    if path.name == "detections.csv":
+        names = ["edges.csv"]
+    elif path.name.endswith("_nodes.csv"):
+        prefix = path.name.removesuffix("nodes.csv")
+        names = [f"{prefix}edges.csv", f"{prefix}man_track.txt"]
+    else:
+        names = []
+    return next((p for p in map(path.with_name, names) if p.is_file()), None)
 
 
 def _known_only(graph: pd.DataFrame, cells: CellTable, notes: list[str]) -> pd.DataFrame:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import dask.array as da
 import numpy as np
 import pandas as pd
 import tifffile
 from numpy.typing import NDArray
+from skimage.util import map_array
 
 from bridgetrack.detections.labels import foreground
 from bridgetrack.errors import InputError
 from bridgetrack.files import check_readable, refuse_foreign, staged, writing
-from bridgetrack.movie.geometry import Geometry
-from bridgetrack.movie.movie import Movie
-from bridgetrack.movie.tiff import page_head
+from bridgetrack.movie.movie import Movie, label_frame
+from bridgetrack.movie.opening import open_labels
 from bridgetrack.notes import plural
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
@@ -27,7 +26,7 @@ Rows = NDArray[np.int64]
 Table = NDArray[np.int64]
 """A track table: rows of label, begin, end and parent (``L B E P``), shape (n, 4)."""
 
-_MASK = re.compile(r"^(?:man_track|mask)_?(\d+)\.tiff?$", re.IGNORECASE)
+_MASK = re.compile(r"^((?:man_track|mask)_?)(\d+)(\.tiff?)$", re.IGNORECASE)
 _TABLES = ("man_track.txt", "res_track.txt")
 _SUBFOLDERS = ("FULL", "TRA")
 
@@ -44,100 +43,94 @@ class CtcTruth:
         The masks (whole cells where there are any).
     markers
         The official small markers, where they stand beside whole-cell masks.
-    table
-        The track table as it is in the file, shape (n, 4): label, begin, end, parent.
     """
 
     tracks: Tracks
     labels: Movie
-    markers: Movie | None
-    table: Table
-
-
-@dataclass(frozen=True)
-class CtcLayout:
-    """The files of one sequence."""
-
-    folder: Path  # where the masks are
-    masks: tuple[Path, ...]  # one file per frame, in order
-    table: Path  # the track table, rows ``L B E P``
-    # the small official markers of the same truth, where they stand beside whole-cell masks
-    markers: CtcLayout | None = None
+    markers: Movie | None = None
 
 
 def read_ctc(
     folder: Path | str,
     *,
-    sequence: str | None = None,
     scale: tuple[float, ...] | None = None,
     unit: str | None = None,
     frame_interval: float | None = None,
-    join_single_children: bool = False,
 ) -> CtcTruth:
-    """Read a CTC ground truth or result.
+    """Read a ground truth or result of the Cell Tracking Challenge.
 
     A track with several children divides; an only child continues its parent by a ``move`` or a
-    ``skip`` to a new track, or as the same track with `join_single_children`. A track that is
-    not drawn in some frame between its begin and end gets a ``skip``.
+    ``skip`` to a new track. A track that is not drawn in some frame between its begin and end gets
+    a ``skip``.
 
     Parameters
     ----------
     folder
-        See `find_ctc`.
-    sequence
-        Two digits, where a data set has several sequences.
+        A folder with masks and ``man_track.txt`` or ``res_track.txt``; an ``NN_GT`` folder; a
+        folder of results with a ``ctc`` folder; or a data set with one ``NN_GT`` folder.
     scale, unit, frame_interval
         Geometry; CTC files have none. The unit is ``"micrometer"`` where a scale is given.
-    join_single_children
-        Whether an only child takes its parent's track id. This undoes the cuts that `write_ctc`
-        makes at gaps.
 
     Raises
     ------
     InputError
         Where files are missing, unreadable or contradict each other; names file and row.
     """
-    layout = find_ctc(folder, sequence)
-    table = read_track_table(layout.table)
-    labels = _open_masks(layout.masks, scale, unit, frame_interval)
-    markers = _markers(layout, labels)
-    nodes = nodes_of(labels, layout.masks)
-    _check_presence(nodes, table, layout)
+    place, *more = _folders(Path(folder))
+    path = find_table(place)
+    assert path is not None
+    table = read_track_table(path)
+    labels = _open_masks(place, scale, unit, frame_interval)
+    markers = _open_masks(more[0], scale, unit, frame_interval) if more else None
+    if markers is not None and markers.array.shape != labels.array.shape:
+        raise InputError(
+            f"{more[0]}: the markers have shape {markers.array.shape}, the masks in "
+            f"{place.name} have {labels.array.shape}"
+        )
+    nodes = nodes_of(labels)
+    _check_presence(nodes, table, labels, path)
     edges = _edges(nodes, table)
     notes = _notes(nodes, edges, table)
-    nodes["track_id"] = _joined(table, nodes["label"]) if join_single_children else nodes["label"]
+    nodes["track_id"] = nodes["label"]
     nodes.insert(0, "id", np.arange(len(nodes), dtype=np.int64))
-    tracks = assemble_tracks(nodes, edges, labels.geometry, notes=notes, source=str(layout.table))
-    return CtcTruth(tracks, labels, markers, table)
+    tracks = assemble_tracks(nodes, edges, labels.geometry, notes=notes, source=str(path))
+    return CtcTruth(tracks, labels, markers)
 
 
-def find_ctc(folder: Path | str, sequence: str | None = None) -> CtcLayout:
-    """Find truth or result of one sequence.
+def is_ctc(folder: Path) -> bool:
+    """Whether a folder holds a truth or result of the Cell Tracking Challenge."""
+    try:
+        return bool(_folders(folder))
+    except InputError:
+        return False
 
-    Parameters
-    ----------
-    folder
-        A folder with masks and ``man_track.txt`` or ``res_track.txt``; an ``NN_GT`` folder; a
-        folder of results with a ``ctc`` folder; or a data set with ``NN_GT`` folders.
-    sequence
-        Two digits, where a data set has several sequences.
 
-    Raises
-    ------
-    InputError
-        Where nothing fits, frames are missing, or several sequences are there and none is named.
-    """
-    folder = Path(folder)
+def _folders(folder: Path) -> list[Path]:
+    """The folder of the masks of one sequence, and that of its small markers where there is one."""
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder")
-    if (table := _table(folder)) is not None:
-        return _layout(folder, table)
-    inside = [(folder / n, t) for n in _SUBFOLDERS if (t := _table(folder / n)) is not None]
+    if find_table(folder) is not None:
+        return [folder]
+    inside = [folder / name for name in _SUBFOLDERS if find_table(folder / name) is not None]
     if inside:
-        return _layout(*inside[0], markers=_layout(*inside[1]) if len(inside) == 2 else None)
-    if (table := _table(folder / "ctc")) is not None:
-        return _layout(folder / "ctc", table)
-    return find_ctc(_sequence_folder(folder, sequence))
+        return inside
+    if find_table(folder / "ctc") is not None:
+        return [folder / "ctc"]
+    truths = sorted(p for p in folder.glob("*_GT") if p.is_dir())
+    if not truths:
+        raise InputError(
+            f"{folder}: found neither man_track.txt nor res_track.txt, and no folder FULL, TRA, "
+            "ctc or NN_GT; give the folder of a Cell Tracking Challenge truth or result"
+        )
+    if len(truths) > 1:
+        names = ", ".join(p.name for p in truths)
+        raise InputError(f"{folder}: there are several sequences; give one of {names}")
+    return _folders(truths[0])
+
+
+def find_table(folder: Path) -> Path | None:
+    """The track table in a folder, None where there is none."""
+    return next((folder / name for name in _TABLES if (folder / name).is_file()), None)
 
 
 def read_track_table(path: Path) -> Table:
@@ -160,65 +153,16 @@ def read_track_table(path: Path) -> Table:
     return table
 
 
-def nodes_of(labels: Movie, masks: tuple[Path, ...] = ()) -> pd.DataFrame:
-    """Frame, label, centroid (pixels) and area of every label, sorted by frame and label.
-
-    The frames are read from the files of `masks` where they are given.
-    """
+def nodes_of(labels: Movie) -> pd.DataFrame:
+    """Frame, label, centroid (pixels) and area of every label, sorted by frame and label."""
 
     def measured(t: int) -> pd.DataFrame:
-        image = _read_mask(masks[t]) if masks else labels.channel_frame(t)
-        if image.shape != labels.geometry.shape:
-            raise InputError(
-                f"frame {t}: the masks have shape {image.shape}, the first frame has "
-                f"{labels.geometry.shape}"
-            )
-        if image.min(initial=0) < 0:
-            raise InputError(f"frame {t}: the label {image.min()} is negative")
-        cells = foreground(image)
+        cells = foreground(label_frame(labels, t))
         centroid = dict(zip(labels.geometry.axes, cells.centroid().T, strict=True))
         return pd.DataFrame({"frame": t, "label": cells.labels, **centroid, "area": cells.area()})
 
     with ThreadPoolExecutor(2) as pool:
         return pd.concat(pool.map(measured, range(labels.n_frames)), ignore_index=True)
-
-
-def _table(folder: Path) -> Path | None:
-    return next((folder / name for name in _TABLES if (folder / name).is_file()), None)
-
-
-def _layout(folder: Path, table: Path, markers: CtcLayout | None = None) -> CtcLayout:
-    numbered = sorted(
-        (int(m.group(1)), p) for p in folder.iterdir() if (m := _MASK.match(p.name)) is not None
-    )
-    for expected, (number, path) in enumerate(numbered):
-        if number < expected:
-            raise InputError(f"{path}: frame {number} is there twice")
-        if number > expected:
-            raise InputError(f"{folder}: the mask of frame {expected} is missing")
-    if not numbered:
-        raise InputError(f"{folder}: there are no masks (man_track000.tif or mask000.tif, ...)")
-    return CtcLayout(folder, tuple(path for _, path in numbered), table, markers)
-
-
-def _sequence_folder(folder: Path, sequence: str | None) -> Path:
-    """The folder of the truth of one sequence of a data set."""
-    truths = sorted(p for p in folder.glob("*_GT") if p.is_dir())
-    if sequence is not None:
-        truths = [p for p in truths if p.name == f"{sequence}_GT"]
-        if not truths:
-            raise InputError(f"{folder}: there is no folder {sequence}_GT")
-    if not truths:
-        raise InputError(
-            f"{folder}: found neither man_track.txt nor res_track.txt, and no folder FULL, TRA, "
-            "ctc or NN_GT; give the folder of a Cell Tracking Challenge truth or result"
-        )
-    if len(truths) > 1:
-        names = ", ".join(p.name.removesuffix("_GT") for p in truths)
-        raise InputError(f"{folder}: there are several sequences ({names}); name one")
-    if not any(_table(p) for p in (truths[0], *(truths[0] / n for n in _SUBFOLDERS))):
-        raise InputError(f"{truths[0]}: there is no man_track.txt in it, nor in FULL or TRA")
-    return truths[0]
 
 
 def _check_table(table: Table, lines: list[int], path: Path) -> None:
@@ -238,95 +182,52 @@ def _check_table(table: Table, lines: list[int], path: Path) -> None:
 
 
 def _open_masks(
-    paths: tuple[Path, ...],
+    folder: Path,
     scale: tuple[float, ...] | None,
     unit: str | None,
     frame_interval: float | None,
 ) -> Movie:
-    """A label movie from one TIFF per frame, loaded frame by frame."""
-    first = _read_mask(paths[0])
-    dtype = np.result_type(*(page_head(path)[1] for path in paths))
-    geometry = Geometry(
-        n_frames=len(paths),
-        shape=first.shape,
-        scale=tuple(scale) if scale is not None else (1.0,) * first.ndim,
-        unit=unit or ("pixel" if scale is None else "micrometer"),
-        frame_interval=frame_interval,
-    )
-
-    def load(block_info: Any = None) -> NDArray[Any]:
-        path = paths[block_info[None]["chunk-location"][0]]
-        image = _read_mask(path)
-        if image.shape != first.shape:
-            raise InputError(
-                f"{path}: the frame has shape {image.shape}, the first has {first.shape}"
-            )
-        return image[None, None].astype(dtype, copy=False)
-
-    chunks = ((1,) * len(paths), (1,), *((n,) for n in first.shape))
-    array = da.map_blocks(
-        load, chunks=chunks, dtype=dtype, meta=np.empty((0,) * (2 + first.ndim), dtype)
-    )
-    return Movie(array, geometry, ("labels",), str(paths[0].parent))
+    """The label movie of a folder with one mask per frame, none of which may be missing."""
+    found = [m for p in folder.iterdir() if (m := _MASK.match(p.name)) is not None]
+    if not found:
+        raise InputError(f"{folder}: there are no masks (man_track000.tif or mask000.tif, ...)")
+    for expected, number in enumerate(sorted(int(m[2]) for m in found)):
+        if number < expected:
+            raise InputError(f"{folder}: frame {number} is there twice")
+        if number > expected:
+            raise InputError(f"{folder}: the mask of frame {expected} is missing")
+    pattern = folder / f"{found[0][1]}*{found[0][3]}"
+    movie = open_labels(pattern, scale=scale, unit=unit, frame_interval=frame_interval)
+    return replace(movie, source=str(folder))
 
 
-def _read_mask(path: Path) -> NDArray[Any]:
-    """One label image, shape ([z,] y, x)."""
-    check_readable(path)
-    try:
-        image = np.asarray(tifffile.imread(path))
-    except Exception as error:
-        raise InputError(f"{path}: cannot be read as a TIFF ({error})") from error
-    if image.ndim not in (2, 3):
-        raise InputError(f"{path}: expected a 2D or 3D label image, found shape {image.shape}")
-    if image.dtype.kind not in "iu":
-        raise InputError(f"{path}: labels must be integers, found {image.dtype}")
-    return image
-
-
-def _markers(layout: CtcLayout, labels: Movie) -> Movie | None:
-    if layout.markers is None:
-        return None
-    known = labels.geometry
-    movie = _open_masks(layout.markers.masks, known.scale, known.unit, known.frame_interval)
-    if movie.array.shape != labels.array.shape:
-        raise InputError(
-            f"{layout.markers.folder}: the markers have shape {movie.array.shape}, the masks in "
-            f"{layout.folder.name} have {labels.array.shape}"
-        )
-    return movie
-
-
-def _check_presence(nodes: pd.DataFrame, table: Table, layout: CtcLayout) -> None:
+def _check_presence(nodes: pd.DataFrame, table: Table, labels: Movie, path: Path) -> None:
     """Refuse labels that are drawn where the table has none, and tracks that cannot be drawn."""
     label, frame = (nodes[c].to_numpy(dtype=np.int64) for c in ("label", "frame"))
-    late = table[:, 2] >= len(layout.masks)
+    late = table[:, 2] >= labels.n_frames
     if np.any(late):
         number, _, end, _ = table[late][0]
         raise InputError(
-            f"{layout.table}: the track {number} ends in frame {end}, but the last mask is that of "
-            f"frame {len(layout.masks) - 1}; correct the table, or add the masks that are missing"
+            f"{path}: the track {number} ends in frame {end}, but the last mask is that of "
+            f"frame {labels.n_frames - 1}; correct the table, or add the masks that are missing"
         )
     if len(table) == 0 and len(nodes):
-        raise InputError(f"{layout.table}: the table is empty, but the masks are not")
+        raise InputError(f"{path}: the table is empty, but the masks are not")
     at = pd.Index(table[:, 0]).get_indexer(pd.Index(label))
-    name = layout.table.name
     if np.any(at < 0):
         k = int(np.argmax(at < 0))
-        raise InputError(f"{layout.masks[frame[k]]}: the label {label[k]} is not in {name}")
+        raise InputError(f"{path}: the label {label[k]} of frame {frame[k]} is not in it")
     outside = (frame < table[at, 1]) | (frame > table[at, 2])
     if np.any(outside):
         k = int(np.argmax(outside))
         _, begin, end, _ = table[at[k]]
         raise InputError(
-            f"{layout.masks[frame[k]]}: the label {label[k]} is drawn here, but {name} has it in "
+            f"{path}: the label {label[k]} is drawn in frame {frame[k]}, but the table has it in "
             f"the frames {begin} to {end}"
         )
     absent = ~np.isin(table[:, 0], label)
     if np.any(absent):
-        raise InputError(
-            f"{layout.table}: the track {table[absent, 0][0]} is not drawn in any mask"
-        )
+        raise InputError(f"{path}: the track {table[absent, 0][0]} is not drawn in any mask")
 
 
 def _edges(nodes: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -342,37 +243,19 @@ def _edges(nodes: pd.DataFrame, table: Table) -> pd.DataFrame:
     return pd.DataFrame(edges).astype(np.int64).sort_values(["source", "target"], ignore_index=True)
 
 
-def _only_children(table: Table) -> Table:
-    """Rows of the tracks whose parent has no other child."""
-    parents, counts = np.unique(table[table[:, 3] != 0, 3], return_counts=True)
-    return table[np.isin(table[:, 3], parents[counts == 1])]
-
-
-def _joined(table: Table, label: pd.Series[Any]) -> NDArray[np.int64]:
-    """Track of every node, where an only child continues the track of its parent."""
-    owner = {k: k for k in table[:, 0].tolist()}
-    children = _only_children(table)
-    for child, _, _, parent in children[np.argsort(children[:, 1])].tolist():
-        owner[child] = owner[parent]
-    return label.map(owner).to_numpy(dtype=np.int64)
-
-
 def _notes(nodes: pd.DataFrame, edges: pd.DataFrame, table: Table) -> tuple[str, ...]:
     notes = []
-    only = len(_only_children(table))
-    if only:
+    _, children = np.unique(table[table[:, 3] != 0, 3], return_counts=True)
+    if only := int((children == 1).sum()):
         notes.append(f"{only} tracks are the only child of their parent: they continue it")
     frame = nodes["frame"].to_numpy(dtype=np.int64)
-    gaps = int((frame[edges["target"]] - frame[edges["source"]] > 1).sum())
-    if gaps:
+    if gaps := int((frame[edges["target"]] - frame[edges["source"]] > 1).sum()):
         notes.append(f"{gaps} edges bridge frames in which the cell is not drawn")
     drawn = nodes.groupby("label")["frame"].agg(["min", "max"]).to_numpy()
-    short = int((drawn != table[np.argsort(table[:, 0]), 1:3]).any(axis=1).sum())
-    if short:
+    if short := int((drawn != table[np.argsort(table[:, 0]), 1:3]).any(axis=1).sum()):
         notes.append(f"{short} tracks are drawn in fewer frames than the table says")
-    _, counts = np.unique(table[table[:, 3] != 0, 3], return_counts=True)
-    if np.any(counts > 2):
-        notes.append(f"{int((counts > 2).sum())} cells divide into three or more")
+    if many := int((children > 2).sum()):
+        notes.append(f"{many} cells divide into three or more")
     return tuple(notes)
 
 
@@ -520,7 +403,7 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     if form.label.max(initial=0) > np.iinfo(np.uint16).max:
         dtype = np.uint32
         notes.append("more than 65,535 tracks: the masks have 32 bits, the format asks for 16")
-    renamed = Renamed(tracks, labels, form.label)
+    frame, label = (tracks.nodes[c].to_numpy(dtype=np.int64) for c in ("frame", "label"))
     digits = max(3, len(str(labels.n_frames - 1)))
     folder = Path(folder)
     with writing(folder):
@@ -528,9 +411,10 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     with writing(folder), staged(folder) as staging:
         staging.mkdir()
         for t in range(labels.n_frames):
+            here = frame == t
             tifffile.imwrite(
                 staging / f"mask{t:0{digits}d}.tif",
-                renamed.frame(t).astype(dtype),
+                _renamed(labels, t, label[here], form.label[here]).astype(dtype),
                 compression="zlib",
                 photometric="minisblack",
             )
@@ -539,32 +423,15 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     return tuple(notes)
 
 
-class Renamed:
-    """The segmentation with other labels: each node's `number`, and 0 for what is no node."""
-
-    def __init__(self, tracks: Tracks, labels: Movie, number: Rows) -> None:
-        frame = tracks.nodes["frame"].to_numpy(dtype=np.int64)
-        self._label = tracks.nodes["label"].to_numpy(dtype=np.int64)
-        self._labels, self._number = labels, number
-        self._order = np.argsort(frame, kind="stable")
-        self._starts = np.searchsorted(frame[self._order], np.arange(labels.n_frames + 1))
-
-    def frame(self, t: int) -> NDArray[np.int64]:
-        """A frame, shape ([Z,] Y, X).
-
-        Raises
-        ------
-        InputError
-            Where a node is not drawn in the segmentation.
-        """
-        from skimage.util import map_array
-
-        nodes = self._order[self._starts[t] : self._starts[t + 1]]
-        image, old = self._labels.channel_frame(t), self._label[nodes]
-        absent = old[~np.isin(old, image)]
-        if len(absent):
-            raise InputError(
-                f"{self._labels.source}, frame {t}: the cell {absent[0]} is in the "
-                "tracks but not in the segmentation; give the segmentation that was tracked"
-            )
-        return np.asarray(map_array(image.astype(np.int64), old, self._number[nodes]))
+def _renamed(
+    labels: Movie, t: int, old: NDArray[np.int64], new: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """A frame of the segmentation with other labels, 0 for what is no node."""
+    image = labels.channel_frame(t)
+    absent = old[~np.isin(old, image)]
+    if len(absent):
+        raise InputError(
+            f"{labels.source}, frame {t}: the cell {absent[0]} is in the tracks but not in the "
+            "segmentation; give the segmentation that was tracked"
+        )
+    return np.asarray(map_array(image.astype(np.int64), old, new))

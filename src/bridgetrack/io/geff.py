@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import content
 from bridgetrack.errors import InputError
-from bridgetrack.files import program_version, refuse_foreign, staged_files
+from bridgetrack.files import program_version, refuse_foreign, staged, writing
 from bridgetrack.io.csv import as_plain
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.movie.raw import micrometers, minutes
@@ -26,9 +26,6 @@ from bridgetrack.tracks.tracks import (
     MARGINS,
     Tracks,
     assemble_tracks,
-    chains,
-    components,
-    edge_rows,
     margin_column,
 )
 
@@ -312,13 +309,12 @@ _DESCRIPTIONS = {
 }
 
 
-def write_geff(
-    tracks: Tracks, path: Path | str, *, labels_path: Path | str | None = None
-) -> tuple[str, ...]:
+def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | None = None) -> None:
     """Write tracks to a GEFF store; `read_geff` gets back all of it.
 
     Nodes carry every column of ``tracks.nodes`` (the frame as ``t``), edges the event, score
-    and margin; links, events, notes and geometry are kept under ``extra``.
+    and margin; links, events, notes and geometry are kept under ``extra``. Track ids are named as
+    tracklets where all tracks end in divisions, else they are a plain property.
 
     Parameters
     ----------
@@ -328,12 +324,6 @@ def write_geff(
         Name of the store, by custom ending in ``.geff``; an earlier store is replaced.
     labels_path
         The segmentation, named in the store as a related object.
-
-    Returns
-    -------
-    tuple of str
-        What other readers will not see: track or lineage ids that break the format's rules are
-        kept as plain properties.
 
     Raises
     ------
@@ -350,7 +340,6 @@ def write_geff(
         ("t" if c == "frame" else str(c)): _prop(nodes[c]) for c in nodes.columns if c != "id"
     }
     edge_props = {str(c): _prop(edges[c]) for c in edges.columns if c not in ("source", "target")}
-    props, notes = track_props(tracks)
     related = None
     if labels_path is not None:
         related = [geff_spec.RelatedObject(path=str(labels_path), type="labels", node_prop="label")]
@@ -360,7 +349,7 @@ def write_geff(
         axes=_axes_of(tracks.geometry),
         node_props_metadata=_described(node_props),
         edge_props_metadata=_described(edge_props),
-        track_node_props=props or None,
+        track_node_props=_track_props(tracks),
         related_objects=related,
         display_hints=geff_spec.DisplayHint(
             display_horizontal="x", display_vertical="y", display_depth=depth, display_time="t"
@@ -369,9 +358,8 @@ def write_geff(
     )
     path = Path(path)
     refuse_foreign(path, lambda name: name in _OURS)
-    with staged_files(path.parent) as staging:
-        write_arrays(staging / path.name, ids, node_props, pairs, edge_props, metadata)
-    return notes
+    with staged(path) as spare, writing(path):
+        write_arrays(spare, ids, node_props, pairs, edge_props, metadata)
 
 
 def _prop(column: pd.Series[Any]) -> dict[str, Any]:
@@ -404,32 +392,16 @@ def _axes_of(geometry: Geometry) -> list[Any]:
     return axes
 
 
-def track_props(tracks: Tracks) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Track and lineage ids that are what the format calls tracklets and lineages.
-
-    A tracklet is a longest unbranched path, a lineage a connected component.
-    """
-    nodes = tracks.nodes
-    src, tgt = edge_rows(nodes, tracks.edges, "the tracks")
-    props, notes = {}, []
-    if _same_groups(nodes["track_id"].to_numpy(), chains(len(nodes), src, tgt)):
-        props["tracklet"] = "track_id"
-    else:
-        notes.append(
-            "some tracks are not the longest unbranched paths that GEFF calls tracklets; "
-            "track_id is a plain property"
-        )
-    if _same_groups(nodes["lineage_id"].to_numpy(), components(len(nodes), src, tgt)):
-        props["lineage"] = "lineage_id"
-    else:
-        notes.append("merges tie lineages together, so lineage_id is a plain property")
-    return props, tuple(notes)
+def _track_props(tracks: Tracks) -> dict[str, str] | None:
+    """Where all tracks end in divisions, they are what the format calls tracklets."""
+    only = tracks.links.groupby("parent_id").size()
+    if (tracks.links["event"] == "divide").all() and (only > 1).all() and _in_one_piece(tracks):
+        return {"tracklet": "track_id", "lineage": "lineage_id"}
+    return None
 
 
-def _same_groups(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Whether two numberings put the same nodes together."""
-    sizes = [len(np.unique(x, axis=0)) for x in (one, other, np.column_stack([one, other]))]
-    return min(sizes) == max(sizes)
+def _in_one_piece(tracks: Tracks) -> bool:
+    return not tracks.nodes.duplicated(["track_id", "frame"]).any()
 
 
 def _extra(tracks: Tracks) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Everything that a run of the tracker leaves behind."""
+"""Tracks in every format: written to a folder, and read from whatever holds them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridgetrack.errors import OutputError
-from bridgetrack.files import refuse_inputs, staged_files
-from bridgetrack.io.csv import write_csv
-from bridgetrack.io.ctc import write_ctc
-from bridgetrack.io.geff import write_geff
-from bridgetrack.io.may_write import outdated_run, refuse_others, sign_exported
+import numpy as np
+import pandas as pd
+
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.features.link_scores import LinkScores
+from bridgetrack.io.csv import read_tracks_csv, write_csv
+from bridgetrack.io.ctc import read_ctc, write_ctc
+from bridgetrack.io.geff import read_geff, read_geff_edges, read_trackmate, write_geff
+from bridgetrack.io.may_write import check_folder, refuse_other, signed
+from bridgetrack.io.tables import SCORE_COLUMNS, known_columns, read_text_table
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.tracks import Tracks
@@ -27,6 +31,8 @@ FILES = {
     "lineage": ("lineages.svg",),
 }
 """What each format leaves in a folder of results."""
+RUN_FILE = "run.json"
+"""The record of a run."""
 METHODS = "methods.txt"
 """How the result was made, in sentences."""
 
@@ -81,9 +87,8 @@ def write_results(
     out_dir
         Folder for ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv`` and
         ``units.json`` (csv), ``ctc/`` (ctc), ``tracks.geff`` (geff), ``cycles.csv``
-        (cycles), ``lineages.svg`` (lineage). What we wrote there under these names is replaced,
-        unless the labels were read from it or it was changed since. A
-        ``run.json`` that tells of what is replaced goes.
+        (cycles), ``lineages.svg`` (lineage). An earlier result there is replaced as a whole,
+        unless the labels were read from it or it was changed since.
     formats
         Any of `FORMATS`.
     methods
@@ -92,8 +97,8 @@ def write_results(
     Returns
     -------
     tuple of str
-        What a format could not hold, each beginning with its name; and whether a ``run.json``
-        went.
+        What a format could not hold, each beginning with its name; and whether an earlier result
+        was replaced.
 
     Raises
     ------
@@ -101,24 +106,15 @@ def write_results(
         Where a format is unknown, or the folder cannot be written or holds what must not be
         replaced; nothing has changed then.
     """
-    out_dir = Path(out_dir)
-    source = None if labels is None else labels.source
-    kinds = [k for k in check_formats(formats) if labels is not None or k != "ctc"]
-    names = [name for kind in kinds for name in FILES[kind]]
-    names += [] if methods is None else [METHODS]
-    refuse_inputs([out_dir / name for name in names], [source])
-    outdated, others = outdated_run(out_dir, names)
-
-    def removed() -> tuple[str, ...]:
-        refuse_others(out_dir, [*names, *outdated])
-        return outdated
-
-    removed()
-    with staged_files(out_dir, removed) as staging:
+    check_formats(formats)
+    folder = Path(out_dir)
+    check_folder(folder, None if labels is None else labels.source)
+    replaced = folder.is_dir() and any(folder.iterdir())
+    with signed(folder) as staging:
+        staging.mkdir()
         notes = stage_results(tracks, labels, staging, formats, methods)
-        sign_exported(staging, out_dir, names, others)
-    gone = (f"{name}: removed, it told of the results that were here before" for name in outdated)
-    return (*notes, *gone)
+        refuse_other(folder)  # it may have changed meanwhile
+    return (*notes, "the earlier result in this folder was replaced") if replaced else notes
 
 
 def stage_results(
@@ -138,8 +134,7 @@ def stage_results(
         notes += [f"ctc: {n}" for n in write_ctc(tracks, labels, staging / "ctc")]
     if "geff" in formats:
         source = labels.source if labels is not None and Path(labels.source).exists() else None
-        written = write_geff(tracks, staging / "tracks.geff", labels_path=source)
-        notes += [f"geff: {n}" for n in written]
+        write_geff(tracks, staging / "tracks.geff", labels_path=source)
     if "cycles" in formats:
         table = cell_cycles(tracks).cycles
         table.to_csv(staging / FILES["cycles"][0], index=False, lineterminator="\n")
@@ -162,3 +157,92 @@ def check_formats(formats: Sequence[str]) -> Sequence[str]:
         if name not in FORMATS:
             raise OutputError(f"there is no format {name!r}; known are {', '.join(FORMATS)}")
     return formats
+
+
+# ---------------------------------------------------------------------- reading
+
+READERS = {".csv": read_tracks_csv, ".geff": read_geff, ".xml": read_trackmate}
+"""What reads tracks without masks, by the end of a name."""
+
+
+def track_path(chosen: Path) -> Path:
+    """What to give `read_tracks` where a dialog can choose files only.
+
+    For a file inside a store or a folder of tracks that store or folder, else the file.
+    """
+    if chosen.suffix.lower() in READERS:
+        return chosen
+    inside = (p for p in (chosen, *chosen.parents) if p.suffix.lower() == ".geff")
+    return next(inside, chosen.parent if chosen.name.endswith("track.txt") else chosen)
+
+
+def read_tracks(path: Path | str) -> Tracks:
+    """Read tracks from a file or folder, as its name says.
+
+    Parameters
+    ----------
+    path
+        A CSV table (`read_tracks_csv`), a GEFF store (`read_geff`), a file that TrackMate saved
+        (``.xml``), or a folder of the Cell Tracking Challenge (`read_ctc`).
+
+    Raises
+    ------
+    InputError
+        Where it is none of these or cannot be read; the message names it.
+    """
+    path = Path(path)
+    if path.suffix.lower() in READERS:
+        return READERS[path.suffix.lower()](path)
+    if path.is_dir():
+        return read_ctc(path).tracks
+    raise InputError(
+        f"{path}: no tracks are known in such files; give {', '.join(READERS)}, or the folder of a "
+        "Cell Tracking Challenge truth or result"
+    )
+
+
+def read_link_scores(path: Path | str) -> LinkScores:
+    """Read scores of links.
+
+    Parameters
+    ----------
+    path
+        A CSV table with a row per link: ``frame`` of the earlier cell, labels ``source`` and
+        ``target``, and ``score``, 0 to 1; or a GEFF store whose nodes have labels and whose edges
+        have an attribute of that name (``score``, ``probability``, ``weight``). Links over
+        more than one frame are left out.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be read, a column is missing, or a number is wrong; names file and row.
+    """
+    path = Path(path)
+    if path.is_dir() or path.suffix.lower() == ".geff":
+        return _of_geff(path)
+    text = read_text_table(path)
+    found = known_columns(text.header, SCORE_COLUMNS)
+    missing = [role for role, column in found.items() if column is None]
+    if missing:
+        raise InputError(
+            f"{path}: there is no column {missing[0]}; a table of link scores needs frame (of the "
+            f"earlier cell), source and target (labels) and score; it has {', '.join(text.header)}"
+        )
+    *ends, score = (str(column) for column in found.values())
+    frame, source, target = (text.integers(column) for column in ends)
+    return LinkScores(frame, source, target, text.numbers(score), str(path))
+
+
+def _of_geff(path: Path) -> LinkScores:
+    nodes, edges = read_geff_edges(path)
+    name = next((n for n in SCORE_COLUMNS["score"] if n in edges.columns), None)
+    if name is None:
+        raise InputError(
+            f"{path}: its edges have no score; one of {', '.join(SCORE_COLUMNS['score'])} is needed"
+        )
+    cells = nodes.set_index("id")[["frame", "label"]]
+    ends = [cells.loc[edges[side]].to_numpy(dtype=np.int64) for side in ("source", "target")]
+    score = pd.to_numeric(edges[name], errors="coerce").to_numpy(dtype=np.float64)
+    near = (ends[1][:, 0] == ends[0][:, 0] + 1) & ~np.isnan(score)
+    here = [end[near] for end in ends]
+    return LinkScores(here[0][:, 0], here[0][:, 1], here[1][:, 1], score[near], str(path))

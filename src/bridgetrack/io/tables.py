@@ -6,9 +6,8 @@ import csv
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -35,7 +34,6 @@ CELL_COLUMNS: dict[str, tuple[str, ...]] = {
     "parent": ("parent_id", "parent", "parent_node", "parent_node_id", "parent_spot_id"),
     "track": ("track_id", "track", "trackid", "tracklet_id", "particle"),
     "parent_track": ("parent_track_id", "parenttrackid", "parent_track"),
-    "lineage": ("lineage_id", "lineageid", "lineage"),
     "label": ("label", "labelimageid", "label_id", "segmentation_id", "seg_id", "mask_id"),
     "area": ("area", "volume", "size_in_pixels_0", "size_in_pixels", "size"),
     "radius": ("radius", "r", "estimated_radius"),
@@ -58,6 +56,7 @@ SCORE_COLUMNS: dict[str, tuple[str, ...]] = {
 
 _NUMBERED = (("centroid", "zyx"), ("center_of_the_object", "xyz"), ("object_center", "xyz"))
 _SHOWN = 20
+"""Columns that a message names."""
 _EMPTY = ("", "nan", "NaN", "None", "null", "NA")
 NOTHING = -1
 """In a column of parents or tracks, where a cell has none."""
@@ -223,18 +222,15 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
             separator = max(",;\t", key=next(file, "").count)
             file.seek(0)
             cells = _read_rows(file, separator, rows)
-        _refuse_nameless(path, separator, rows, len(cells.columns))
-    except pd.errors.ParserError as error:  # of rows that are too long, for instance
-        with suppress(OSError, ValueError, csv.Error):
-            _refuse_nameless(path, separator, rows, _first_width(path, separator))
-        raise InputError(f"{path}: cannot be read as a table ({error})") from error
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a text file ({error})") from error
-    except (ValueError, csv.Error, pd.errors.EmptyDataError) as error:
+    except (ValueError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as a table ({error})") from error
-    cells.columns = pd.Index(_unlike([str(c).strip() for c in cells.columns]))
+    names = cells.columns.str.strip()
+    if names.is_unique:
+        cells.columns = names
     cells.index = pd.RangeIndex(2, 2 + len(cells))
     units = {}
     if _more_header(cells):
@@ -245,47 +241,20 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
 
 def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
     """The rows of a table as text, some at a time: the parser takes many times what they hold."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # see `_refuse_nameless`
+    with warnings.catch_warnings(record=True) as longer:
+        warnings.simplefilter("always", pd.errors.ParserWarning)
         pieces = pd.read_csv(
             file, sep=separator, dtype=str, keep_default_na=False, index_col=False,
             nrows=rows, chunksize=_ROWS_AT_ONCE,
         )  # fmt: skip
         with pieces:
-            return pd.concat((piece.fillna("") for piece in pieces), ignore_index=True)
-
-
-def _unlike(names: list[str]) -> list[str]:
-    """Names of columns, those that stood before numbered, as pandas does but for blanks."""
-    found: list[str] = []
-    for name in names:
-        more = (f"{name}.{k}" for k in count(1))
-        found.append(
-            name if name not in found else next(n for n in more if n not in {*names, *found})
-        )
-    return found
-
-
-def _first_width(path: Path, separator: str) -> int:
-    """Cells of the first row that has any."""
-    with path.open(encoding="utf-8-sig") as file:
-        return next((len(line.split(separator)) for line in file if line.strip()), 0)
-
-
-def _refuse_nameless(path: Path, separator: str, rows: int | None, columns: int) -> None:
-    """Refuse rows with more cells than there are columns, which pandas leaves out."""
-    stop = None if rows is None else rows + 1
-    with path.open(encoding="utf-8-sig") as file:
-        if max((line.count(separator) for line in islice(file, stop)), default=0) < columns:
-            return
+            cells = pd.concat((piece.fillna("") for piece in pieces), ignore_index=True)
+    if longer:  # than the header, be it only by blanks at their ends
         file.seek(0)
-        long = (row for row in csv.reader(islice(file, stop), delimiter=separator) if row[columns:])
-        wrong = next((row for row in long if any(cell.strip() for cell in row[columns:])), None)
-    if wrong is not None:
-        raise InputError(
-            f"{path}: a row holds {len(wrong)} cells, and the first only {columns} names of "
-            "columns; give every column a name"
-        )
+        for row in csv.reader(islice(file, rows and rows + 1), delimiter=separator):
+            if any(cell.strip() for cell in row[cells.shape[1] :]):
+                raise ValueError(f"a row holds {len(row)} cells, the first {cells.shape[1]} names")
+    return cells
 
 
 def _more_header(cells: pd.DataFrame) -> bool:
@@ -348,7 +317,10 @@ def read_detections_csv(
     BridgetrackWarning
         Where rows were left out.
     """
-    cells = read_cells(path, columns, scale, unit, frame_interval, shape, n_frames, positions)
+    cells = read_cells(
+        path, columns, scale=scale, unit=unit, frame_interval=frame_interval, shape=shape,
+        n_frames=n_frames, positions=positions,
+    )  # fmt: skip
     for note in cells.notes:
         warnings.warn(f"{path}: {note}", BridgetrackWarning, stacklevel=2)
     geometry = cells.geometry
@@ -395,12 +367,13 @@ class CellTable:
 def read_cells(
     path: Path | str,
     columns: Mapping[str, str | None] | None,
-    scale: tuple[float, ...] | None,
-    unit: str | None,
-    frame_interval: float | None,
-    shape: tuple[int, ...] | None,
-    n_frames: int | None,
-    positions: str | None,
+    *,
+    scale: tuple[float, ...] | None = None,
+    unit: str | None = None,
+    frame_interval: float | None = None,
+    shape: tuple[int, ...] | None = None,
+    n_frames: int | None = None,
+    positions: str | None = None,
 ) -> CellTable:
     """Read positions, sizes and identities of the cells of a file; see `read_detections_csv`."""
     text = read_text_table(path)

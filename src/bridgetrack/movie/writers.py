@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +95,12 @@ class LabelWriter:
 
 @contextmanager
 def label_writer(
-    path: str | Path, geometry: Geometry, *, dtype: str = "uint16", staging: Path | None = None
+    path: str | Path, geometry: Geometry, *, dtype: str = "uint16"
 ) -> Iterator[LabelWriter]:
     """A writer of label frames: a TIFF stack, an OME-Zarr (``.zarr``) or a folder of masks.
 
     The result appears under its name when all frames are written. Leaving the block by an
-    exception (a cancelled generator included) removes what was written. With `staging` it is
-    left in that folder, from where the caller puts it in place together with other files.
+    exception (a cancelled generator included) removes what was written.
 
     Raises
     ------
@@ -122,8 +121,7 @@ def label_writer(
             refuse_foreign(path, lambda name: Path(name).match("mask*.tif"))
     elif form is zarr_frames:
         refuse_foreign_zarr(path)
-    place = staged(path) if staging is None else nullcontext(staging / path.name)
-    with place as spare:
+    with staged(path) as spare:
         with form(spare, path, geometry) as append:
             writer = LabelWriter(path, geometry, dtype, append)
             yield writer

@@ -16,9 +16,9 @@ import pandas as pd
 from scipy.special import expit
 
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
-from bridgetrack.files import lent_folder, replacing, resolved
+from bridgetrack.files import lent_folder, resolved, writing
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
-from bridgetrack.io.may_write import check_file, signed
+from bridgetrack.io.may_write import check_file, check_folder, signed
 from bridgetrack.io.tables import TABLES
 from bridgetrack.models.library import find_model_file
 from bridgetrack.models.model import Model
@@ -34,7 +34,6 @@ from bridgetrack.pipeline.found_masks import find_masks, masks_record, write_mar
 from bridgetrack.pipeline.inputs import Reading, RunInputs, open_files, open_weights
 from bridgetrack.pipeline.result_folder import (
     FOUND_HERE,
-    check_run,
     remarks_on_repair,
     repair_into,
     save_run,
@@ -167,8 +166,8 @@ def batch_steps(given: BatchRun) -> Steps[tuple[BatchRow, ...]]:
         told = partial(_told, k, len(movies), movie.name)
         yield told(Progress("Opening", 0.0))
         rows.append((yield from _tried(movie, given, file, model, told)))
-        with signed(place) as spare, replacing(spare, "the table of all movies") as table:
-            table_of(ordered(rows)).to_csv(table, index=False, lineterminator="\n")
+        with signed(place) as spare, writing(place, "the table of all movies"):
+            table_of(ordered(rows)).to_csv(spare, index=False, lineterminator="\n")
     return ordered(rows)
 
 
@@ -206,7 +205,7 @@ def _track(movie: BatchFiles, given: BatchRun, file: Path | None, model: Model) 
         given.formats, command="batch", found_here=movie.labels is None, repair=repairs,
         without=given.kinds.words, channel=given.channel,
     )  # fmt: skip
-    check_run(out, inputs)
+    check_folder(out, *inputs.inputs)
     with ExitStack() as temporary:
         with collecting_warnings(notes):  # ends before the record is written, which tells of them
             if inputs.found_here or repairs:

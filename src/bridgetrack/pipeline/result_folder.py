@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -16,18 +15,11 @@ import pandas as pd
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_targets import with_events
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import refuse_inputs, staged_files, write_text
+from bridgetrack.errors import InputError
+from bridgetrack.files import write_text
 from bridgetrack.hypotheses.kinds import EventKinds
-from bridgetrack.io.may_write import (
-    EXPORTED,
-    RUN_FILE,
-    earlier,
-    manifest,
-    refuse_others,
-    sealed,
-)
-from bridgetrack.io.results import FILES, METHODS, stage_results
+from bridgetrack.io.may_write import check_folder, refuse_other, signed
+from bridgetrack.io.results import FILES, METHODS, RUN_FILE, stage_results
 from bridgetrack.models.model import Model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
@@ -57,32 +49,6 @@ _BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError)
 # ------------------------------------------------------------------ writing
 
 
-def check_run(out: Path, given: RunInputs) -> None:
-    """Complain before the work begins about a folder that cannot take the results.
-
-    Raises
-    ------
-    OutputError
-        Where it cannot; the message says why.
-    """
-    for place in (out, *out.parents):
-        if place.is_dir():
-            if not os.access(place, os.W_OK):
-                raise OutputError(f"{place}: no permission to write there; choose another folder")
-            break
-        if place.exists():
-            raise OutputError(f"{place}: this is a file, results need a folder; give another name")
-    _refuse(out, given)
-
-
-def _refuse(out: Path, given: RunInputs) -> None:
-    """Refuse to replace what is read, and what we did not write."""
-    new = [*_results(given), *_added(given)]
-    names = list(dict.fromkeys([*new, *earlier(out), RUN_FILE]))
-    refuse_inputs([out / name for name in names], given.inputs)
-    refuse_others(out, names)
-
-
 def _results(given: RunInputs) -> list[str]:
     return [*(name for kind in given.formats for name in FILES[kind]), METHODS]
 
@@ -108,8 +74,7 @@ def save_run(
     `found` says how the masks were found, where that is known, and `repair_gap` by how much the
     score of repaired ones may fall short of the best choice.
 
-    All or nothing. What an earlier run wrote there in other formats is removed, so that the
-    folder holds one result.
+    All or nothing. An earlier result there is replaced as a whole.
 
     Returns
     -------
@@ -117,16 +82,13 @@ def save_run(
         The content of ``run.json``, and what was left out, assumed, or could not be held by a
         format.
     """
-    check_run(out, given)
+    check_folder(out, *given.inputs)
     watch(Progress("Looking for doubtful events", 0.0))
     doubts = doubted(tracking)
     watch(Progress("Writing files", 0.0))
 
-    def removed() -> list[str]:
-        _refuse(out, given)
-        return [*earlier(out), EXPORTED]
-
-    with staged_files(out, removed) as staging:
+    with signed(out) as staging:
+        staging.mkdir()
         tracks = tracking.tracks
         methods, labels = _methods(tracking, given, found), tracking.scene.labels
         limits = stage_results(tracks, labels, staging, given.formats, methods)
@@ -141,8 +103,8 @@ def save_run(
             record["repair_gap"] = repair_gap
         names = [*_results(given), *_added(given)]
         record["files"] = [name for name in names if (staging / name).exists()]
-        record = sealed(record, manifest(staging, record["files"]))
         write_json(record, staging / RUN_FILE)
+        refuse_other(out)  # it may have changed meanwhile
     return record, said
 
 

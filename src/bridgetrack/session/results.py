@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.notes import plural
 from bridgetrack.tracks.colours import family_shades
-from bridgetrack.tracks.napari_tracks import to_napari
-from bridgetrack.tracks.table import certainties
+from bridgetrack.tracks.table import certainties, to_napari
 from bridgetrack.tracks.tracks import Tracks, margin_column
 
 

@@ -15,7 +15,7 @@ from bridgetrack.annotations.annotation import VERIFIED, CellRef, EventRef, Kind
 from bridgetrack.annotations.imported_tracks import ImportedTracks, compare_tracks
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.io.read import read_tracks
+from bridgetrack.io.results import read_tracks
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.tracked_movie import TrackedMovie

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.tracks.cell_tuples import CellTuples
 from bridgetrack.tracks.tracks import AT_LEAST, Tracks
 
 Array = NDArray[np.float64]
@@ -315,7 +314,8 @@ def _events(events: Events, values: dict[str, Array], detections: Detections) ->
     frame = detections.frame[np.where(first >= 0, first, cause)]
     order = np.argsort(frame * len(Event) + _RANK[events.event], kind="stable")
     columns: dict[str, Any] = {"frame": frame[order], "event": _KEYS[events.event[order]]}
-    columns["sources"] = CellTuples(events.sources[order])
-    columns["targets"] = CellTuples(events.targets[order])
+    for name, cells in (("sources", events.sources), ("targets", events.targets)):
+        named = [tuple(c for c in row if c >= 0) for row in cells[order].tolist()]
+        columns[name] = pd.Series(named, dtype=object)
     columns |= {name: value[order] for name, value in values.items()}
     return pd.DataFrame(columns, copy=False)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import binary_dilation
+from skimage.segmentation import find_boundaries
 
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import staged, writing
@@ -63,15 +65,13 @@ def draw_overlay(
     OutputError
         Where the file cannot be written.
     """
-    grey = None if image_frame is None else _project(image_frame)
+    grey = None if image_frame is None else _flat(image_frame)
     labels = None if label_frame is None else _topmost(label_frame)
     shape = _common_shape(grey, labels, tracks, frame)
     zoom = zoom or max(1, round(900 / max(shape)))
-    base = np.zeros(shape) if grey is None else _stretch(grey)
-    canvas = np.repeat(_enlarge(base, zoom)[:, :, None], 3, axis=2) * 0.75
+    canvas = np.repeat(_enlarged(_stretched(grey, shape), zoom)[:, :, None], 3, axis=2)
     if labels is not None:
-        large = np.repeat(np.repeat(labels, zoom, axis=0), zoom, axis=1)
-        _paint_outlines(canvas, large, tracks, frame, width=max(1, min(zoom, 4)))
+        _paint_outlines(canvas, _enlarged(labels, zoom), tracks, frame, min(zoom, 4))
     picture = _add_tails(canvas, tracks, frame, tail=tail, zoom=zoom)
     if path is not None:
         _write_png(picture, Path(path))
@@ -101,7 +101,10 @@ def _paint_outlines(
     canvas: NDArray[np.float64], labels: NDArray[Any], tracks: Tracks, frame: int, width: int
 ) -> None:
     """Colour the inner border pixels of every label."""
-    edge = _inner_borders(labels, width)
+    edge = find_boundaries(labels)
+    if width > 1:
+        edge = binary_dilation(edge, iterations=width - 1)
+    edge &= labels > 0
     nodes = tracks.nodes[tracks.nodes["frame"] == frame]
     known = nodes["label"].to_numpy(dtype=np.int64)
     names, inverse = np.unique(labels[edge], return_inverse=True)
@@ -137,7 +140,7 @@ def _add_tails(
     axes.scatter(
         rings[:, 0], rings[:, 1], s=28, facecolors="none", edgecolors="white", linewidths=1.0
     )
-    axes.text(8, 8, _when(tracks, frame), color="white", fontsize=10, va="top")
+    axes.text(8, 8, f"frame {frame}", color="white", fontsize=10, va="top")
     axes.set_xlim(-0.5, width - 0.5)
     axes.set_ylim(height - 0.5, -0.5)
     agg.draw()
@@ -163,14 +166,6 @@ def _segments(
     return np.stack([start, stop], axis=1), colours, np.unique(start[divided], axis=0)
 
 
-def _when(tracks: Tracks, frame: int) -> str:
-    interval = tracks.geometry.frame_interval
-    if interval is None:
-        return f"frame {frame}"
-    minutes = round(frame * interval)
-    return f"frame {frame}   {minutes // 60}:{minutes % 60:02d} h"
-
-
 def _write_png(picture: Picture, path: Path) -> None:
     """Write a picture, whole or not at all."""
     from matplotlib.image import imsave
@@ -181,23 +176,16 @@ def _write_png(picture: Picture, path: Path) -> None:
         imsave(spare, picture, format="png", metadata={"Software": "bridgetrack"})
 
 
-def _stretch(image: NDArray[Any]) -> NDArray[np.float64]:
-    """Grey values from 0 to 1 between two percentiles, with dim cells brightened."""
-    low, high = _limits_of(image)
+def _stretched(image: NDArray[Any] | None, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Grey values from 0 to 0.75 between two percentiles, with dim cells brightened."""
+    if image is None or not np.isfinite(image).any():
+        return np.zeros(shape)
+    low, high = np.nanpercentile(image, [1, 99.8])
     share = (np.nan_to_num(image.astype(np.float64), nan=low) - low) / max(high - low, 1e-12)
-    return np.asarray(np.clip(share, 0, 1) ** 0.7)
+    return np.asarray(0.75 * np.clip(share, 0, 1) ** 0.7)
 
 
-def _limits_of(image: NDArray[Any]) -> tuple[float, float]:
-    """Grey values shown black and white: the 1st and the 99.8th percentile."""
-    finite = image[np.isfinite(image)]
-    if finite.size == 0:
-        return 0.0, 1.0
-    low, high = np.percentile(finite, [1, 99.8])
-    return float(low), float(high)
-
-
-def _project(image: NDArray[Any]) -> NDArray[Any]:
+def _flat(image: NDArray[Any]) -> NDArray[Any]:
     """Maximum projection of a stack; a flat image is returned as it is."""
     return np.asarray(image.max(axis=0)) if image.ndim == 3 else image
 
@@ -210,22 +198,5 @@ def _topmost(labels: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.take_along_axis(labels, first[None], axis=0)[0])
 
 
-def _enlarge(image: NDArray[np.float64], zoom: int) -> NDArray[np.float64]:
-    """Bilinear enlargement by a whole factor."""
-    from scipy import ndimage
-
-    if zoom == 1:
-        return image
-    grown = ndimage.zoom(image, zoom, order=1, grid_mode=True, mode="nearest")
-    return np.asarray(grown)
-
-
-def _inner_borders(labels: NDArray[Any], width: int) -> NDArray[np.bool_]:
-    """Pixels of a label within `width` of another label or the background."""
-    from scipy.ndimage import binary_dilation
-    from skimage.segmentation import find_boundaries
-
-    edge = find_boundaries(labels)
-    if width > 1:
-        edge = binary_dilation(edge, iterations=width - 1)
-    return np.asarray(edge & (labels > 0))
+def _enlarged(image: NDArray[Any], zoom: int) -> NDArray[Any]:
+    return np.repeat(np.repeat(image, zoom, axis=0), zoom, axis=1)

@@ -1,9 +1,10 @@
-"""One row per track, one row per cell and frame: what tracks amount to in numbers, with units."""
+"""Tracks in numbers: one row per track, one per cell and frame, and the arrays of a layer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from bridgetrack.hypotheses.events import Events
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.parts import ROWS_AT_ONCE, in_parts
 from bridgetrack.tracks.tracks import Tracks, margin_column, rows_by_id
 
 Rows = NDArray[np.int64]
@@ -79,11 +79,7 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
     """
     geometry, margins = tracks.geometry, node_margins(tracks)
     title = track_titles(geometry)
-    found = []
-    for rows in _by_tracks(tracks):
-        some = tracks.nodes.iloc[rows]
-        found.append(_summary(replace(tracks, nodes=some), margins[rows]))
-    table = pd.concat(found, ignore_index=True)
+    table = _summary(tracks, margins)
     ids, start, end = (table[name].to_numpy() for name in ("track_id", "start", "end"))
     if not (table["largest"].max() > table["smallest"].min()):  # sizes are unknown
         table["growth"] = np.nan
@@ -103,26 +99,6 @@ _COLUMNS = (
     "growth", "certainty",
 )  # fmt: skip
 """Of the table of tracks, without units."""
-
-
-def _by_tracks(tracks: Tracks) -> Iterator[Rows | slice]:
-    """Rows of the nodes of some tracks at a time, ascending; all where they are few."""
-    ids = tracks.nodes["track_id"].to_numpy(dtype=np.int64)
-    if len(ids) <= ROWS_AT_ONCE:
-        yield slice(None)
-        return
-    order, start = np.argsort(ids, kind="stable"), 0
-    while start < len(ids):
-        stop = min(start + ROWS_AT_ONCE, len(ids))
-        last = ids[order[stop - 1]]
-        while stop < len(ids) and ids[order[stop]] == last:
-            stop += int(np.searchsorted(ids[order[stop : stop + _MORE]] != last, True))
-        yield np.sort(order[start:stop])
-        start = stop
-
-
-_MORE = 1000
-"""Cells of a track that are looked at at once."""
 
 
 def _summary(tracks: Tracks, margins: Array) -> pd.DataFrame:
@@ -193,15 +169,13 @@ def node_margins(tracks: Tracks) -> Array:
     margin = margin_column(tracks.events)
     ids, row_of = tracks.nodes["id"].to_numpy(dtype=np.int64), rows_by_id(tracks)
     least, seen = np.full(len(ids), np.inf), np.zeros(len(ids), bool)
-    for part in in_parts(len(tracks.events) if len(ids) else 0):
-        some = tracks.events.iloc[part]
-        for side in ("sources", "targets"):
-            named = some[[side, margin]].explode(side).dropna().to_numpy(dtype=np.float64)
-            cell = named[:, 0].astype(np.int64)
-            place = row_of(cell)
-            known = ids[place] == cell  # events of false detections name what is no node
-            seen[place[known]] = True
-            np.minimum.at(least, place[known], named[known, 1])
+    for side in ("sources", "targets") if len(ids) else ():
+        named = tracks.events[[side, margin]].explode(side).dropna().to_numpy(dtype=np.float64)
+        cell = named[:, 0].astype(np.int64)
+        place = row_of(cell)
+        known = ids[place] == cell  # events of false detections name what is no node
+        seen[place[known]] = True
+        np.minimum.at(least, place[known], named[known, 1])
     least[~seen] = np.nan
     return least
 
@@ -383,3 +357,66 @@ def verified_tracks(tracks: Tracks) -> frozenset[int]:
     if VERIFIED not in tracks.nodes.columns:
         return frozenset()
     return frozenset(tracks.nodes.loc[tracks.nodes[VERIFIED], "track_id"].tolist())
+
+
+# ---------------------------------------------------------------------- for napari
+
+
+def to_napari(tracks: Tracks) -> tuple[Array, dict[str, NDArray[Any]], dict[int, list[int]]]:
+    """Arrays for ``viewer.add_tracks(data, properties=..., graph=...)``.
+
+    Returns
+    -------
+    data
+        ``ID, T, (Z), Y, X`` in pixels, sorted by track and frame, shape (n, 2 + ndim). A track
+        has one row per frame: pieces of one cell give their area-weighted centroid. A gap stays
+        inside its track.
+    properties
+        One value per row: ``frame``, ``label`` (of the largest piece), ``node_id`` (of the
+        largest piece), ``pieces`` (number of detections), ``area`` (their sum), ``lineage_id``,
+        ``event`` (how the cell got here: ``start``, ``appear``, ``move``, ``skip``, ``divide``,
+        ``split`` or ``merge``), ``score`` and margin (one of `MARGINS`) of that event.
+    graph
+        Track → tracks it came from; several after a merge.
+    """
+    geometry = tracks.geometry
+    pixels = replace(geometry, scale=(1.0,) * geometry.ndim)
+    table = sights(replace(tracks, geometry=pixels))
+    ids, frame = table["id"].to_numpy(), table["frame"].to_numpy()
+    labels = tracks.nodes.set_index("id")["label"]
+    pieces = tracks.nodes.groupby(["track_id", "frame"]).size()
+    properties: dict[str, NDArray[Any]] = {
+        "frame": frame,
+        "label": labels.loc[ids].to_numpy(dtype=np.int64),
+        "node_id": ids,
+        "pieces": pieces.to_numpy(),
+        "area": table["area"].to_numpy(),
+        "lineage_id": table["lineage_id"].to_numpy(),
+    }
+    properties |= _histories(tracks, ids, frame)
+    data = table[["track_id", "frame", *geometry.axes]].to_numpy(dtype=np.float64)
+    return data, properties, _graph(tracks)
+
+
+def _histories(tracks: Tracks, ids: NDArray[np.int64], frame: NDArray[np.int64]) -> dict[str, Any]:
+    incoming = tracks.edges.drop_duplicates("target").set_index("target").reindex(ids)
+    event = incoming["event"].astype(object).to_numpy(copy=True)
+    unknown = incoming["event"].isna().to_numpy(dtype=bool)
+    event[unknown] = np.where(frame[unknown] == 0, "start", "appear")
+    means = (margin_column(tracks.edges), "score")
+    values = {name: incoming[name].to_numpy(dtype=np.float64, copy=True) for name in means}
+    appear = tracks.events[tracks.events["event"] == "appear"]
+    named = pd.Index([target[0] for target in appear["targets"]], dtype=np.int64)
+    at = named.get_indexer(pd.Index(ids))
+    fresh = unknown & (at >= 0)
+    for name in means:
+        values[name][fresh] = appear[name].to_numpy(dtype=np.float64)[at[fresh]]
+    return {"event": np.asarray(event.tolist(), dtype=str), **values}
+
+
+def _graph(tracks: Tracks) -> dict[int, list[int]]:
+    graph: dict[int, list[int]] = {}
+    links = tracks.links
+    for child, parent in zip(links["track_id"].tolist(), links["parent_id"].tolist(), strict=True):
+        graph.setdefault(int(child), []).append(int(parent))
+    return graph

@@ -72,7 +72,7 @@ class ErrorEstimate:
     def _where(self) -> str:
         if not 1 < self.parts < self.n_annotations:
             return ""
-        return f", in {self.parts} parts of the movie that count as one each where errors cluster"
+        return f", grouped into {self.parts} regions, as errors cluster"
 
     @property
     def _harder(self) -> str:

@@ -64,9 +64,8 @@ class TrainingOptions:
     optimiser
         Switches and limits of the optimisation.
     learner
-        What minimises each convex problem; left open, what ``optimiser`` says, and where that is
-        open, too, the quickest that applies: n-slack (L2, exact treatment, with a cache), since it
-        asks for inference least often, else the bundle.
+        What minimises each convex problem; by default the quickest that applies: n-slack (L2,
+        exact treatment, with a cache), which needs inference least often, else the bundle.
     curriculum
         Learn from easy cells first, by this measure of what is easy.
 

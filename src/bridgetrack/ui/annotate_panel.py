@@ -18,7 +18,7 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.annotations.annotation import NOUN, Annotation, Kind, describe
 from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_masks
-from bridgetrack.io.read import track_path
+from bridgetrack.io.results import track_path
 from bridgetrack.session.names import event_words, short_answer, short_words
 from bridgetrack.session.track_edits import JOB
 from bridgetrack.session.tracked_movie import unlooked

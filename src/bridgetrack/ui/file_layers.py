@@ -13,7 +13,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
 from bridgetrack.movie.tiff import one_frame
-from bridgetrack.tracks.napari_tracks import to_napari
+from bridgetrack.tracks.table import to_napari
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.layers import IMPORTED, KEY, LayerData, placement, points_data, tag
 
@@ -68,15 +68,13 @@ def folder_reading(path: str | list[str]) -> Reader | None:
 
     It may be one of the Cell Tracking Challenge, a folder of TIFF files, or an OME-Zarr.
     """
-    from bridgetrack.io.ctc import find_ctc
+    from bridgetrack.io.ctc import is_ctc
 
     if not isinstance(path, str) or not Path(path).is_dir():
         return None
-    try:
-        find_ctc(path)
-    except BridgetrackError:
-        return _read_movie if _is_movie(Path(path)) else None
-    return _read_ctc
+    if is_ctc(Path(path)):
+        return _read_ctc
+    return _read_movie if _is_movie(Path(path)) else None
 
 
 def _is_movie(path: Path) -> bool:

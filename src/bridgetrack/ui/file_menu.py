@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.errors import InputError
-from bridgetrack.files import refuse_inputs, replacing
+from bridgetrack.files import SAMPLE_SEQUENCE, refuse_inputs, replacing, sample_folder
 from bridgetrack.io.csv import plain_cells
 from bridgetrack.io.ctc import write_ctc
 from bridgetrack.io.geff import write_geff
 from bridgetrack.io.may_write import refuse_other, signed
 from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.sample import SAMPLE_SEQUENCE, sample_folder
-from bridgetrack.tracks.napari_tracks import from_napari
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.dropping import beside
 from bridgetrack.ui.file_layers import (
@@ -69,13 +67,20 @@ def sample_layers(
     return layers
 
 
-def tracks_of(data: Any, attributes: dict[str, Any]) -> Tracks:
-    """The tracks of a layer: as tracked where they came from here, else from its arrays."""
+def tracks_of(attributes: dict[str, Any]) -> Tracks:
+    """The tracks that a layer shows.
+
+    Raises
+    ------
+    InputError
+        Where they do not come from here.
+    """
     ours = attributes.get("metadata", {}).get(KEY, {}).get("tracks")
-    if isinstance(ours, Tracks):
-        return ours
-    features = attributes.get("features", {})
-    return from_napari(data, {k: features[k] for k in features}, attributes.get("graph"))
+    if not isinstance(ours, Tracks):
+        raise InputError(
+            "these tracks do not come from Bridgetrack; save them with the program that made them"
+        )
+    return ours
 
 
 def _read_from(attributes: dict[str, Any]) -> str | None:
@@ -88,7 +93,7 @@ def write_csv_file(path: str, data: Any, attributes: dict[str, Any]) -> list[str
     """Write a table of cells with tracks and parents."""
     target = Path(path)
     refuse_inputs([target], [_read_from(attributes)])
-    table = plain_cells(tracks_of(data, attributes))
+    table = plain_cells(tracks_of(attributes))
     with replacing(target, "the table") as file:
         table.to_csv(file, index=False)
     return [path]
@@ -99,7 +104,7 @@ def write_geff_store(path: str, data: Any, attributes: dict[str, Any]) -> list[s
     refuse_inputs([Path(path)], [_read_from(attributes)])
     refuse_other(Path(path))
     with signed(Path(path)) as spare:
-        write_geff(tracks_of(data, attributes), spare)
+        write_geff(tracks_of(attributes), spare)
     return [path]
 
 
@@ -109,7 +114,7 @@ def write_ctc_folder(path: str, layers: list[LayerData]) -> list[str]:
     labels = next((x for x in layers if x[2] == "labels"), None)
     if tracks is None or labels is None:
         raise InputError("choose the Tracks layer and its Labels layer together to write CTC")
-    found = tracks_of(tracks[0], tracks[1])
+    found = tracks_of(tracks[1])
     axes = "TZYX" if found.geometry.ndim == 3 else "TYX"
     folder = Path(path).with_suffix("")
     refuse_inputs([folder], [_read_from(layer[1]) for layer in layers])

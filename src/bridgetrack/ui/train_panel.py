@@ -77,7 +77,7 @@ class TrainPanel(Panel):
             self.ask_save, icon="save",
         )  # fmt: skip
         self.reset = button(
-            "Reset to supplied model", "Forget what was learned; the answers stay",
+            "Reset to shipped model", "Forget what was learned; the answers stay",
             self.trainer.start_over, icon="restart",
         )  # fmt: skip
         self.back = button(
