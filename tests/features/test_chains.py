@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from bridgetrack.features.chains import STEPS, Held
 from bridgetrack.features.default import default_features
+from bridgetrack.features.view import STEPS, Held
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model

@@ -66,19 +66,6 @@ class Feature:
         return f"{self.event.key}.{self.name}"
 
 
-def feature_of(
-    event: Event,
-    name: str,
-    formula: str,
-    compute: Callable[[EventView], Array],
-    unit: str = "1",
-    needs: str = "",
-    start: float | None = None,
-) -> Feature:
-    """A `Feature`, dimensionless unless told otherwise."""
-    return Feature(event, name, formula, unit, compute, needs, start)
-
-
 @dataclass(frozen=True)
 class FeatureSet:
     """An ordered set of features, grouped into one block of weights per event.

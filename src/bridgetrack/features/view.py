@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.features.chains import Chains
 from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
@@ -18,69 +17,122 @@ Index = NDArray[np.int64]
 
 _CLIP = 4.0
 
+STEPS = 3
+"""Frames that are looked at beyond an event: as many as windows of a movie overlap by."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """In which cell of a neighbouring frame every cell lies."""
+
+    cell: Index  # its row, -1 where there is none, shape (n,)
+    share: Array  # how much of the cell lies in it, 0 where there is none, shape (n,)
+
+    @classmethod
+    def of(cls, inner: Index, outer: Index, share: Array, n: int) -> Held:
+        """From the share of one cell that lies in another, for some pairs of n cells."""
+        mostly = share > 0.5
+        cell, most = np.full(n, -1, dtype=np.int64), np.zeros(n)
+        cell[inner[mostly]], most[inner[mostly]] = outer[mostly], share[mostly]
+        return cls(cell, np.minimum(most, 1.0))
+
+    @cached_property
+    def second(self) -> Array:
+        """Of the cells that lie in one, how much of the second does; 0 with fewer, shape (n,)."""
+        out = np.zeros(len(self.cell))
+        order = np.lexsort((-self.share, self.cell))
+        outer = self.cell[order]
+        again = np.r_[False, outer[1:] == outer[:-1]] & (outer >= 0)
+        second = again & ~np.r_[False, again[:-1]]
+        out[outer[second]] = self.share[order][second]
+        return out
+
+
+@dataclass(frozen=True)
+class Chains:
+    """What every cell is part of, and made of, in the frames before and after.
+
+    Where a mask draws one cell as two, these are one again some frames later; where it draws two
+    cells as one, these were two some frames before. Daughters stay two, and a mother was one: so
+    what lies beyond an event tells a wrong mask from a division. A cell *lies in* one of a
+    neighbouring frame that covers more than half of it, after the shift that is expected; there is
+    one at most.
+    """
+
+    before: Held  # in which cell of the frame before every cell lies
+    after: Held  # and of the frame after
+
+    @classmethod
+    def none(cls, n: int) -> Chains:
+        """Of n cells of which nothing is said."""
+        nothing = np.zeros(0, dtype=np.int64)
+        held = Held.of(nothing, nothing, np.zeros(0), n)
+        return cls(held, held)
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Chains:
+        """From the overlaps of neighbouring frames."""
+        n = len(evidence.detections)
+        area = evidence.detections.table["area"].to_numpy(dtype=np.float64)
+        i, j = np.divmod(evidence.overlap_key, max(n, 1))
+        pixels = evidence.overlap_pixels
+        return cls(Held.of(j, i, pixels / area[j], n), Held.of(i, j, pixels / area[i], n))
+
+    def one_again(self, a: Index, b: Index, *, after: bool) -> Array:
+        """How much of each of two cells a later (earlier) one covers: of that which it covers less.
+
+        Of two cells of a frame, shape (h,); 0 where none does within `STEPS` frames.
+        """
+        held, out = self.after if after else self.before, np.zeros(len(a))
+        for _ in range(STEPS):
+            one, two = held.cell[a], held.cell[b]
+            there = (one >= 0) & (two >= 0) & (a >= 0) & (b >= 0)
+            share = np.minimum(held.share[a], held.share[b])
+            out = np.where(there & (one == two), np.maximum(out, share), out)
+            on = there & (one != two)
+            a, b = np.where(on, one, -1), np.where(on, two, -1)
+        return out
+
+    def two_again(self, whole: Index, *, after: bool) -> Array:
+        """How much of each of two later (earlier) cells one covers: of that which it covers less.
+
+        Of any cells, shape (h,); 0 where it covers no two within `STEPS` frames.
+        """
+        held, inner = (self.after, self.before) if after else (self.before, self.after)
+        second, out = inner.second, np.zeros(len(whole))
+        for _ in range(STEPS):
+            out = np.where(whole >= 0, np.maximum(out, second[whole]), out)
+            whole = np.where(whole >= 0, held.cell[whole], -1)
+        return out
+
 
 @dataclass(frozen=True)
 class CellMeasures:
-    """Per-cell measures, all of shape (n,) and dimensionless unless said otherwise.
+    """Per-cell measures of shape (n,), dimensionless; 0 without the image or masks they need."""
 
-    Parameters
-    ----------
-    size
-        Natural logarithm of the area.
-    relative_size
-        Logarithm of the area over the movie's median area, within [-3, 3].
-    brightness
-        Mean intensity in robust standard deviations above the median of its frame, within
-        [-4, 4]; 0 without an image.
-    level
-        asinh of the mean intensity over the movie's median intensity; 0 without an image.
-    contrast
-        Standard deviation over mean of the pixels, within [0, 3]; 0 without an image.
-    elongation
-        1 - minor/major axis; 0 without masks.
-    roundness, touching
-        As in `Detections`; 0 without masks.
-    axis
-        Unit vector of the major axis, shape (n, ndim); 0 without masks.
-    border
-        exp(-distance to the frame's edge / cell diameter), 1 at the edge; 0 where unknown.
-    orphan, childless
-        1 where no cell of the previous/next frame is a mutual nearest neighbour within reach.
-    chains
-        What lies before and after every cell; nothing without masks.
-    """
-
-    size: Array
-    relative_size: Array
+    size: Array  # natural logarithm of the area
+    relative_size: Array  # logarithm of the area over the movie's median area, within [-3, 3]
+    # mean intensity in robust standard deviations above the median of its frame, within [-4, 4]
     brightness: Array
-    level: Array
-    contrast: Array
-    elongation: Array
-    roundness: Array
+    level: Array  # asinh of the mean intensity over the movie's median intensity
+    contrast: Array  # standard deviation over mean of the pixels, within [0, 3]
+    elongation: Array  # 1 - minor/major axis
+    roundness: Array  # as in `Detections`, also the next
     touching: Array
-    axis: Array
-    border: Array
-    orphan: Array
-    childless: Array
-    chains: Chains
+    axis: Array  # unit vector of the major axis, shape (n, ndim)
+    border: Array  # exp(-distance to the frame's edge / cell diameter), 1 at the edge
+    orphan: Array  # 1 where no cell of the previous frame is a mutual nearest neighbour in reach
+    childless: Array  # the same of the next frame
+    chains: Chains  # what lies before and after every cell; nothing without masks
 
 
 @dataclass(frozen=True)
 class Usual:
-    """What is usual in a movie, with which its cells are compared.
+    """What is usual in a movie, with which its cells are compared."""
 
-    Parameters
-    ----------
-    size
-        Median logarithm of the area.
-    level, spread
-        For every channel the median of the mean intensities, and their robust standard deviation
-        within a frame.
-    """
-
-    size: float
-    level: tuple[float, ...]
-    spread: tuple[float, ...]
+    size: float  # median logarithm of the area
+    level: tuple[float, ...]  # for every channel the median of the mean intensities
+    spread: tuple[float, ...]  # and their robust standard deviation within a frame
 
     @classmethod
     def of(cls, detections: Detections) -> Usual:
@@ -184,15 +236,7 @@ def describe_cells(
 
 @dataclass(frozen=True)
 class EventView:
-    """Hypotheses of one event with the cells they name.
-
-    Parameters
-    ----------
-    evidence, cells
-        The movie.
-    source, other_source, target, other_target
-        Rows named, shapes (h,); -1 where the event has none.
-    """
+    """Hypotheses of one event with the rows of the cells they name, shapes (h,), -1 for none."""
 
     evidence: Evidence
     cells: CellMeasures
@@ -243,17 +287,6 @@ class EventView:
     def change(self, values: Array, limit: float = 3.0) -> Array:
         """Target minus source of a per-cell measure, within +-limit, shape (h,)."""
         return np.clip(values[self.target] - values[self.source], -limit, limit)
-
-
-def ones(v: EventView) -> Array:
-    """The bias."""
-    return np.ones(len(v.source))
-
-
-def measure(cell: str, name: str, v: EventView) -> Array:
-    """A measure (`CellMeasures`) of the cells of one side, e.g. ``"brightness"``, ``"source"``."""
-    values: Array = getattr(v.cells, name)
-    return np.asarray(values[getattr(v, cell)])
 
 
 def _sorted_groups(group: Index, value: Array) -> tuple[Index, Index]:

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from bridgetrack.detections.measure import measure_frame
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InfeasibleError, InputError
-from bridgetrack.features.chains import Chains
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureMatrix, compute_features
-from bridgetrack.features.view import describe_cells
+from bridgetrack.features.view import Chains, describe_cells
 from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_alternatives
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.inference.margins import margin_bounds
