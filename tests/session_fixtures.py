@@ -14,7 +14,7 @@ from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
-from bridgetrack.session.start_choice import StartChoice
+from bridgetrack.session.training import StartChoice
 
 __all__ = [
     "library",

@@ -14,8 +14,8 @@ from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_changes import ChangeKind
 from bridgetrack.progress import run
+from bridgetrack.session.mask_work import repair
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.repair import repair
 from bridgetrack.ui.file_layers import layers_of
 from drawn_movie import drawn
 

@@ -13,7 +13,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import MovieFile, Project, save_project
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
-from bridgetrack.session.start_choice import MOVIES
+from bridgetrack.session.training import MOVIES
 
 
 def answers(session: Session, count: int) -> AnnotationSet:

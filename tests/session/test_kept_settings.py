@@ -12,7 +12,7 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.progress import run
-from bridgetrack.session.kept_settings import KeptSettings, Scale, load_settings
+from bridgetrack.session.kept import KeptSettings, Scale, load_settings
 from bridgetrack.session.project import resume, saving
 from bridgetrack.session.session import Session
 from bridgetrack.session.training import Outcome

@@ -15,8 +15,8 @@ from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.mask_changes import ChangeKind
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.session.mask_work import repair
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.repair import repair
 from drawn_movie import squares
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from bridgetrack.active.accuracy import Clicking, Point, Verdict
-from bridgetrack.session.report import Report, report_of
+from bridgetrack.session.check import Report, report_of
 from bridgetrack.training.estimate import ErrorEstimate
 
 

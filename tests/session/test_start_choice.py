@@ -10,7 +10,7 @@ from bridgetrack.models.library import SHIPPED, Library
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.session.session import Session
-from bridgetrack.session.start_choice import MOVIES, PRESENT, StartChoice, key_of
+from bridgetrack.session.training import MOVIES, PRESENT, StartChoice
 
 
 def learned() -> Model:
@@ -27,11 +27,11 @@ def test_models_of_the_library_are_listed_by_name_and_used(
     assert starts.chosen == SHIPPED and starts.ready
     library.add(learned(), "lab")
     starts.refresh()
-    assert [s.key for s in starts.starts] == [SHIPPED, key_of("lab"), MOVIES]
+    assert [s.key for s in starts.starts] == [SHIPPED, "library/lab", MOVIES]
     assert starts.chosen == SHIPPED, "nothing is chosen for the user"
-    starts.choose(key_of("lab"))
+    starts.choose("library/lab")
     starts.refresh()
-    assert starts.chosen == key_of("lab")
+    assert starts.chosen == "library/lab"
     starts.use()
     assert session.model.name == "lab"
     np.testing.assert_array_equal(session.model.weights, learned().weights)
@@ -45,7 +45,7 @@ def test_a_model_in_use_is_gone_on_from(starts: StartChoice, session: Session) -
 def test_a_damaged_model_is_told(starts: StartChoice, session: Session, library: Library) -> None:
     library.add(learned(), "bad").write_text("{")
     starts.refresh()
-    starts.choose(key_of("bad"))
+    starts.choose("library/bad")
     for act in (starts.train, starts.use):
         act()
         assert "bad" in starts.problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from bridgetrack.annotations.annotation import RANDOM
-from bridgetrack.session.question_queue import ask_again, ask_later, drop
+from bridgetrack.session.questions import ask_again, ask_later, drop
 
 
 def test_random_questions_are_noted_as_such_and_keep_their_share(asked):

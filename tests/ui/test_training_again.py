@@ -11,7 +11,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
-from bridgetrack.session.start_choice import PRESENT, StartChoice
+from bridgetrack.session.training import PRESENT, StartChoice
 from bridgetrack.ui.picking import Mode
 
 

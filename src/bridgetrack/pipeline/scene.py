@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored, anchor
@@ -49,10 +48,6 @@ Index = NDArray[np.int64]
 
 _DEAR = 1000.0
 """What an appearance costs that is a last resort; scores are a few units."""
-AROUND = 3
-"""Frames before and after the one in view; gaps are no longer."""
-LARGE = 20_000
-"""Cells of a movie from which on looking at all of them takes longer than people like to wait."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +73,6 @@ class Scene:
     kinds
         What can happen in the movie; nothing else is among the hypotheses, but appearances and
         disappearances without which cells could not be explained.
-    frames
-        The frames that were looked at, where these are not all; see `prepare_near`.
     """
 
     labels: Movie | None
@@ -91,7 +84,6 @@ class Scene:
     anchored: Anchored
     constraints: Constraints
     kinds: EventKinds = EVERYTHING
-    frames: range | None = None
 
     @property
     def detections(self) -> Detections:
@@ -144,40 +136,6 @@ def prepare(
     return propose(evidence, labels, annotations, features, kinds)
 
 
-def prepare_near(
-    labels: Movie,
-    image: Movie | None,
-    frame: int,
-    annotations: AnnotationSet | None = None,
-    kinds: EventKinds = EVERYTHING,
-    large: int = LARGE,
-) -> Steps[Scene | None]:
-    """Measure the frames around one and propose their events, as `prepare` does for all.
-
-    Returns
-    -------
-    Scene or None
-        Its detections are those of these frames, with the numbers of the whole movie, and what
-        leads out of them is left open. None where the movie is too small for this to be of use.
-    """
-    first = min(max(frame - AROUND, 0), labels.n_frames)
-    frames = range(first, min(frame + AROUND + 1, labels.n_frames))
-    if labels.n_frames <= 2 * len(frames):
-        return None
-    tables = [pd.DataFrame() for _ in range(labels.n_frames)]
-    count = 0
-    for k, t in enumerate(frames, 1):
-        yield Progress("Measuring the frames in view", k / (len(frames) + 1))
-        pixels = None if image is None else image.frame(t)
-        tables[t] = measure_frame(checked_labels(labels, t), pixels, labels.geometry.scale)
-        count += len(tables[t])
-        if count * labels.n_frames < large * k:
-            return None
-    evidence = yield from gather_evidence(assemble(tables, labels, image), labels)
-    scene = propose(evidence, labels, None, None, kinds, frames)
-    return scene if annotations is None else annotate(scene, annotations)
-
-
 def measure(
     source: Movie | Detections, image: Movie | None = None, workers: Workers | None = None
 ) -> Steps[Detections]:
@@ -226,19 +184,13 @@ def propose(
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
     kinds: EventKinds = EVERYTHING,
-    frames: range | None = None,
 ) -> Scene:
-    """Propose events and compute their features; see `prepare`.
-
-    Where only some ``frames`` were looked at, what leads out of them is left open.
-    """
+    """Propose events and compute their features; see `prepare`."""
     annotations = annotations or AnnotationSet(evidence.detections.geometry)
     check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
     hypotheses = generate_hypotheses(evidence, required_events(anchored), kinds=kinds)
-    active = slots_within(evidence.detections, frames)
-    if frames is not None:
-        hypotheses = hypotheses.take(hypotheses.touching(active))
+    active = active_slots(evidence.detections)
     if kinds.absent & LAST_RESORT:
         hypotheses = _without_last_resort(evidence, hypotheses, anchored, kinds, active)
     # Features of others are computed at once, so that mistakes in them are told here.
@@ -248,19 +200,7 @@ def propose(
     slots = np.flatnonzero(active)
     problem = Problem(hypotheses.covering(active))
     constraints = compile_constraints(anchored, hypotheses)
-    return Scene(
-        labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints, kinds, frames
-    )
-
-
-def slots_within(detections: Detections, frames: range | None) -> NDArray[np.bool_]:
-    """Slots that must be covered where only some frames were looked at (None: all), shape (2n,)."""
-    active = active_slots(detections)
-    if frames is None:
-        return active
-    frame = detections.frame
-    inside = np.concatenate([frame < frames.stop - 1, frame > frames.start])
-    return active & inside
+    return Scene(labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints, kinds)
 
 
 def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
@@ -319,7 +259,7 @@ def annotate(scene: Scene, annotations: AnnotationSet) -> Scene:
     if again or scene.kinds.absent & LAST_RESORT:
         features = scene.matrix.features
         known = scene.evidence, scene.labels
-        return propose(*known, annotations, features, scene.kinds, scene.frames)
+        return propose(*known, annotations, features, scene.kinds)
     check_kinds(annotations, scene.kinds)
     constraints = compile_constraints(anchored, scene.hypotheses)
     return replace(scene, anchored=anchored, constraints=constraints)

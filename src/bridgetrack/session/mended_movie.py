@@ -19,7 +19,7 @@ from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.session.background import Runner
-from bridgetrack.session.choosing import chosen_again, highest_named
+from bridgetrack.session.mask_work import chosen_again, highest_named
 from bridgetrack.session.masks import MaskStep, MovieMasks
 from bridgetrack.session.tracked_movie import TrackedMovie
 

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from psygnal import Signal
 
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
-from bridgetrack.active.suggestion import SessionOptions, Suggestion
+from bridgetrack.active.suggestion import SessionOptions, Suggestion, still_asked
 from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.evaluation.sample import SampleOptions, Verdict
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.session.answers import Answers, questions_path
-from bridgetrack.session.check import SampleCheck, SampleQuestion
+from bridgetrack.session.check import Report, SampleCheck, SampleQuestion, report_of
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.names import said_back
-from bridgetrack.session.question_queue import (
-    ask_again,
-    ask_later,
-    drop,
-    next_of,
-    settled_by,
-)
-from bridgetrack.session.report import Report, report_of
 from bridgetrack.session.training import Trainer
 
 JOB = "suggest"
@@ -39,6 +31,12 @@ LOW = 4
 
 PAUSE = 60.0
 """Seconds that an answer counts at most: more is a break."""
+
+_VERDICTS = {
+    Kind.CONFIRM: Verdict.RIGHT,
+    Kind.REJECT: Verdict.WRONG,
+    Kind.CANNOT_TELL: Verdict.UNSURE,
+}
 
 
 class Questions:
@@ -92,7 +90,7 @@ class Questions:
         self._since = 0.0
         self._report: Report | None = None
         movie.movie_changed.connect(self._on_movie)
-        movie.scene_changed.connect(self._on_scene)
+        movie.scene_changed.connect(self._forget)
         movie.answers_changed.connect(self._follow_answers)
         movie.model_changed.connect(self._follow_model)
         movie.tracking_changed.connect(self._on_tracking)
@@ -211,61 +209,55 @@ class Questions:
 
     def confirm(self, asked: Suggestion, event: EventRef | None = None) -> None:
         """An event holds; None: the one that was proposed."""
-        if isinstance(asked, SampleQuestion):
-            self._judge(asked, Verdict.RIGHT)
-        else:
-            self._reply(asked, lambda active, s: active.answer(asked, event, seconds=s))
+        self._reply(asked, Kind.CONFIRM, event)
 
     def reject(self, asked: Suggestion) -> None:
         """The proposed event does not hold."""
-        if isinstance(asked, SampleQuestion):
-            self._judge(asked, Verdict.WRONG)
-        else:
-            self._reply(asked, lambda active, s: active.reject(asked, seconds=s))
+        self._reply(asked, Kind.REJECT)
 
     def cannot_tell(self, asked: Suggestion) -> None:
         """Somebody looked and could not say."""
-        if isinstance(asked, SampleQuestion):
-            self._judge(asked, Verdict.UNSURE)
-        else:
-            self._reply(asked, lambda active, s: active.cannot_tell(asked, seconds=s))
+        self._reply(asked, Kind.CANNOT_TELL)
+
+    def _reply(self, asked: Suggestion, kind: Kind, event: EventRef | None = None) -> None:
+        self.settling.emit(True)
+        try:
+            if isinstance(asked, SampleQuestion):
+                self._judge(asked, _VERDICTS[kind])
+            elif self.active is not None:
+                seconds = round(min(self.in_view, PAUSE), 2)
+                if self._write(asked, kind, event, seconds):
+                    self._advance()
+        finally:
+            self.settling.emit(False)
 
     def _judge(self, asked: SampleQuestion, verdict: Verdict) -> None:
         """Note a verdict on an event of the sample, and go to the next, or end."""
-        self.settling.emit(True)
-        try:
-            with self._movie.telling():
-                self.check.judge(asked, verdict)
-                if self.check.next() is None:
-                    self._movie.message.emit("info", self.check.words)
-                    self.current, self.engaged = None, False
-                    self.check.stop()
-                    self._announce()
-                else:
-                    self.current = None
-                    self.show()
-        finally:
-            self.settling.emit(False)
+        with self._movie.telling():
+            self.check.judge(asked, verdict)
+            self.current = None
+            if self.check.next() is not None:
+                self.show()
+                return
+            self._movie.message.emit("info", self.check.words)
+            self.engaged = False
+            self.check.stop()
+            self._announce()
 
-    def _reply(
-        self, asked: Suggestion, give: Callable[[ActiveSession, float | None], Annotation]
-    ) -> None:
-        active = self.active
-        if active is None:
-            return
-        seconds = round(min(self.in_view, PAUSE), 2)
-        self.settling.emit(True)
-        try:
-            if self._write(asked, lambda: give(active, seconds)):
-                self._advance()
-        finally:
-            self.settling.emit(False)
-
-    def _write(self, asked: Suggestion, give: Callable[[], Annotation]) -> bool:
+    def _write(
+        self, asked: Suggestion, kind: Kind, event: EventRef | None, seconds: float | None
+    ) -> bool:
         """Write an answer down; whether that worked."""
-        self._writing, names = True, self._movie.names
+        active, names = self.active, self._movie.names
+        assert active is not None
+        self._writing = True
         try:
-            noted = give()
+            if kind == Kind.CONFIRM:
+                noted = active.answer(asked, event, seconds=seconds)
+            elif kind == Kind.REJECT:
+                noted = active.reject(asked, seconds=seconds)
+            else:
+                noted = active.cannot_tell(asked, seconds=seconds)
         except BridgetrackError as error:
             self._movie.tell(error)
             return False
@@ -291,7 +283,9 @@ class Questions:
         if active is None:
             self._announce()
             return
-        back = self._taken_back(active)
+        back = None  # the latest question whose answer is gone
+        while self._answered and self._answered[-1][1].id not in active.annotations:
+            back, _ = self._answered.pop()
         found = None
         if asked is not None and not asked.again:
             found = settled_by(active.annotations, asked)
@@ -303,17 +297,9 @@ class Questions:
             self._keep()
             self._announce()
 
-    def _taken_back(self, active: ActiveSession) -> Suggestion | None:
-        """The latest question whose answer is gone, None where all are there."""
-        back = None
-        while self._answered and self._answered[-1][1].id not in active.annotations:
-            back, _ = self._answered.pop()
-        return back
-
     def _ask_again(self, active: ActiveSession, asked: Suggestion) -> None:
         """An answer was taken back."""
-        before = self.current
-        ask_again(active, asked, before)
+        ask_again(active, asked, self.current)
         self.current = asked if self.engaged else None
         if self.engaged:
             self.show()
@@ -322,15 +308,10 @@ class Questions:
 
     def _take_over(self, active: ActiveSession, asked: Suggestion, found: Annotation) -> None:
         """The question was answered by another way, or its answer was redone."""
-        seconds, event = found.seconds, found.events[0]
         if any(r.id == found.id for r in active.records):
             self._answered.append((asked, found))
-        elif found.kind == Kind.CONFIRM:
-            self._write(asked, lambda: active.answer(asked, event, seconds=seconds))
-        elif found.kind == Kind.REJECT:
-            self._write(asked, lambda: active.reject(asked, seconds=seconds))
-        elif found.kind == Kind.CANNOT_TELL:
-            self._write(asked, lambda: active.cannot_tell(asked, seconds=seconds))
+        elif found.kind != Kind.ONE_OF:
+            self._write(asked, found.kind, found.events[0], found.seconds)
         drop(active, asked)
         self._advance()
 
@@ -339,11 +320,8 @@ class Questions:
     def _begin(self) -> bool:
         """Resume, or begin anew, once the movie is tracked; whether there is a session now."""
         movie = self._movie
-        if movie.scene is None or movie.answers is None or movie.known is None:
+        if movie.scene is None or movie.answers is None or movie.tracking is None:
             return False
-        if movie.partial is not None:
-            self.active = self._of_frames_in_view(movie.known.scene, movie.answers)
-            return True
         self._path = self.path
         try:
             self.active = self._resumed(movie.scene, movie.answers, self._path)
@@ -351,41 +329,6 @@ class Questions:
             self.problem = str(error)
             movie.tell(error)
         return self.active is not None
-
-    def _of_frames_in_view(self, scene: Scene, answers: Answers) -> ActiveSession:
-        """Questions about the frames that are known first; none is a fair draw from the movie."""
-        options = self._options or SessionOptions()
-        frames = scene.frames
-        assert frames is not None
-        suggest = replace(options.suggest, random_share=0.0)
-        if len(frames) > 3:
-            # Cells missed at the ends may come back in frames that nobody looked at yet.
-            suggest = replace(suggest, frames=(frames[1], frames[-2]))
-        return ActiveSession(scene, self._movie.start, answers, replace(options, suggest=suggest))
-
-    def _go_on_with_all(self, before: ActiveSession) -> None:
-        """All frames are known now: keep the question in view and what was said."""
-        asked, answered = self.current, self._answered
-        self.active = None
-        if not self._begin() or self.active is None:
-            return
-        new: ActiveSession = self.active
-        have = {r.id for r in new.records}
-        new.records = (*new.records, *(r for r in before.records if r.id not in have))
-        seconds = tuple(s for s in before.queue if s.again)
-        new.queue = (*seconds, *new.queue)
-        self.current, self._answered = asked, answered
-        self._unsaved = True
-        self._update()
-
-    def _on_scene(self) -> None:
-        """Other cells; those of the frames in view are the beginning of the same movie."""
-        active, whole = self.active, self._movie.tracking is not None
-        if active is not None and active.scene.frames is not None and whole:
-            self._movie.cancel(JOB)
-            self._go_on_with_all(active)
-        else:
-            self._forget()
 
     def _resumed(self, scene: Scene, answers: Answers, path: Path | None) -> ActiveSession:
         if path is not None and path.exists():
@@ -408,14 +351,11 @@ class Questions:
             return
         self.problem, self._changes = "", 0
         try:
-            steps = active.update(self._movie.known)
+            steps = active.update(self._movie.tracking)
         except BridgetrackError as error:
             self._failed(error)
             return
-
-        self._movie.run(
-            JOB, lambda: steps, lambda update: self._adopt(active, update), self._failed
-        )
+        self._movie.run(JOB, lambda: steps, lambda made: self._adopt(active, made), self._failed)
 
     def _adopt(self, active: ActiveSession, update: Update) -> None:
         if active is not self.active:
@@ -501,3 +441,64 @@ class Questions:
     def _announce(self) -> None:
         self._report = None
         self.changed.emit()
+
+
+def next_of(active: ActiveSession) -> Suggestion | None:
+    """The first open question of the queue, or its first random one where one is owed.
+
+    Answers given while an update was under way would else keep their share below what it should be.
+    A second look at the answer just given comes before both.
+    """
+    have, counted = active.annotations, active.counted
+    left = [s for s in active.queue if _open(have, s)]
+    if left and left[0].again:
+        return left[0]
+    due = int((len(counted) + 1) * active.options.suggest.random_share + 1e-9)
+    if sum(r.random for r in counted) < due:
+        left.sort(key=lambda s: not s.random)
+    return left[0] if left else None
+
+
+def ask_later(active: ActiveSession, asked: Suggestion) -> bool:
+    """Put a question behind the others; whether there are others."""
+    others = _without(active, asked)
+    if others:
+        active.queue = (*others, asked)
+    return bool(others)
+
+
+def ask_again(active: ActiveSession, asked: Suggestion, before: Suggestion | None) -> None:
+    """Put a question in front, and behind it the one that was in view."""
+    rest = _without(active, asked)
+    if before is not None and all(s.slot != before.slot for s in rest):
+        rest = (before, *rest)
+    active.queue = (asked, *rest)
+
+
+def drop(active: ActiveSession, asked: Suggestion) -> None:
+    """Ask a question no more."""
+    active.queue = _without(active, asked)
+
+
+def settled_by(have: AnnotationSet, asked: Suggestion) -> Annotation | None:
+    """The annotation that answers a question; None where it is open.
+
+    A rejection answers only the question about the very event that it rejects.
+    """
+    slots = set(asked.event.slots)
+    for cell in dict.fromkeys(c.cell for c in asked.cells):
+        for a in have.at(*cell):
+            if a.kind == Kind.REJECT:
+                if any(e.key == asked.event.key for e in a.events):
+                    return a
+            elif any(slots.intersection(e.slots) for e in a.events):
+                return a
+    return None
+
+
+def _open(have: AnnotationSet, asked: Suggestion) -> bool:
+    return still_asked(have, asked) if asked.again else settled_by(have, asked) is None
+
+
+def _without(active: ActiveSession, asked: Suggestion) -> tuple[Suggestion, ...]:
+    return tuple(s for s in active.queue if (s.slot, s.again) != (asked.slot, asked.again))

@@ -34,9 +34,8 @@ from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import channel_of, found_of, resume, saving
 from bridgetrack.session.questions import Questions
 from bridgetrack.session.results import TracksData, layer_data
-from bridgetrack.session.start_choice import StartChoice
 from bridgetrack.session.track_edits import TrackEdits
-from bridgetrack.session.training import Trainer
+from bridgetrack.session.training import StartChoice, Trainer
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 

@@ -18,7 +18,7 @@ from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent
-from bridgetrack.pipeline.scene import LARGE, Scene, annotate, check_kinds, prepare_near
+from bridgetrack.pipeline.scene import Scene, annotate, check_kinds
 from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import (
@@ -56,11 +56,6 @@ def _in_place_of(replaced: int) -> str:
     return f" It replaces {many}."
 
 
-def unlooked(frames: range) -> str:
-    """What is told while only these frames of a movie were looked at."""
-    return f"Frames {frames[0]} to {frames[-1]} are ready; the others are still being looked at."
-
-
 @dataclass(frozen=True)
 class _Began:
     """What a model began with, and the file of the answers that it learned from."""
@@ -81,14 +76,9 @@ class TrackedMovie(BackgroundWork):
     answers
         What people said about it, kept on disk.
     scene
-        Its cells with what can happen to them; None until they are measured. Of a large movie
-        those of the frames in view come first, see `partial`.
+        Its cells with what can happen to them; None until they are measured.
     tracking
         The tracks under the present model and answers; None until there are any.
-    view
-        The frame in view: where a large movie is looked at first.
-    large
-        Cells of a movie from which on this is done, never where None.
     model
         The model in use.
     masks
@@ -113,11 +103,7 @@ class TrackedMovie(BackgroundWork):
         self.answers: Answers | None = None
         self.scene: Scene | None = None
         self.tracking: Tracking | None = None
-        # In the calling thread nobody can do anything before all is done.
-        self.large = None if runner is None or isinstance(runner, InlineRunner) else LARGE
-        self.view = 0
         self.projects: dict[Path, str | None] = {}  # digests of those read and written here
-        self._near: Tracking | None = None  # of the frames in view, until all are tracked
         self.model: Model = shipped_model()
         self.masks: MovieMasks | None = None
         self._steps = UndoOrder()
@@ -180,7 +166,6 @@ class TrackedMovie(BackgroundWork):
         if self.answers is not None:
             self.answers.changed.disconnect(self._on_answers)
         self.movie = self.answers = self.scene = self.tracking = self._base = self.masks = None
-        self._near = None
         self._steps = UndoOrder()
         self._tracked_answers = None
         super().close()
@@ -217,52 +202,13 @@ class TrackedMovie(BackgroundWork):
         # What was touched before measuring that is cancelled now counts as well.
         touched = None if touched is None or self._touched is None else {*self._touched, *touched}
         self._touched = touched
-        known = None if self._base is None else (self._base, self._prints)
-
-        kinds = self.kinds
+        known, kinds = None if self._base is None else (self._base, self._prints), self.kinds
 
         def work() -> Steps[tuple[Scene, Scene, Prints]]:
             base, prints = yield from measured(movie, known, touched, kinds)
             return base, annotate(base, annotations), prints
 
-        def all_frames(near: Tracking | None = None) -> None:
-            self._look_near(near)
-            self.run("measure", work, self._measured)
-
-        labels, at, model, large = movie.labels, self.view, self.model, self.large
-
-        def first() -> Steps[Tracking | None]:
-            assert labels is not None and large is not None
-            yield Progress("Measuring the frames in view", 0.0)
-            scene = yield from prepare_near(labels, movie.image, at, annotations, kinds, large)
-            return None if scene is None else (yield from track_scene(scene, model))
-
-        if known is None and labels is not None and large is not None:
-            self.run("measure", first, all_frames, lambda _: all_frames())
-        else:
-            all_frames()
-
-    def _look_near(self, near: Tracking | None) -> None:
-        """Show what was found in the frames in view, while all others are looked at."""
-        had, self._near = self._near, near
-        if near is None and had is None:
-            return
-        self.scene, self.tracking = None if near is None else near.scene, None
-        self._tracked_answers = None if near is None else near.scene.anchored.annotations
-        if near is not None:
-            self.scene_changed.emit()
-            self._catch_up()
-        self.tracking_changed.emit()
-
-    @property
-    def partial(self) -> range | None:
-        """The frames that were looked at, where these are not all yet."""
-        return None if self._near is None else self._near.scene.frames
-
-    @property
-    def known(self) -> Tracking | None:
-        """The tracks; those of the frames in view until all frames of a large movie are tracked."""
-        return self.tracking or self._near
+        self.run("measure", work, self._measured)
 
     def _follow_painting(self) -> None:
         """Answers about painting that was undone elsewhere go."""
@@ -278,9 +224,8 @@ class TrackedMovie(BackgroundWork):
         # of the answers.
         self._base, scene, self._prints = found
         self._touched = set()
-        if self._near is None:
-            self.scene, self.tracking = scene, None
-            self.scene_changed.emit()
+        self.scene, self.tracking = scene, None
+        self.scene_changed.emit()
         lost = scene.anchored.lost
         if lost:
             self.message.emit(
@@ -407,12 +352,9 @@ class TrackedMovie(BackgroundWork):
     def _catch_up(self) -> None:
         """Honour answers that came after the last tracking, once nothing else is under way."""
         tracking, annotations, base = self.tracking, self.annotations, self._base
-        if self._near is not None:
-            tracking, base = self._near, self._near.scene
         if tracking is None or annotations is None or base is None:
             return
-        ahead = ("correct",) if self._near is not None else ("measure", "track", "correct")
-        if annotations is self._tracked_answers or self.busy(*ahead):
+        if annotations is self._tracked_answers or self.busy("measure", "track", "correct"):
             return
 
         def work() -> Steps[Correction]:
@@ -468,8 +410,6 @@ class TrackedMovie(BackgroundWork):
     def track(self) -> Tracking | None:
         """Track with the present model and answers; None while that is under way."""
         base, annotations, model = self._base, self.annotations, self.model
-        if base is None and self._near is not None:
-            base = self._near.scene
         if base is None or annotations is None:
             return None
         self._runner.cancel("correct")
@@ -482,33 +422,20 @@ class TrackedMovie(BackgroundWork):
                 yield Progress("Joining tracks", event / len(Event))
             return tracking
 
-        def failed(error: Exception) -> None:
-            if self._near is not None:
-                self._near, self.scene = None, annotate(base, annotations)
-                self.scene_changed.emit()
-
-        self.run("track", work, lambda tracking: self._tracked(tracking, annotations), failed)
+        self.run("track", work, lambda tracking: self._tracked(tracking, annotations))
         return None if self.busy("track") else self.tracking
 
     def _tracked(self, tracking: Tracking, annotations: AnnotationSet) -> None:
         self._tracked_answers = annotations
-        whole = tracking.scene.frames is None
-        if not whole:
-            self._near, self.scene = tracking, tracking.scene
-        else:
-            known_now = self._near is not None
-            self._near, self.scene, self.tracking = None, tracking.scene, tracking
-            if known_now:
-                self._runner.cancel("correct")  # of the frames that were in view
-                self.scene_changed.emit()
+        self.scene, self.tracking = tracking.scene, tracking
         self.tracking_changed.emit()
         self._catch_up()
 
     @property
     def names(self) -> CellNames:
         """What cells are called: by their tracks, as soon as there are any."""
-        if self._named[0] is not self.known:
-            self._named = self.known, CellNames(self.known)
+        if self._named[0] is not self.tracking:
+            self._named = self.tracking, CellNames(self.tracking)
         return self._named[1]
 
     @property

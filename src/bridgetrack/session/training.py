@@ -1,44 +1,49 @@
-"""Training on the open movie, and what came of it in plain words."""
+"""Training on the open movie: what it starts from, and what came of it in plain words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import NOUN, Annotation, EventRef, Kind
+from bridgetrack.annotations.annotation import NOUN, Annotation, Kind
+from bridgetrack.errors import BridgetrackError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.library import SHIPPED, Library
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import plural
+from bridgetrack.pipeline.project import is_project
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import known_solution
-from bridgetrack.progress import Steps
-from bridgetrack.session.tracked_movie import TrackedMovie, unlooked
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.tracked_movie import TrackedMovie
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.sources import Source, Strategy, open_source
+from bridgetrack.training.train import strategy_steps, train_steps
 
 JOB = "train"
 
-WANTED: Mapping[Event, int] = {
-    Event.MOVE: 10,
-    Event.DIVIDE: 5,
-    Event.APPEAR: 3,
-    Event.DISAPPEAR: 3,
+_WANTED = {
+    Event.MOVE: (10, "press Enter on cells that the model links rightly, C to link others"),
+    Event.DIVIDE: (5, "press Y on a mother, then click her daughters"),
+    Event.APPEAR: (3, "press A on a cell that was not there before"),
+    Event.DISAPPEAR: (3, "press L on a cell in its last frame"),
 }
-"""Answers per event from which on it is no longer called thin."""
+"""Answers per event from which on it is no longer called thin, and how to give more."""
 
-_HOW = {
-    Event.MOVE: "press Enter on cells that the model links rightly, C to link others",
-    Event.DIVIDE: "press Y on a mother, then click her daughters",
-    Event.APPEAR: "press A on a cell that was not there before",
-    Event.DISAPPEAR: "press L on a cell in its last frame",
-}
+_UNFINISHED = (
+    "Training ended before it was done, as its movie or its cells are not open any more; the "
+    "answers stay, and the model in use."
+)
+
+WIDEST = 0.4
+"""Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,16 @@ class Outcome:
 class Trainer:
     """Learns from the answers about the movie; emits `changed` when there is something to show.
 
-    `curve` holds (objective, gap) of the training under way or of the last one; `training` is what
-    that one made, and `outcome` what is told of it, also after the movie was opened again.
+    Attributes
+    ----------
+    curve
+        Objective and gap in each step of the training under way, or of the last one.
+    training
+        What the last training made; None where the movie was opened again since.
+    outcome
+        What is told of it; None where another model is in use.
+    problem
+        Why it could not train, empty where it could.
     """
 
     changed = Signal()
@@ -75,40 +88,36 @@ class Trainer:
         self.curve: list[tuple[float, float]] = []
         self.training: Training | None = None
         self.outcome: Outcome | None = None
-        self._of: Model | None = None  # what the outcome is told of
-        self._doubted: tuple[Annotation, ...] = ()
         self.problem = ""
-        self._right: set[tuple[Kind, tuple[EventRef, ...]]] = set()
+        self._of: Model | None = None  # what the outcome is told of
+        self._right: set[str] = set()  # ids of unusual answers that were called right
         movie.progress.connect(self._on_progress)
-        movie.movie_changed.connect(self._reset)
-        movie.model_changed.connect(self._follow_model)
+        movie.movie_changed.connect(self._on_movie)
+        movie.model_changed.connect(self._on_model)
 
     @property
     def busy(self) -> bool:
         """Whether training is under way."""
         return self._movie.busy(JOB)
 
-    def _reset(self) -> None:
-        self.curve, self.problem = [], ""
+    def _on_movie(self) -> None:
+        self.curve, self.problem, self._right = [], "", set()
         self._forget()
         self.changed.emit()
 
-    def _forget(self) -> None:
-        self.training, self.outcome, self._of, self._doubted = None, None, None, ()
-
-    def _follow_model(self) -> None:
+    def _on_model(self) -> None:
         """What came of a training says nothing of another model."""
         if self.outcome is not None and self._movie.model is not self._of:
             self._forget()
             self.changed.emit()
 
+    def _forget(self) -> None:
+        self.training = self.outcome = self._of = None
+
     def resume(self, outcome: Outcome) -> None:
         """Tell again what came of a training when the movie was open before."""
-        have = self._movie.annotations
-        if have is not None:
-            self._doubted = tuple(have[name] for name in outcome.doubtful if name in have)
-            self.outcome, self._of = outcome, self._movie.model
-            self.changed.emit()
+        self.outcome, self._of = outcome, self._movie.model
+        self.changed.emit()
 
     def train(
         self,
@@ -120,12 +129,9 @@ class Trainer:
 
         `steps` trains in another way, which may do without answers.
         """
-        movie = self._movie
-        self.problem = ""
+        movie, self.problem = self._movie, ""
         if movie.scene is None or movie.annotations is None:
             self.problem = "Choose a movie with its cells first."
-        elif movie.partial is not None:
-            self.problem = f"{unlooked(movie.partial)} Train when all are known."
         elif steps is None and not len(movie.annotations):
             self.problem = "There are no answers to learn from yet; give some first."
         if self.problem:
@@ -161,14 +167,12 @@ class Trainer:
             self.changed.emit()
 
     def _done(self, training: Training, start: Model | None) -> None:
-        self.training, self._of, self._doubted = training, training.model, training.unusual
-        words = [sentence(_how_right(training.estimate)), sentence(training.words)]
-        changes = changes_in_words(training.changes)
-        doubtful = tuple(a.id for a in training.unusual if _said(a) not in self._right)
+        self.training, self._of = training, training.model
+        told = (_how_right(training.estimate), training.words, _changes(training.changes))
         self.outcome = Outcome(
-            (*words, changes) if changes else tuple(words),
+            tuple(sentence(words) for words in told if words),
             training.suited,
-            doubtful,
+            tuple(a.id for a in training.unusual if a.id not in self._right),
         )
         self._movie.set_model(training.model, start)
         self.changed.emit()
@@ -223,8 +227,7 @@ class Trainer:
         have = self._movie.annotations
         if self.outcome is None or have is None or self.unsuited:
             return []
-        given = [a for a in self._doubted if a.id in self.outcome.doubtful]
-        return [a for a in given if a.id in have and _said(have[a.id]) == _said(a)]
+        return [have[name] for name in self.outcome.doubtful if name in have]
 
     def doubt(self) -> str:
         """What they are, as a sentence; or why there are none."""
@@ -239,11 +242,11 @@ class Trainer:
 
     def all_right(self) -> None:
         """The doubtful answers were looked at: they hold."""
-        listed = self.doubtful()
-        self._right |= {_said(a) for a in listed}
+        listed = {a.id for a in self.doubtful()}
+        self._right |= listed
         if self.outcome is not None:
-            left = set(self.outcome.doubtful) - {a.id for a in listed}
-            self.outcome = replace(self.outcome, doubtful=tuple(sorted(left)))
+            left = tuple(name for name in self.outcome.doubtful if name not in listed)
+            self.outcome = replace(self.outcome, doubtful=left)
         self.changed.emit()
 
     def advice(self) -> list[str]:
@@ -252,21 +255,11 @@ class Trainer:
         if annotations is None:
             return []
         counts = annotations.counts(Kind.CONFIRM)
-        words = []
-        for event, wanted in WANTED.items():
-            if counts[event] < wanted:
-                noun = NOUN[event][1]
-                words.append(f"{noun.capitalize()}: {counts[event]} so far; {_HOW[event]}.")
-        return words
-
-
-_UNFINISHED = (
-    "Training ended before it was done, as its movie or its cells are not open any more; the "
-    "answers stay, and the model in use."
-)
-
-WIDEST = 0.4
-"""Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""
+        return [
+            f"{NOUN[event][1].capitalize()}: {counts[event]} so far; {how}."
+            for event, (wanted, how) in _WANTED.items()
+            if counts[event] < wanted
+        ]
 
 
 def _how_right(estimate: ErrorEstimate | None) -> str:
@@ -287,15 +280,197 @@ def sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
-def changes_in_words(changes: Mapping[str, tuple[int, int]]) -> str:
+def _changes(changes: Mapping[str, tuple[int, int]]) -> str:
     """How many events of each kind the new model finds more or less often."""
-    parts = []
-    for key, (before, after) in changes.items():
-        if before != after:
-            parts.append(f"{NOUN[Event.from_key(key)][1]} {before} → {after}")
-    return f"In this movie: {', '.join(parts)}." if parts else ""
+    parts = [
+        f"{NOUN[Event.from_key(key)][1]} {before} → {after}"
+        for key, (before, after) in changes.items()
+        if before != after
+    ]
+    return f"in this movie: {', '.join(parts)}" if parts else ""
 
 
-def _said(annotation: Annotation) -> tuple[Kind, tuple[EventRef, ...]]:
-    """What an annotation says, whatever its id."""
-    return annotation.kind, annotation.events
+# ---------------------------------------------------------------------- what training starts from
+
+PRESENT, MOVIES = "present", "movies"
+"""Keys of the model in use and of earlier movies; `SHIPPED` is that of the shipped model."""
+_LIBRARY = "library/"
+
+STRATEGIES: dict[Strategy, str] = {
+    "transfer": "the movies may differ",
+    "union": "the movies are alike",
+}
+"""How earlier movies are used, in plain words."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """One thing to start from: its key, a title for the list, and what it is in words."""
+
+    key: str
+    title: str
+    words: str
+
+
+class StartChoice:
+    """The choice of what training starts from; emits `changed`.
+
+    Attributes
+    ----------
+    library
+        The folder of models.
+    chosen
+        Key of what training starts from.
+    movies
+        Project files of earlier movies.
+    strategy
+        How these are used.
+    problem
+        What was wrong with the last intent, empty where nothing was.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, movie: TrackedMovie, trainer: Trainer, library: Library | None = None
+    ) -> None:
+        self._movie, self._trainer = movie, trainer
+        self.library = Library() if library is None else library
+        self._names: tuple[str, ...] = ()
+        self._picked = False
+        self.chosen = SHIPPED
+        self.movies: tuple[Path, ...] = ()
+        self.strategy: Strategy = "transfer"
+        self.problem = ""
+        movie.movie_changed.connect(self._on_movie)
+        movie.model_changed.connect(self._on_model)
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        """Everything that training can start from, in the order of the list."""
+        model, start, starts = self._movie.model, self._movie.start, []
+        if model.trained:
+            words = "Training goes on from the model in use."
+            if start is not model:
+                where = "the shipped model" if start.name == SHIPPED else f"the model {start.name}"
+                words = f"Training starts again from {where}, and learns from all your answers."
+            starts.append(Start(PRESENT, f"the model in use ({model.name})", words))
+        words = "Works on movies of many kinds without any answer; training adapts it to yours."
+        starts.append(Start(SHIPPED, "the shipped model", words))
+        words = f"A model in the folder {self.library.folder}."
+        starts += [Start(f"{_LIBRARY}{name}", name, words) for name in self._names]
+        words = (
+            "Add project files of movies that you answered questions about earlier; their "
+            "answers help here."
+        )
+        if self.movies:
+            names = ", ".join(path.name for path in self.movies)
+            words = (
+                f"Learns from the answers in {names} and from those of this movie. What is learned "
+                "is checked with this movie's answers."
+            )
+        starts.append(Start(MOVIES, "my earlier movies…", words))
+        return tuple(starts)
+
+    @property
+    def start(self) -> Start:
+        """What is chosen."""
+        starts = self.starts
+        return next((s for s in starts if s.key == self.chosen), starts[0])
+
+    def refresh(self) -> None:
+        """Look which models there are."""
+        try:
+            self._names = self.library.names()
+        except BridgetrackError as error:
+            self._failed(error)
+        self._on_model()
+
+    def _failed(self, problem: object) -> None:
+        self.problem = str(problem)
+        self.changed.emit()
+
+    def _on_movie(self) -> None:
+        self._picked, self.problem = False, ""
+        self._on_model()
+
+    def _on_model(self) -> None:
+        """Go on with the model in use, unless somebody chose something else."""
+        if not (self._picked and any(s.key == self.chosen for s in self.starts)):
+            self.chosen = PRESENT if self._movie.model.trained else SHIPPED
+        self.changed.emit()
+
+    def choose(self, key: str) -> None:
+        """Start from something else."""
+        self.chosen, self._picked, self.problem = key, True, ""
+        self.changed.emit()
+
+    def add_movies(self, paths: Sequence[Path]) -> None:
+        """Use the answers of earlier movies, by their project files."""
+        wrong = [path.name for path in paths if not is_project(path)]
+        self.movies += tuple(p for p in paths if p.name not in wrong and p not in self.movies)
+        self.choose(MOVIES)
+        if wrong:
+            self._failed(
+                f"{', '.join(wrong)}: this is no project file. Save a project in the step Track "
+                "of the earlier movie, and choose that file."
+            )
+
+    def forget_movies(self) -> None:
+        """Use no earlier movies."""
+        self.movies = ()
+        self.choose(MOVIES)
+
+    def use_strategy(self, strategy: Strategy) -> None:
+        """Use earlier movies in another way."""
+        self.strategy = strategy
+        self.changed.emit()
+
+    @property
+    def ready(self) -> bool:
+        """Whether training can begin as far as the start is concerned."""
+        return self.chosen != MOVIES or bool(self.movies)
+
+    @property
+    def needs_answers(self) -> bool:
+        """Whether training needs answers about this movie."""
+        return self.chosen != MOVIES or not self.movies
+
+    def train(self, options: TrainingOptions | None = None) -> None:
+        """Begin training from what is chosen."""
+        self.problem = ""
+        if not self.ready:
+            self._failed(self.start.words)
+        elif self.chosen == MOVIES:
+            movies, strategy = self.movies, self.strategy
+
+            def steps(scene: Scene) -> Steps[Training]:
+                sources: list[Source] = []
+                for path in movies:
+                    yield Progress(f"Opening {path.name}", 0.0)
+                    sources.append((yield from open_source(path)))
+                return (yield from strategy_steps(strategy, scene, sources, None, options))
+
+            self._trainer.train(options, steps=steps)
+        elif (model := self._model()) is not None:
+            self._trainer.train(options, model)
+
+    def use(self) -> None:
+        """Track with the chosen model without training."""
+        model = None if self.chosen in (PRESENT, MOVIES) else self._model()
+        if model is not None:
+            self._trainer.use(model)
+            self._movie.message.emit("info", f"Using {self.start.title}.")
+
+    def _model(self) -> Model | None:
+        """The chosen model; None where it cannot be read, which is told."""
+        if self.chosen == PRESENT:
+            return self._movie.start
+        if self.chosen == SHIPPED:
+            scene = self._movie.scene
+            return shipped_model(None if scene is None else scene.matrix.features)
+        try:
+            return self.library.load(self.chosen.removeprefix(_LIBRARY))
+        except BridgetrackError as error:
+            self._failed(error)
+            return None

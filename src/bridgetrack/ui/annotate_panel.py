@@ -21,7 +21,6 @@ from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_mas
 from bridgetrack.io.results import track_path
 from bridgetrack.session.names import event_words, short_answer, short_words
 from bridgetrack.session.track_edits import JOB
-from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
 from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
@@ -229,11 +228,8 @@ class AnnotatePanel(Panel):
             self.proposals.addItems(words)
 
     def _no_proposals(self) -> str:
-        if self.session.known is None:
+        if self.session.tracking is None:
             return "Nothing yet."
-        ahead = self.session.partial
-        if ahead is not None and self.annotator.frame not in ahead[:-1]:
-            return unlooked(ahead)
         if self.annotator.picking.mode != Mode.REVIEW:
             return "Shown in Review (V)."
         return "Point at a cell." if self.annotator.hovered < 0 else "This is the last frame."

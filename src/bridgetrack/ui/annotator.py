@@ -14,7 +14,6 @@ from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.session.names import CellNames
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
 from bridgetrack.session.session import Session
-from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui import picking
 from bridgetrack.ui.finder import CellFinder, PointFinder
 from bridgetrack.ui.mend_words import checked_words, outline_words
@@ -91,9 +90,6 @@ class Annotator:
             return "Choose a segmentation first."
         if self._session.scene is None:
             return "Measuring the cells; a moment please."
-        ahead = self._session.partial
-        if ahead is not None and self.frame not in ahead:
-            return unlooked(ahead)
         return self.picking.hint
 
     @property
@@ -102,7 +98,7 @@ class Annotator:
         session, questions = self._session, self._questions
         if session.movie is None:
             return "Choose a movie with its cells first; see the step Cells."
-        if session.scene is None or session.known is None:
+        if session.scene is None or session.tracking is None:
             return "The cells are being measured; the first question comes after that."
         if questions.problem:
             return f"It could not learn from these answers: {questions.problem}"
@@ -115,8 +111,6 @@ class Annotator:
             return self.hint
         if questions.busy:
             return "Looking for the next question; this takes a moment."
-        if session.partial is not None:
-            return f"{unlooked(session.partial)} More questions come then."
         return "Nothing is left to ask: every event that could be otherwise is answered."
 
     # ------------------------------------------------------------------ following
@@ -140,7 +134,7 @@ class Annotator:
         self._refresh()
 
     def _refresh(self) -> None:
-        tracking = self._session.known
+        tracking = self._session.tracking
         if tracking is None or self.hovered < 0 or self.picking.mode != Mode.REVIEW:
             self.proposals = []
         else:
@@ -467,7 +461,7 @@ class Annotator:
 
     def _break_link(self, row: int) -> None:
         """The cell does not go where the tracks say."""
-        tracking = self._session.known
+        tracking = self._session.tracking
         event = None if tracking is None else chosen_event(tracking, row)
         if event is None:
             self._say("This cell has no link to a later frame.")
@@ -475,7 +469,7 @@ class Annotator:
         self._note(Kind.REJECT, event, _CORRECTION)
 
     def _swap_with(self, row: int) -> None:
-        tracking = self._session.known
+        tracking = self._session.tracking
         if tracking is None or self.finder is None:
             return
         if self._swap < 0:

@@ -10,7 +10,7 @@ from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import QMessageBox, QWidget
 
 from bridgetrack.session.background import BackgroundWork
-from bridgetrack.session.kept_cells import KeptCells
+from bridgetrack.session.kept import KeptCells
 
 _WORK = {
     "segment": "Cells are being found; what is found so far would be lost.",

@@ -22,7 +22,7 @@ from qtpy.QtWidgets import (
 from bridgetrack.errors import OutputError
 from bridgetrack.files import staged, write_text
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.track_numbers import TrackNumbers, numbers_of
+from bridgetrack.session.results import TrackNumbers, numbers_of
 from bridgetrack.tracks.cycles import CellCycles, cell_cycles
 from bridgetrack.tracks.trees import lineages, save_lineages
 from bridgetrack.ui.family_tree import TreePlot

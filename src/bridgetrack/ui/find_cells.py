@@ -23,7 +23,7 @@ from bridgetrack.segmentation import (
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.readings import SettingsEstimate
 from bridgetrack.segmentation.settings import Appearance, MaskChoice
-from bridgetrack.session.search import CellSearch
+from bridgetrack.session.mask_work import CellSearch
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of

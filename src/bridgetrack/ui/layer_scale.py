@@ -12,7 +12,7 @@ import numpy as np
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.session.answers import autosave_path, project_answers, settings_path
-from bridgetrack.session.kept_settings import Scale, load_settings
+from bridgetrack.session.kept import Scale, load_settings
 from bridgetrack.ui.layers import (
     IMPORTED,
     KEY,

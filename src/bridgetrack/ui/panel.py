@@ -15,8 +15,7 @@ from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import BackgroundWork
-from bridgetrack.session.kept_cells import KeptCells
-from bridgetrack.session.kept_settings import KeptSettings
+from bridgetrack.session.kept import KeptCells, KeptSettings
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue, ThreadRunner, Turns

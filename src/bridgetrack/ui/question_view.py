@@ -144,7 +144,6 @@ class QuestionView:
 
     def _on_frame(self) -> None:
         """Somebody steps through the frames: leave the view to them."""
-        self._session.view = self._canvas.frame
         if self._moving or self._shown is None:
             return
         self._questions.away = True

@@ -7,7 +7,7 @@ from typing import Any
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from bridgetrack.progress import Steps
-from bridgetrack.session.repair import Repaired, repair
+from bridgetrack.session.mask_work import Repaired, repair
 from bridgetrack.ui.layers import placed_like, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser

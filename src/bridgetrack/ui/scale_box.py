@@ -7,7 +7,7 @@ from typing import Any
 
 from qtpy.QtWidgets import QDoubleSpinBox, QWidget
 
-from bridgetrack.session.kept_settings import Scale
+from bridgetrack.session.kept import Scale
 from bridgetrack.ui.layer_scale import set_scale
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser

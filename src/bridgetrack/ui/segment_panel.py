@@ -10,7 +10,6 @@ from typing import Any
 from qtpy.QtWidgets import QFileDialog
 from superqt.utils import qdebounced
 
-from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import IMPORTED, LayerData, find_role
@@ -153,9 +152,6 @@ class SegmentPanel(Panel):
             found = self.source.labels.layer is not None
             words = "" if found else f"No cells yet: choose a layer, or find them.{self._left}"
             self.summary.setText(f"{words} {self._of_tracks()}".strip())
-            return
-        if self.session.partial is not None:
-            self.summary.setText(unlooked(self.session.partial))
             return
         n, frames = len(scene.detections), scene.detections.geometry.n_frames
         words = f"{n} cells in {frames} frames, about {round(n / frames)} a frame."

@@ -22,7 +22,7 @@ from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import autosave_path
-from bridgetrack.session.kept_cells import kept_cells
+from bridgetrack.session.kept import kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
 from bridgetrack.ui.layer_choice import LayerChoice
@@ -170,7 +170,6 @@ class SourceChooser(QWidget):
         self._watch(labels)
         self.notice.say("", "")
         project = tags_of(labels).get("project")
-        session.view = self._frame_in_view(labels)
         file = Path(str(project)) if project else None
         done = session.open(source) if file is None else resume(session, source, file)
         if not done:
@@ -220,13 +219,6 @@ class SourceChooser(QWidget):
         if what:
             words = f"There again, as you left them: {', '.join(what)}."
             self._panel.session.message.emit("info", words)
-
-    def _frame_in_view(self, layer: Any) -> int:
-        """The frame in view, where looking at a large movie begins."""
-        viewer = self._panel.state.viewer
-        if viewer is None:
-            return 0
-        return max(round(float(layer.world_to_data(viewer.dims.point)[0])), 0)
 
     def _use_as_cells(self, layer: Any) -> None:
         """Make a layer of cells of an image whose pixels are cell numbers."""

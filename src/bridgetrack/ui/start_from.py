@@ -7,7 +7,7 @@ from pathlib import Path
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QComboBox, QFileDialog, QWidget
 
-from bridgetrack.session.start_choice import MOVIES, PRESENT, STRATEGIES, StartChoice
+from bridgetrack.session.training import MOVIES, PRESENT, STRATEGIES, StartChoice
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.widgets import Column, button, heading, row, text
 

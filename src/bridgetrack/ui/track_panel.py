@@ -18,7 +18,6 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.session.proposals import proposals
 from bridgetrack.session.results import least_certain, summary
-from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.batch_box import BatchBox
 from bridgetrack.ui.check_box import CheckBox
@@ -192,15 +191,14 @@ class TrackPanel(Panel):
 
     def _refresh(self) -> None:
         tracking = self.session.tracking
-        partial = self.session.partial
-        ready = self.session.scene is not None and partial is None
+        ready = self.session.scene is not None
         self.go.setEnabled(ready)
         self._queue.stop()
         if tracking is None or not self.result.wanted:
             words = "Press the button to see the tracks."
             if not ready:
                 words = "Choose a movie with its cells first; see the step Cells."
-            self.summary.setText(words if partial is None else unlooked(partial))
+            self.summary.setText(words)
             self.doubts.setRowCount(0)
             self._rows, self._listed = [], {}
             self.export_now.setEnabled(tracking is not None)

@@ -12,7 +12,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
 
 from bridgetrack.errors import OutputError
-from bridgetrack.session.track_numbers import Distribution
+from bridgetrack.session.results import Distribution
 from bridgetrack.tracks.colours import PALETTES, Colouring
 from bridgetrack.tracks.cycles import CellCycles
 from bridgetrack.ui.plots import StillPlot

@@ -10,7 +10,6 @@ from qtpy.QtWidgets import QFileDialog
 
 from bridgetrack.errors import InputError
 from bridgetrack.notes import plural
-from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.session.training import JOB
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.annotate_panel import AnswersTable
@@ -137,14 +136,11 @@ class TrainPanel(Panel):
 
     def _refresh(self) -> None:
         n = len(self.session.annotations or ())
-        partial = self.session.partial
-        ready = self.session.scene is not None and partial is None
+        ready = self.session.scene is not None
         starts = self.session.starts
         enough = n > 0 or not starts.needs_answers
         self.go.setEnabled(ready and enough and starts.ready and not self.trainer.busy)
-        if partial is not None:
-            self.words.setText(f"{unlooked(partial)} Training can begin after that.")
-        elif not ready:
+        if not ready:
             self.words.setText("Training needs a movie with its cells; see the step Cells.")
         elif not n and not starts.needs_answers:
             self.words.setText(

@@ -8,7 +8,6 @@ from typing import Any
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 
-from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.session.training import Outcome
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
@@ -216,16 +215,12 @@ class WorkflowPanel(Panel):
         if self.asked and self.checking:
             self.next_words.setText(_CHECKING)
             return
-        partial = self.session.partial
-        if partial is not None and self.step != 1:
-            self.next_words.setText(unlooked(partial))
-            return
         self.next_words.setText(
             next_step(
                 self.step,
                 movie=self.session.movie is not None,
                 image=self.segment.source.image.layer is not None,
-                ready=self.session.known is not None,
+                ready=self.session.tracking is not None,
                 answers=len(self.session.annotations or ()),
                 trained=_came_of(self.session.trainer.outcome),
                 asked=self.asked,
