@@ -76,12 +76,8 @@ def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None
 def lent_folder(path: Path, what: str = "") -> Iterator[Path]:
     """A temporary folder beside `path`, gone when the block ends; other computers see it, too.
 
-    Folders that were made for it go as well where the block fails.
-
-    Raises
-    ------
-    OutputError
-        Where there is no place for it.
+    Folders that were made for it go as well where the block fails. Raises an OutputError where
+    there is no place for it.
     """
     target = resolved(path)
     made = [p for p in target.parents if not p.exists()]
@@ -142,10 +138,7 @@ def write_text(path: Path, text: str, what: str, *, last: Callable[[], None] | N
 def refuse_foreign(path: Path, ours: Callable[[str], bool]) -> None:
     """Complain where `path` is a file, or a folder with names in it that are not `ours`.
 
-    Raises
-    ------
-    OutputError
-        As above.
+    Raises an OutputError as above.
     """
     if path.is_dir():
         foreign = next((p.name for p in path.iterdir() if not ours(p.name)), None)
@@ -226,10 +219,7 @@ def cure(error: OSError) -> str:
 def resolved(path: Path) -> Path:
     """The place that a name stands for, all links followed.
 
-    Raises
-    ------
-    InputError
-        Where links lead to each other.
+    Raises an InputError where links lead to each other.
     """
     try:
         return path.resolve()
@@ -240,11 +230,8 @@ def resolved(path: Path) -> Path:
 def check_readable(path: Path) -> None:
     """Refuse what is there but cannot be read as a file or folder.
 
-    Raises
-    ------
-    InputError
-        Where a link leads nowhere or to itself, and where there is a pipe or a device: reading
-        these may never end.
+    Raises an InputError where a link leads nowhere or to itself, and where there is a pipe or a
+    device: reading these may never end.
     """
     try:
         mode = path.stat().st_mode

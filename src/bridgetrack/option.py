@@ -18,37 +18,17 @@ from bridgetrack.errors import InputError
 
 @dataclass(frozen=True)
 class Option:
-    """A setting that a person may choose.
+    """A setting that a person may choose; limits are infinite where there are none."""
 
-    Parameters
-    ----------
-    name
-        Of the field.
-    kind
-        ``int``, ``float``, ``bool`` or ``str``.
-    default
-        Its default.
-    help
-        What the docstring of the settings says of it, as one line.
-    may_be_none
-        Whether it may be left open.
-    choices
-        All values there are; empty where any in the limits will do.
-    least, most
-        Limits; infinite where there are none.
-    above, below
-        Limits that are themselves out of range; infinite where there are none.
-    """
-
-    name: str
-    kind: type[Any]
+    name: str  # of the field
+    kind: type[Any]  # int, float, bool or str
     default: Any
-    help: str
-    may_be_none: bool = False
-    choices: tuple[Any, ...] = ()
+    help: str  # what the docstring of the settings says of it, as one line
+    may_be_none: bool = False  # may be left open
+    choices: tuple[Any, ...] = ()  # all values there are; empty where any in the limits will do
     least: float = -math.inf
     most: float = math.inf
-    above: float = -math.inf
+    above: float = -math.inf  # itself out of range, as is `below`
     below: float = math.inf
 
     def problem(self, value: Any) -> str | None:
@@ -63,22 +43,13 @@ class Option:
             return None if value in self.choices else f"is {value!r}, choose from {known}"
         if self.kind not in (int, float):
             return None
-        limits = self.limits
         finite = math.isfinite(value)
         if finite and self.least <= value <= self.most and self.above < value < self.below:
             return None
-        return f"is {value:g}, it must be {limits or 'a finite number'}"
-
-    @property
-    def limits(self) -> str:
-        """The limits in words, e.g. ``"at least 0 and below 1"``; empty where there are none."""
-        named = (
-            ("at least", self.least),
-            ("above", self.above),
-            ("at most", self.most),
-            ("below", self.below),
-        )
-        return " and ".join(f"{word} {limit:.15g}" for word, limit in named if math.isfinite(limit))
+        words = {"at least": self.least, "above": self.above, "at most": self.most}
+        words["below"] = self.below
+        limits = [f"{word} {limit:.15g}" for word, limit in words.items() if math.isfinite(limit)]
+        return f"is {value:g}, it must be {' and '.join(limits) or 'a finite number'}"
 
 
 def option(default: Any, **declared: Any) -> Any:
@@ -118,21 +89,10 @@ def options_of(settings: type[Any], *names: str) -> tuple[Option, ...]:
 
 
 def check_options(settings: Any, what: str, *names: str) -> None:
-    """Refuse settings that are out of their limits.
+    """Refuse settings, of `names` or all, that are out of their limits.
 
-    Parameters
-    ----------
-    settings
-        A dataclass of settings.
-    what
-        Beginning of the message, e.g. ``"the training option"``.
-    names
-        Fields to look at; all of them where none are given.
-
-    Raises
-    ------
-    InputError
-        Naming the field, its value and its limits.
+    `what` begins the message, e.g. ``"the training option"``. Raises an InputError that names the
+    field, its value and its limits.
     """
     for each in options_of(type(settings), *names):
         problem = each.problem(getattr(settings, each.name))

@@ -10,12 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Generic, NoReturn, TypeVar
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -32,7 +30,6 @@ T = TypeVar("T")
 E = TypeVar("E", bound=BaseModel)
 
 _CURE = "correct it there, or take the file from a backup"
-_DEEPEST = 50
 
 _SENTENCES = {
     "missing": "lacks {key}",
@@ -70,24 +67,13 @@ class OpenEntry(FilePart):
     model_config = ConfigDict(extra="ignore")
 
 
-def _shallow(value: Any) -> Any:
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        if depth > _DEEPEST:
-            raise _refusal("depth", f"has more than {_DEEPEST} levels")
-        inner = (v.values() if isinstance(v, dict) else v for v in level)
-        level = [v for values in inner for v in values if isinstance(v, dict | list)]
-    return value
-
-
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 """A whole number, not negative."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 """A number from 0 to 1."""
 
-JsonObject = Annotated[dict[str, Any], AfterValidator(_shallow)]
+JsonObject = dict[str, Any]
 """An object that is kept as it is, whatever it holds."""
 
 
@@ -168,10 +154,8 @@ class FileFormat(Generic[E, T]):
     def read(self, path: Path | str) -> T:
         """The content of a file.
 
-        Raises
-        ------
-        BridgetrackError
-            `error`, where it is missing or not valid; the message names the file and the place.
+        Raises `error` where it is missing or not valid; the message names the
+        file and the place.
         """
         return self.parse(read_text(Path(path), self.what, self.error, self.largest), str(path))
 
@@ -233,10 +217,7 @@ def read_text(
 ) -> str:
     """The text of a file that must not be larger than some bytes.
 
-    Raises
-    ------
-    BridgetrackError
-        `error`, where it is missing, too large or no text.
+    Raises `error` where it is missing, too large or no text.
     """
     try:
         check_readable(path)
@@ -254,17 +235,12 @@ def read_text(
 
 
 def parse_json(text: str, what: str, where: str, error: type[BridgetrackError] = InputError) -> Any:
-    """JSON values of a text: finite numbers only, and no entry twice.
+    """JSON values of a text, without NaN and infinity.
 
-    Raises
-    ------
-    BridgetrackError
-        `error`, where it is no JSON.
+    Raises `error` where it is no JSON.
     """
     try:
-        return json.loads(
-            text, parse_constant=_constant, parse_float=_finite, object_pairs_hook=_once
-        )
+        return json.loads(text, parse_constant=_constant)
     except (ValueError, RecursionError) as problem:
         if text.lstrip()[:1] in ("{", "["):
             why = f"this is {what} that is damaged or cut off ({problem}); copy it again or take "
@@ -277,10 +253,7 @@ def json_text(
 ) -> str:
     """JSON values as the text of a file, with an indent of 1.
 
-    Raises
-    ------
-    BridgetrackError
-        `error`, where they are not finite JSON values.
+    Raises `error` where they are not finite JSON values.
     """
     try:
         text = json.dumps(content, indent=1, ensure_ascii=ascii_only, allow_nan=False)
@@ -292,20 +265,6 @@ def json_text(
 
 def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not isfinite(number):
-        raise ValueError(f"the number {digits[:40]} is too large")
-    return number
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError(f"an object with the entries {[k for k, _ in pairs][:10]} repeats one")
-    return made
 
 
 def _refusal(kind: str, why: str) -> PydanticCustomError:

@@ -24,10 +24,7 @@ Digests = dict[str, list[str]]
 def refuse_other(path: Path) -> None:
     """Refuse to replace a file or folder that is not ours, or was changed.
 
-    Raises
-    ------
-    OutputError
-        As above; the message names the file.
+    Raises an OutputError; the message names the file.
     """
     path = _named(path)
     known = _kept(path)
@@ -48,10 +45,8 @@ def refuse_other(path: Path) -> None:
 def check_file(out: Path, *inputs: Path | str | None) -> None:
     """Complain before the work begins about a file that must not, or cannot, be written.
 
-    Raises
-    ------
-    OutputError
-        Where it is one of the inputs, a folder, not ours, or in a place that cannot be written.
+    Raises an OutputError where it is one of the inputs, a folder, not ours, or in a place that
+    cannot be written.
     """
     if out.is_dir():
         raise OutputError(f"{out}: this is a folder; give the name of a file in it")
@@ -61,10 +56,7 @@ def check_file(out: Path, *inputs: Path | str | None) -> None:
 def check_folder(out: Path, *inputs: Path | str | None) -> None:
     """Complain before the work begins about a folder that results cannot take the place of.
 
-    Raises
-    ------
-    OutputError
-        As `check_file`, and where we stand in the folder or below it.
+    Raises an OutputError as `check_file`, and where we stand in the folder or below it.
     """
     if out.is_file():
         raise OutputError(f"{out}: this is a file, results need a folder; give another name")
@@ -101,10 +93,7 @@ def is_ours(path: Path) -> bool:
 def sign(path: Path) -> None:
     """Keep beside a file or folder that we have just written it.
 
-    Raises
-    ------
-    OutputError
-        Where that cannot be written.
+    Raises an OutputError where that cannot be written.
     """
     path = _named(path)
     _keep(path, _digests(path))
@@ -114,12 +103,8 @@ def sign(path: Path) -> None:
 def signed(path: Path) -> Iterator[Path]:
     """Where to write a file or folder that takes the place of `path`, and is signed.
 
-    What is written there is known as ours before it takes its place.
-
-    Raises
-    ------
-    OutputError
-        Where it cannot be written; what was there stays as it was.
+    What is written there is known as ours before it takes its place. Raises an OutputError where it
+    cannot be written; what was there stays as it was.
     """
     path = _named(path)
     with staged(path) as spare:

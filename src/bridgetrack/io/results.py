@@ -148,10 +148,7 @@ def stage_results(
 def check_formats(formats: Sequence[str]) -> Sequence[str]:
     """The formats, where all of them are known.
 
-    Raises
-    ------
-    OutputError
-        Where one is not.
+    Raises an OutputError where one is not.
     """
     for name in formats:
         if name not in FORMATS:

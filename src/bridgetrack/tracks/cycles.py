@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import CensoredData, ecdf
 
 from bridgetrack.tracks.table import time_unit, track_table, track_titles
 from bridgetrack.tracks.tracks import Tracks
 
 Array = NDArray[np.float64]
-
-_WIDE = 1.959963984540054
-"""Standard deviations to either side of a 95 % interval."""
 
 
 @dataclass(frozen=True)
@@ -86,22 +85,7 @@ class CellCycles:
             told.append(
                 f"Half divide within {_time(half, self.unit)} (95 % interval {reach}; {seen})."
             )
-        lived = self.cycles.loc[self.cycles["divides"], self._duration]
-        spread, what = "", ""
-        if divide > 1:
-            spread, what = (
-                f" ± {_time(float(lived.std()), self.unit)}",
-                "mean ± standard deviation; ",
-            )
-        told.append(
-            f"Those seen to divide took {_time(float(lived.mean()), self.unit)}{spread} "
-            f"({what}too short, as long lives are rarely seen to their end)."
-        )
         return " ".join(told)
-
-    @property
-    def _duration(self) -> str:
-        return f"duration [{self.unit}]"
 
 
 def cell_cycles(tracks: Tracks, certainty: float = 0.0) -> CellCycles:
@@ -189,17 +173,15 @@ def survival(duration: Array, divides: NDArray[np.bool_]) -> pd.DataFrame:
     ends = np.bincount(place)
     divide = np.bincount(place, weights=divides).astype(np.int64)
     at_risk = len(duration) - np.r_[0, np.cumsum(ends)[:-1]]
-    left = np.cumprod(1 - divide / at_risk)
-    # Greenwood's variance of log(-log S), known between the first division and the last survivor.
-    known = (left > 0) & (left < 1)
-    log = np.log(left, where=known, out=np.full(len(left), -1.0))
-    spare = np.maximum(at_risk - divide, 1)
-    deviation = np.sqrt(np.cumsum(divide / (at_risk * spare))) / -log
-    low, high = (
-        np.where(known, np.exp(log * np.exp(sign * _WIDE * deviation)), left) for sign in (1, -1)
-    )
-    gone = left == 0
-    high = np.where(gone, np.r_[1.0, high[:-1]], high)
+    curve = ecdf(CensoredData.right_censored(duration, ~divides)).sf
+    left = curve.probabilities
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ends of the curve, where it is not known
+        interval = curve.confidence_interval(0.95, method="log-log")
+    # known between the first division and the last survivor
+    bounds = (interval.low.probabilities, interval.high.probabilities)
+    low, high = (np.where((left > 0) & (left < 1), bound, left) for bound in bounds)
+    high = np.where(left == 0, np.r_[1.0, high[:-1]], high)
     values = (time, at_risk, divide, ends - divide, left, low, high)
     return pd.DataFrame(dict(zip(columns, values, strict=True)))
 

@@ -230,10 +230,7 @@ def assemble_tracks(
 def edge_rows(nodes: pd.DataFrame, edges: pd.DataFrame, source: str) -> tuple[Rows, Rows]:
     """Rows of the two ends of every edge in `nodes`, shapes (E,) and (E,).
 
-    Raises
-    ------
-    InputError
-        As `assemble_tracks`.
+    Raises an InputError as `assemble_tracks`.
     """
     ids = nodes["id"].to_numpy(dtype=np.int64)
     order = np.argsort(ids, kind="stable")

@@ -137,10 +137,7 @@ class Lineages:
 def lineages(tracks: Tracks, families: Collection[int] | None = None) -> Lineages:
     """Lay out all families side by side, or some of them.
 
-    Raises
-    ------
-    InputError
-        Where there is no such family.
+    Raises an InputError where there is no such family.
     """
     nodes = tracks.nodes
     groups = nodes.groupby("track_id")
