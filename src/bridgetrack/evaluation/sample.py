@@ -10,7 +10,7 @@ was taught with. The interval is that of Clopper and Pearson: it covers the trut
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -107,17 +107,7 @@ class SampledAccuracy:
     def to_json(self) -> dict[str, object]:
         """The figures as JSON values."""
         low, high = self.interval
-        return {
-            "of": self.of,
-            "right": self.right,
-            "judged": self.judged,
-            "unsure": self.unsure,
-            "population": self.population,
-            "share": self.share,
-            "low": low,
-            "high": high,
-            "words": self.words,
-        }
+        return {**asdict(self), "share": self.share, "low": low, "high": high, "words": self.words}
 
 
 def exact_interval(right: int, of: int) -> tuple[float, float]:
@@ -216,16 +206,12 @@ def write_sample(sample: Sample, path: Path | str) -> Path:
 
     Raises an OutputError where the file cannot be written.
     """
-    options = sample.options
     rows = [
         {
             "number": number,
-            "of": options.of,
-            "seed": options.seed,
-            "frame": event.cells[0].frame,
-            "event": event.event.key,
-            "cells": " ".join(str(c.label) for c in event.sources),
-            "next": " ".join(str(c.label) for c in event.targets),
+            "of": sample.options.of,
+            "seed": sample.options.seed,
+            **_named(event),
             "place": " ".join(f"{p:.0f}" for p in event.cells[0].position),
             "what": describe_event(event),
             "right": verdict.value,
@@ -237,6 +223,16 @@ def write_sample(sample: Sample, path: Path | str) -> Path:
     with replacing(Path(path), "the sample") as file:
         pd.DataFrame(rows, columns=list(_COLUMNS)).to_csv(file, index=False, lineterminator="\n")
     return Path(path)
+
+
+def _named(event: EventRef) -> dict[str, str]:
+    """What a row says of an event, by which it is known again."""
+    return {
+        "frame": str(event.cells[0].frame),
+        "event": event.event.key,
+        "cells": " ".join(str(c.label) for c in event.sources),
+        "next": " ".join(str(c.label) for c in event.targets),
+    }
 
 
 def read_sample(path: Path | str, tracks: Tracks) -> Sample:
@@ -266,18 +262,9 @@ def read_sample(path: Path | str, tracks: Tracks) -> Sample:
 
 def _check_same(sample: Sample, text: TextTable) -> None:
     """Refuse rows that are not the events drawn, one each, in their order."""
-    columns = [text.cells[c].str.strip() for c in ("event", "cells", "next")]
-    given = list(zip(text.integers("frame").tolist(), *columns, strict=True))
-    drawn = [
-        (
-            event.cells[0].frame,
-            event.event.key,
-            " ".join(str(c.label) for c in event.sources),
-            " ".join(str(c.label) for c in event.targets),
-        )
-        for event in sample.events
-    ]
-    if given != drawn:
+    drawn = pd.DataFrame([_named(event) for event in sample.events])
+    given = text.cells[drawn.columns].apply(lambda column: column.str.strip())
+    if given.to_numpy().tolist() != drawn.to_numpy().tolist():
         raise InputError(
             f"{text.source}: these are not the events that were drawn from this result: the result "
             "is another one, or rows were removed, added or sorted; draw a sample of this result, "

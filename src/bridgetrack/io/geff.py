@@ -294,12 +294,6 @@ def _nodes(graph: Any, geometry: Geometry, names: list[str], time: str, path: Pa
 
 
 _OURS = (".zgroup", ".zattrs", "zarr.json", "nodes", "edges", ".zmetadata")
-_DESCRIPTIONS = {
-    "label": "label in the segmentation",
-    "area": "pixels or voxels",
-    "track_id": "cell from birth to division",
-    "lineage_id": "track of the first ancestor",
-}
 
 
 def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | None = None) -> None:
@@ -329,10 +323,7 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
     nodes, edges = tracks.nodes, tracks.edges
     ids = nodes["id"].to_numpy(dtype=np.int64).astype(np.uint64)
     pairs = edges[["source", "target"]].to_numpy(dtype=np.int64).astype(np.uint64).reshape(-1, 2)
-    node_props = {
-        ("t" if c == "frame" else str(c)): _prop(nodes[c]) for c in nodes.columns if c != "id"
-    }
-    edge_props = {str(c): _prop(edges[c]) for c in edges.columns if c not in ("source", "target")}
+    node_props, edge_props = _props(nodes, "id"), _props(edges, "source", "target")
     related = None
     if labels_path is not None:
         related = [geff_spec.RelatedObject(path=str(labels_path), type="labels", node_prop="label")]
@@ -355,17 +346,20 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
         write_arrays(spare, ids, node_props, pairs, edge_props, metadata)
 
 
-def _prop(column: pd.Series[Any]) -> dict[str, Any]:
-    return {"values": as_plain(column.to_numpy()), "missing": None}
+def _props(table: pd.DataFrame, *without: str) -> dict[str, dict[str, Any]]:
+    """Columns as properties, those of the frame as ``t``."""
+    columns = [c for c in table.columns if c not in without]
+    return {
+        "t" if c == "frame" else str(c): {"values": as_plain(table[c].to_numpy()), "missing": None}
+        for c in columns
+    }
 
 
 def _described(props: dict[str, dict[str, Any]]) -> dict[str, Any]:
     import geff_spec
 
     return {
-        name: geff_spec.PropMetadata(
-            identifier=name, dtype=prop["values"].dtype, description=_DESCRIPTIONS.get(name)
-        )
+        name: geff_spec.PropMetadata(identifier=name, dtype=prop["values"].dtype)
         for name, prop in props.items()
     }
 
