@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 
 def main() -> int:
     """Run the command line on the arguments of this process; see `bridgetrack.cli.main.main`."""
+    if sys.argv[1:2] != ["open"]:  # a window ends by itself
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
     try:
         from bridgetrack.cli.main import main as command
 

@@ -17,7 +17,6 @@ import shutil
 import stat
 import struct
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,9 +30,6 @@ from bridgetrack.errors import InputError, OutputError
 _TEMPORARY = re.compile(
     r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})\.(?P<process>\d{1,10})\.[0-9a-f]{8}\.part"
 )
-_WEEK = 7 * 24 * 3600.0
-"""Seconds without a change after which a temporary folder is taken for abandoned where its process
-cannot be asked for."""
 _IN_CIRCLES = "links lead to each other: give another name"
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
@@ -356,11 +352,9 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def _is_abandoned(path: Path, form: re.Match[str]) -> bool:
-    found = path.lstat()
-    if form["host"] != _host() or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
+    """Whether the process is gone that left a temporary folder of ours on this computer."""
+    if sys.platform == "win32" or form["host"] != _host() or path.lstat().st_uid != os.getuid():
         return False
-    if sys.platform == "win32":
-        return time.time() - found.st_mtime > _WEEK
     try:
         os.kill(int(form["process"]), 0)
     except (ProcessLookupError, OverflowError):

@@ -5,12 +5,9 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,7 +26,6 @@ from bridgetrack.errors import BridgetrackError, DependencyError
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 _NAME = "bridgetrack"
-_ENDINGS, _BY_SIGNAL = ("SIGTERM", "SIGHUP"), 128
 _OF_THE_DISK = (
     errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP
 )  # fmt: skip
@@ -122,45 +118,20 @@ app.add_typer(models)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line on `arguments`, those of this process where None; the exit status.
 
-    0 for success, 1 for a failure, 2 for wrong use, 130 after Ctrl-C, 143 after SIGTERM (129 where
-    the terminal went), which end the work as Ctrl-C does. A failure writes one line to the standard
-    error, with ``--debug`` after the traceback.
+    0 for success, 1 for a failure, 2 for wrong use, 130 after Ctrl-C. A failure writes one line to
+    the standard error, with ``--debug`` after the traceback.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
-        with _asked_to_end(() if words[:1] == ["open"] else _ENDINGS) as asked:
-            status = _status(lambda: app(words, prog_name=_NAME, standalone_mode=False), debug)
-        if status == INTERRUPTED and asked:
-            status = _BY_SIGNAL + asked[0]
+        status = _status(lambda: app(words, prog_name=_NAME, standalone_mode=False), debug)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has left; the interpreter must not complain when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = FAILURE
     return status
-
-
-@contextmanager
-def _asked_to_end(signals: Sequence[str]) -> Iterator[list[int]]:
-    """Take these signals for Ctrl-C, unless they are ignored or in other hands; those that came."""
-    came: list[int] = []
-
-    def end(number: int, _: object) -> None:
-        came.append(number)
-        raise KeyboardInterrupt
-
-    numbers = [getattr(signal, name) for name in signals if hasattr(signal, name)]
-    ours = threading.current_thread() is threading.main_thread()
-    taken = [n for n in numbers if ours and signal.getsignal(n) == signal.SIG_DFL]
-    for number in taken:
-        signal.signal(number, end)
-    try:
-        yield came
-    finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def _status(command: Callable[[], Any], debug: bool) -> int:
