@@ -32,7 +32,7 @@ from bridgetrack.learning import Regularizer, TrainingResult, fit
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose
 from bridgetrack.progress import run
-from bridgetrack.segmentation.movie import segment_movie
+from bridgetrack.segmentation.segment import segment_movie
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced

@@ -384,7 +384,7 @@ def _project(masks: Path, answers: Path, path: Path) -> None:
     from bridgetrack.annotations.store import load_annotations
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.movie.opening import open_labels
-    from bridgetrack.pipeline.project import MovieFile, Project, save_project
+    from bridgetrack.pipeline.project import MovieFile, Project, project_text
 
     g = open_labels(masks).geometry
     project = Project(
@@ -392,7 +392,7 @@ def _project(masks: Path, answers: Path, path: Path) -> None:
         g.frame_interval, AnswerHistory(load_annotations(answers)), shipped_model(),
         formats=("csv", "ctc"),
     )  # fmt: skip
-    save_project(project, path)
+    path.write_text(project_text(project, path), encoding="utf-8")
 
 
 def main() -> None:

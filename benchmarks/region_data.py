@@ -18,13 +18,14 @@ from scipy import ndimage as ndi
 from scipy.spatial import cKDTree
 
 from bridgetrack.movie import label_frame, open_labels, open_movie
-from bridgetrack.pipeline.sizing import fitted_settings
+from bridgetrack.pipeline.masks import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.regions import Index, Regions, regions_of_labels
-from bridgetrack.segmentation import SegmentationSettings, movie_settings
+from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.builtin import complete_settings
+from bridgetrack.segmentation.readings import estimate_settings
 from simulator import SimulationSettings, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -145,7 +146,7 @@ def matched(regions: Regions, t: int, cells: NDArray[Any]) -> tuple[Index, Array
 def settings_of(film: Film) -> SegmentationSettings:
     """What the program finds out about the film by itself."""
     axes = "TZYX" if len(film.scale) == 3 else "TYX"
-    return movie_settings(open_movie(film.image, axes=axes))
+    return estimate_settings(open_movie(film.image, axes=axes)).settings
 
 
 REAL = {

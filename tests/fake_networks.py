@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bridgetrack.segmentation import backends
+from bridgetrack.segmentation import segment
 
 Sees = Callable[[np.ndarray], np.ndarray]
 
@@ -41,4 +41,4 @@ def install_cellpose(monkeypatch: pytest.MonkeyPatch, network: type[Any]) -> Non
     package.core, package.models = core, models  # type: ignore[attr-defined]
     for module in (package, core, models):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(backends, "find_spec", lambda _: True)
+    monkeypatch.setattr(segment, "find_spec", lambda _: True)

@@ -17,7 +17,7 @@ import bridgetrack as bt
 from bridgetrack.cli.main import main
 from bridgetrack.files import program_version
 from bridgetrack.progress import Progress
-from bridgetrack.spread import ClusterError, on
+from bridgetrack.spread import ClusterError, spread
 from simulator import SimulationSettings, simulate
 
 
@@ -59,8 +59,8 @@ def test_clusters_that_cannot_be_used_are_told(
         assert f"{wrong}: there is no dask scheduler" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     monkeypatch.setattr("bridgetrack.spread.program_version", lambda: "0.0.1")
-    with pytest.raises(ClusterError, match=f"have bridgetrack {program_version()}, here it is 0.0"):
-        on(client)
+    with pytest.raises(ClusterError, match=f"has bridgetrack {program_version()}, here it is 0.0"):
+        list(spread(max, 1, [2], client))
 
 
 def test_results_are_those_of_one_process_although_a_worker_dies(

@@ -47,11 +47,11 @@ from .pipeline.summary import count_events as count_events
 from .pipeline.summary import least_certain as least_certain
 from .pipeline.tracking import Tracking as Tracking
 from .pipeline.tracking import track_scene as track_scene
-from .pipeline.tracking import track_steps as track_steps
+from .pipeline.windows import track_steps as track_steps
 from .progress import Progress as Progress
 from .progress import run as run
-from .segmentation.backends import segment_frame as segment_frame
-from .segmentation.movie import segment_movie as segment_movie
+from .segmentation.segment import segment_frame as segment_frame
+from .segmentation.segment import segment_movie as segment_movie
 from .segmentation.settings import SegmentationSettings as SegmentationSettings
 from .session.session import Session as Session
 from .tracks.cycles import cell_cycles as cell_cycles

@@ -25,18 +25,16 @@ from bridgetrack.models.model import Model, check_usable
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import Finding, open_beside
-from bridgetrack.pipeline.found_masks import find_masks
+from bridgetrack.pipeline.finding import Finding, find_masks, open_beside
 from bridgetrack.pipeline.inputs import open_cells
 from bridgetrack.pipeline.mask_changes import MaskChange
-from bridgetrack.pipeline.repair import repair_masks
+from bridgetrack.pipeline.masks import repair_masks
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.windows import parse_memory, track_movie
+from bridgetrack.pipeline.windows import parse_memory, track_steps
 from bridgetrack.progress import Progress, run
 from bridgetrack.segmentation.probability import open_probability
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
-from bridgetrack.spread import on
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.sources import Source, Strategy, open_source
@@ -124,9 +122,9 @@ def track(
     features = features if scores is None else with_link_scores(scores, features)
     kinds = EventKinds.without(without)
     bytes_ = parse_memory(memory) if isinstance(memory, str) else memory
-    steps = track_movie(
+    steps = track_steps(
         cells, pixels, weights, answers, features,
-        kinds=kinds, memory=bytes_, window=window, workers=on(client),
+        kinds=kinds, memory=bytes_, window=window, client=client,
     )  # fmt: skip
     tracking = run(steps, progress)
     check_link_scores(scores, tracking.scene)
@@ -363,7 +361,7 @@ def find_cells(
     said, weights = _mask_answers(answers, movie), open_model(model)
 
     masks, keep = _empty(movie)
-    work = find_masks(how, movie, keep, said, weights, channel=channel, workers=on(client))
+    work = find_masks(how, movie, keep, said, weights, channel=channel, client=client)
     found = run(work, progress)
     return Masks(_labels(masks, movie), found.finding, channel, margins=found.margins)
 
@@ -410,12 +408,11 @@ def repair(
     said = _mask_answers(answers, movie)
     masks, keep = _empty(movie)
     work = repair_masks(
-        cells, movie, keep, open_model(model) or shipped_model(), said, on(client),
+        cells, movie, keep, open_model(model) or shipped_model(), said, client,
         channel=channel, outlines=outlines,
     )  # fmt: skip
-    mended = run(work, progress)
-    finding = Finding(given=cells, gap=mended.gap)
-    return Masks(_labels(masks, cells), finding, channel, mended.changes)
+    changes = run(work, progress)
+    return Masks(_labels(masks, cells), Finding(given=cells), channel, changes)
 
 
 def _usual(backend: str) -> Choose:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 Step = TypeVar("Step")
 Told = TypeVar("Told")
@@ -43,23 +43,6 @@ def relayed(
             result: Result = end.value
             return result
         yield told(step)
-
-
-class Kept(Generic[Step, Result]):
-    """Work whose result is kept for somebody who loops over its steps.
-
-    Attributes
-    ----------
-    result
-        What it returned; None before its end.
-    """
-
-    def __init__(self, work: Generator[Step, None, Result]) -> None:
-        self._work = work
-        self.result: Result | None = None
-
-    def __iter__(self) -> Generator[Step, None, None]:
-        self.result = yield from self._work
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Do the same to many parts of a movie: one after another here, or spread over a cluster.
+"""Do the same to many parts of a movie: one after another here, or spread over a dask cluster.
 
 What is computed never depends on where: results come back in the order of their parts.
 """
@@ -8,97 +8,19 @@ from __future__ import annotations
 import os
 import pickle
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from bridgetrack.errors import BridgetrackError, DependencyError
 from bridgetrack.files import program_version
-from bridgetrack.progress import relayed, run
 
 THREADS = 2
 """Threads that work beside each other in one process. Numpy and the solvers let others go on
 meanwhile; more of them gain little, and each holds what it works on."""
-
-Shared = TypeVar("Shared")
-Part = TypeVar("Part")
-Result = TypeVar("Result")
-Step = TypeVar("Step")
-Work = Callable[[Shared, Part], Generator[Step, None, Result]]
-"""A function of a module, which workers import; returns the result."""
-Task = Callable[[Shared, Part], Generator[float, None, Result]]
-"""The same; yields the share that is done."""
-
-
-class ClusterError(BridgetrackError):
-    """A cluster cannot be reached, or did not do its work."""
-
-
-class Workers(Protocol):
-    """Who does the work."""
-
-    def stream(
-        self, task: Work[Shared, Part, Any, Result], shared: Shared, parts: Iterable[Part]
-    ) -> Iterator[Result]:
-        """Results in the order of the parts; few are waiting at any time."""
-
-    def map(
-        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
-    ) -> Generator[float, None, list[Result]]:
-        """All results in the order of the parts; yields the share that is done."""
-
-    def follow(
-        self,
-        task: Work[Shared, Part, Step, Result],
-        shared: Shared,
-        parts: Iterable[Part],
-    ) -> Generator[tuple[int, Step | None], None, list[Result]]:
-        """As `map`; yields how many are done, and the step of the next where it is known here."""
-
-
-class Here:
-    """One part after another, in this process."""
-
-    def stream(
-        self, task: Work[Shared, Part, Any, Result], shared: Shared, parts: Iterable[Part]
-    ) -> Iterator[Result]:
-        """See `Workers`."""
-        return (run(task(shared, part)) for part in parts)
-
-    def map(
-        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
-    ) -> Generator[float, None, list[Result]]:
-        """See `Workers`."""
-        listed = list(parts)
-        return relayed(self.follow(task, shared, listed), partial(_share, len(listed)))
-
-    def follow(
-        self,
-        task: Work[Shared, Part, Step, Result],
-        shared: Shared,
-        parts: Iterable[Part],
-    ) -> Generator[tuple[int, Step | None], None, list[Result]]:
-        """See `Workers`."""
-        found: list[Result] = []
-        for part in parts:
-            found.append((yield from relayed(task(shared, part), partial(_step, len(found)))))
-            yield len(found), None
-        return found
-
-
-def _step(done: int, step: Step) -> tuple[int, Step | None]:
-    return done, step
-
-
-def _share(count: int, told: tuple[int, float | None]) -> float:
-    done, share = told
-    return (done + (share or 0.0)) / count
-
 
 _PATIENCE = 30.0
 """Seconds to wait for a scheduler."""
@@ -107,68 +29,99 @@ _WORTH = 50_000_000
 """Pixels to segment from which on processes on all cores gain: they begin in about five seconds, in
 which one segments some ten million."""
 
+Shared = TypeVar("Shared")
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 
-@dataclass(frozen=True)
-class Cluster:
-    """A dask cluster: workers that die are replaced, and what they had begun is done again.
+
+class ClusterError(BridgetrackError):
+    """A cluster cannot be reached, or did not do its work."""
+
+
+def spread(
+    function: Callable[[Shared, Part], Result],
+    shared: Shared,
+    parts: Iterable[Part],
+    client: Any = None,
+    threads: int = 1,
+) -> Iterator[Result]:
+    """Apply a function to many parts; few results are waiting at any time.
 
     Parameters
     ----------
+    function
+        A function of a module, which the processes of a cluster import.
+    shared
+        Its first argument, the same for all parts.
+    parts
+        Its second one.
     client
-        A ``distributed.Client``.
+        A ``distributed.Client``: workers that die are replaced, and what they had begun is done
+        again. In this process where None.
+    threads
+        How many parts are worked on at a time in this process.
+
+    Yields
+    ------
+    Result
+        In the order of the parts.
+
+    Raises
+    ------
+    ClusterError
+        Where workers do not have this version of the program, or die again and again.
     """
+    if client is not None:
+        with _explained(client):
+            version = program_version()
+            # As the result of a task it is made again where every worker that held it has died.
+            everywhere = client.submit(pickle.loads, pickle.dumps(shared), pure=False)
+            ahead = 2 * max(sum(client.nthreads().values()), 1)
 
-    client: Any
+            def submit(part: Part) -> Any:
+                return client.submit(_on_worker, version, function, everywhere, part, pure=False)
 
-    def map(
-        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
-    ) -> Generator[float, None, list[Result]]:
-        """See `Workers`."""
-        listed = list(parts)
-        return relayed(self.follow(task, shared, listed), partial(_share, len(listed)))
+            yield from _in_order(submit, parts, ahead)
+    elif threads == 1:
+        for part in parts:
+            yield function(shared, part)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            ahead = 2 * threads
+            yield from _in_order(lambda part: pool.submit(function, shared, part), parts, ahead)
 
-    def follow(
-        self,
-        task: Work[Shared, Part, Step, Result],
-        shared: Shared,
-        parts: Iterable[Part],
-    ) -> Generator[tuple[int, Step | None], None, list[Result]]:
-        """See `Workers`."""
-        found = []
-        for result in self.stream(task, shared, parts):
-            found.append(result)
-            yield len(found), None
-        return found
 
-    def stream(
-        self, task: Work[Shared, Part, Any, Result], shared: Shared, parts: Iterable[Part]
-    ) -> Iterator[Result]:
-        """See `Workers`."""
-        with _told(self.client):
-            yield from self._stream(task, shared, iter(parts))
+def _in_order(submit: Callable[[Part], Any], parts: Iterable[Part], ahead: int) -> Iterator[Any]:
+    waiting: deque[Any] = deque()
+    try:
+        for part in parts:
+            waiting.append(submit(part))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
 
-    def _stream(
-        self, task: Work[Shared, Part, Any, Result], shared: Shared, parts: Iterator[Part]
-    ) -> Iterator[Result]:
-        # As the result of a task it is made again where every worker that held it has died.
-        everywhere = self.client.submit(pickle.loads, pickle.dumps(shared), pure=False)
-        ahead = 2 * max(sum(self.client.nthreads().values()), 1)
-        waiting: deque[Any] = deque()
-        try:
-            while True:
-                for part in islice(parts, ahead - len(waiting)):
-                    waiting.append(self.client.submit(_finish, task, everywhere, part, pure=False))
-                if not waiting:
-                    return
-                result = waiting[0].result()
-                waiting.popleft()
-                yield result
-        finally:
-            self.client.cancel(list(waiting))
+
+def _on_worker(
+    version: str, function: Callable[[Shared, Part], Result], shared: Shared, part: Part
+) -> Result:
+    """Arrays are read where this runs, and not spread once more."""
+    import dask
+
+    if version != program_version():
+        raise ClusterError(
+            f"a worker of the cluster has bridgetrack {program_version()}, here it is {version}; "
+            "install the same version there"
+        )
+    with dask.config.set(scheduler="synchronous"):
+        return function(shared, part)
 
 
 @contextmanager
-def _told(client: Any) -> Iterator[None]:
+def _explained(client: Any) -> Iterator[None]:
     """Say in a sentence what went wrong with a cluster."""
     from distributed import KilledWorker
     from distributed.comm import CommClosedError
@@ -181,54 +134,18 @@ def _told(client: Any) -> Iterator[None]:
             "too little memory: give smaller windows (--memory, --window), or workers with more "
             "memory"
         ) from error
-    except (CommClosedError, TimeoutError) as error:
+    except ImportError as error:
         raise ClusterError(
-            f"the cluster at {address_of(client)} does not answer any more ({error}); start it "
-            "again"
-        ) from error
-
-
-def _finish(task: Work[Shared, Part, Any, Result], shared: Shared, part: Part) -> Result:
-    """Do a part to its end, on a worker; arrays are read there and not spread once more."""
-    import dask
-
-    with dask.config.set(scheduler="synchronous"):
-        return run(task(shared, part))
-
-
-def on(client: Any) -> Workers:
-    """The workers of a dask client; this process where None.
-
-    Raises
-    ------
-    ClusterError
-        Where the workers do not have this version of the program.
-    """
-    if client is None:
-        return Here()
-    try:
-        theirs = client.run(_version)
-    except (ImportError, AttributeError) as error:
-        raise ClusterError(
-            f"the workers of {address_of(client)} have no bridgetrack ({error}); install the same "
+            f"the workers of {_address(client)} have no bridgetrack ({error}); install the same "
             "version there"
         ) from error
-    other = sorted({version for version in theirs.values() if version != program_version()})
-    if other:
+    except (CommClosedError, TimeoutError) as error:
         raise ClusterError(
-            f"workers of {address_of(client)} have bridgetrack {', '.join(other)}, here it is "
-            f"{program_version()}; install the same version there"
-        )
-    return Cluster(client)
+            f"the cluster at {_address(client)} does not answer any more ({error}); start it again"
+        ) from error
 
 
-def _version() -> str:
-    """The version where this runs."""
-    return program_version()
-
-
-def address_of(client: Any) -> str:
-    """Where the scheduler of a client is."""
+def _address(client: Any) -> str:
     return str(getattr(client.scheduler, "address", client))
 
 

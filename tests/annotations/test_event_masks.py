@@ -60,7 +60,6 @@ def test_cells_of_confirmed_events_are_right_and_false_ones_none() -> None:
     [(t, runs)] = [(a.frame, runs) for a in found.held for runs in a.wrong]
     assert t == 3 and np.array_equal(pixels_of(runs), pixels(3, 5))
     assert len(found) == 0 and not found.past, "they are no answers about masks"
-    assert found.mended == 1, "what is no cell is an error of the masks, as if E had said so"
     assert len(found.held) == 4, "what is right is kept frame by frame"
 
 

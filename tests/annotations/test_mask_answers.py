@@ -195,29 +195,3 @@ def test_a_file_that_was_tampered_with_is_refused_in_a_sentence(
     path.write_text(json.dumps(content))
     with pytest.raises(InputError, match="lacks"):
         load_mask_answers(path)
-
-
-def test_outlines_are_compared_with_what_was_shown_at_first() -> None:
-    small, middle, large = box(5, 2, 6, 6), box(4, 1, 8, 8), box(4, 1, 9, 9)
-    once = MaskAnswers(MOVIE).added(said(MendKind.OUTLINE, [middle], [small]))
-    assert once.outline_ratios == (64 / 36,)
-    twice = once.added(said(MendKind.OUTLINE, [large], [middle]))
-    assert twice.outline_ratios == (81 / 36,)
-    assert twice.undone().outline_ratios == once.outline_ratios
-    other = twice.added(said(MendKind.OUTLINE, [middle], [small], t=2))
-    assert other.outline_ratios == (81 / 36, 64 / 36)
-    assert other.added(said(MendKind.REMOVE, [], [large])).outline_ratios == (64 / 36,)
-    assert MaskAnswers(MOVIE).added(CUT).outline_ratios == ()
-    mended = said(MendKind.OUTLINE, [BOTH], [box(5, 2, 10, 3)])  # this was hardly the cell
-    assert MaskAnswers(MOVIE).added(mended).outline_ratios == ()
-
-
-def test_cells_found_right_stand_for_the_outlines_that_others_were_given() -> None:
-    """But not where somebody spoke of the outline itself."""
-    small, large = box(5, 2, 8, 8), box(4, 1, 10, 10)
-    done, grown = box(5, 15, 8, 8), box(4, 14, 10, 10)
-    outlined = MaskAnswers(MOVIE).added(said(MendKind.OUTLINE, [done], [box(6, 16, 6, 6)]))
-    answers = outlined.added(said(MendKind.CHECK, [small, done]))
-    offered = candidates(small, large, done, grown)
-    assert targets(offered, answers).tolist() == [1, 0, 1, 0]
-    assert targets(offered, answers, 1.56).tolist() == [0, 1, 1, 0]

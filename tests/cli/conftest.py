@@ -17,7 +17,8 @@ from bridgetrack.annotations.store import load_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie.opening import open_labels
-from bridgetrack.pipeline.project import MovieFile, Project, save_project
+from bridgetrack.pipeline.project import MovieFile, Project
+from project_files import write_project
 from simulator import SimulationSettings, simulate_to_folder
 
 
@@ -103,7 +104,7 @@ def project_of(truth: Path, answers: Path, out: Path, **more: Any) -> Path:
         AnswerHistory(load_annotations(answers)),
         untrained_model(),
     )
-    return save_project(replace(made, **more), out)
+    return write_project(replace(made, **more), out)
 
 
 def one_line(text: str) -> bool:

@@ -25,7 +25,6 @@ from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.pipeline.result_folder import given_run
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.progress import run
-from bridgetrack.spread import Here
 from drawn_movie import GEOMETRY, answered, drawn
 
 
@@ -210,24 +209,24 @@ def test_workers_look_for_what_else_may_be_a_cell(
     asked: list[str] = []
     lent: set[Path] = set()
 
-    class Others(Here):
-        def stream(self, task: Any, shared: Any, parts: Any) -> Any:
-            asked.append(task.__name__)
+    def spread(function: Any, shared: Any, parts: Any, client: Any = None, threads: int = 1) -> Any:
+        if client is not None:
+            asked.append(function.__name__)
             lent.update(movie.glob(".there.*"))
-            return super().stream(task, shared, parts)
+        return (function(shared, part) for part in parts)
 
     @contextmanager
     def cluster(scheduler: str | None) -> Iterator[str | None]:
         yield scheduler
 
     monkeypatch.setattr("bridgetrack.cli.track.cluster_at", cluster)
-    for module in ("bridgetrack.cli.track", "bridgetrack.api"):
-        monkeypatch.setattr(f"{module}.on", lambda client: Others() if client else Here())
+    for module in ("pipeline.mask_candidates", "detections.measure", "hypotheses.evidence"):
+        monkeypatch.setattr(f"bridgetrack.{module}.spread", spread)
     track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--repair", "--out")
     assert call(*track, movie / "here") == 0
     assert not asked
     assert call(*track, movie / "there", "--scheduler", "local") == 0
-    assert "_frame" in asked
+    assert "frame" in asked
     assert lent, "workers on other computers could not read what was mended"
     assert not list(movie.glob(".there.*"))
     for name in ("repairs.csv", "detections.csv", "events.csv"):

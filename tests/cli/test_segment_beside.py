@@ -13,7 +13,7 @@ from scipy import ndimage as ndi
 
 import bridgetrack as bt
 from bridgetrack.movie.opening import open_movie
-from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.pipeline.finding import how_found
 from bridgetrack.segmentation.probability import cell_and_edge_of, open_probability
 from cli.conftest import Run, write_tiff
 from drawn_movie import textured

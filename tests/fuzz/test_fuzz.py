@@ -29,7 +29,8 @@ from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.io.geff import read_trackmate
-from bridgetrack.pipeline.project import MovieFile, Project, load_project, save_project
+from bridgetrack.pipeline.project import MovieFile, Project, load_project
+from project_files import write_project
 from simulator import SimulationSettings, simulate
 from trackmate_file import trackmate_text
 
@@ -79,7 +80,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Pat
     cells = MovieFile(root / "labels.tif", "TYX")
     known = (g.n_frames, tuple(g.shape or ()), g.scale, g.unit, g.frame_interval)
     project = Project(cells, None, *known, AnswerHistory(answers), bt.shipped_model())
-    save_project(project, root / "project.json")
+    write_project(project, root / "project.json")
     words = ["track", root / "labels.tif", "--axes", "TYX", "--out", root / "run"]
     command(*words)
     readers: dict[Path, Callable[[Path], Any]] = {

@@ -13,9 +13,10 @@ from bridgetrack.annotations.annotation_set import AnnotationSet, conflicts_with
 from bridgetrack.errors import ContradictionError, InputError
 from bridgetrack.files import sample_folder
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.solve import resolve
 from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.scene import annotate, prepare
-from bridgetrack.pipeline.tracking import resolve_tracking, track_scene
+from bridgetrack.pipeline.tracking import allowed_by, resolve_steps, track_scene
 from bridgetrack.progress import run
 
 
@@ -57,36 +58,36 @@ def test_equals_a_full_solve_through_any_changes(tracked, first, second):
             full = run(track_scene(scene))
         except ContradictionError:
             continue
-        correction = resolve_tracking(current, scene)
-        current = correction.tracking
+        current = run(resolve_steps(current, scene))
         assert current.solution.value == pytest.approx(full.solution.value, abs=1e-6)
         assert current.solution.gap <= full.solution.gap + 1e-6
         current.solution.check(scene.problem, current.scores)
     none = AnnotationSet(tracked.scene.detections.geometry)
-    back = resolve_tracking(current, annotate(tracked.scene, none))
-    assert back.tracking.solution.value == pytest.approx(tracked.solution.value, abs=1e-6)
+    back = run(resolve_steps(current, annotate(tracked.scene, none)))
+    assert back.solution.value == pytest.approx(tracked.solution.value, abs=1e-6)
 
 
 def test_touches_little(tracked):
     annotations = answers_for(tracked, [(int(np.flatnonzero(tracked.solution.chosen)[40]),
                                          Kind.REJECT)])  # fmt: skip
-    correction = resolve_tracking(tracked, annotate(tracked.scene, annotations))
-    assert 0 < correction.touched < len(tracked.scene.slots) / 4
-    assert correction.tracking.solution.value < tracked.solution.value
+    scene, before = annotate(tracked.scene, annotations), tracked.solution
+    known = tracked.scores, allowed_by(scene), before.chosen, before
+    solution, touched = resolve(scene.problem, *known)
+    assert 0 < touched < len(tracked.scene.slots) / 4
+    assert solution.value < before.value
 
 
-def test_nothing_new_touches_nothing(tracked):
+def test_nothing_new_changes_nothing(tracked):
     chosen = np.flatnonzero(
         tracked.solution.chosen & (tracked.scene.hypotheses.event == Event.MOVE)
     )
     annotations = answers_for(tracked, [(int(h), Kind.CONFIRM) for h in chosen[:5]])
     assert len(annotations) == 5
-    correction = resolve_tracking(tracked, annotate(tracked.scene, annotations))
-    assert correction.touched == 0
-    assert np.array_equal(correction.tracking.solution.chosen, tracked.solution.chosen)
+    again = run(resolve_steps(tracked, annotate(tracked.scene, annotations)))
+    assert np.array_equal(again.solution.chosen, tracked.solution.chosen)
 
 
 def test_other_cells_are_refused(tracked):
     other = run(prepare(open_labels(labels(4), axes="TYX")))
     with pytest.raises(InputError, match="track it again"):
-        resolve_tracking(tracked, other)
+        run(resolve_steps(tracked, other))

@@ -8,8 +8,8 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
-from bridgetrack.pipeline.explain import explain_event, find_event
 from bridgetrack.pipeline.scene import prepare
+from bridgetrack.pipeline.summary import explain_event, find_event
 from bridgetrack.pipeline.tracking import Tracking, allowed_by, track_scene
 from bridgetrack.progress import run
 from partition_problems import exact_margin

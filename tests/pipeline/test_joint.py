@@ -23,9 +23,8 @@ from bridgetrack.pipeline.joint import (
     measure_regions,
     region_scene,
 )
-from bridgetrack.progress import run
-from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.regions import Regions, concatenate, labels_of, regions_of_labels
+from bridgetrack.regions.score import choose_by_frame
 
 SHAPE = (60, 80)
 N_FRAMES = 6
@@ -75,11 +74,10 @@ def solve(
     settings: MaskSettings | None = None,
     n_frames: int = N_FRAMES,
 ) -> tuple[list[FrameChoice], list[set[str]]]:
-    found: list[FrameChoice] = []
     geometry = Geometry(n_frames, SHAPE, (1.0, 1.0))
     source = candidates(scores or {}, pins or {})
-    gap = run(choose_jointly(source, geometry, (), shipped_model(), found.append, settings))
-    assert gap == pytest.approx(0.0, abs=1e-6)
+    work = choose_jointly(map(source, range(n_frames)), geometry, (), shipped_model(), settings)
+    found = [step for step in work if isinstance(step, FrameChoice)]
     assert [c.frame for c in found] == list(range(n_frames))
     return found, [{NAMES[r] for r in np.flatnonzero(c.chosen)} for c in found]
 
@@ -153,22 +151,6 @@ def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) 
     assert all(chosen for chosen in names)
 
 
-def test_some_frames_of_a_movie() -> None:
-    found: list[FrameChoice] = []
-    source, asked = candidates({}, {}), []
-
-    def of(t: int) -> Candidates:
-        asked.append(t)
-        return source(t)
-
-    geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
-    few = MaskSettings(window=3, overlap=1)
-    work = choose_jointly(of, geometry, (), shipped_model(), found.append, few, frames=range(1, 5))
-    run(work)
-    assert asked == [c.frame for c in found] == [1, 2, 3, 4]
-    assert [{NAMES[r] for r in np.flatnonzero(c.chosen)} for c in found] == [set(TRUE)] * 4
-
-
 @pytest.mark.parametrize("empty", [0, 2])
 def test_a_frame_without_candidates(empty: int) -> None:
     of = candidates({(3, "both"): 5.0}, {})
@@ -180,7 +162,7 @@ def test_a_frame_without_candidates(empty: int) -> None:
         none: Regions = one.regions.select(np.zeros(len(one.regions), dtype=bool))
         return Candidates(none, one.table.iloc[:0], np.zeros(0), np.zeros(0, dtype=np.int8))
 
-    found: list[FrameChoice] = []
     geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
-    run(choose_jointly(gap, geometry, (), shipped_model(), found.append))
+    work = choose_jointly(map(gap, range(N_FRAMES)), geometry, (), shipped_model())
+    found = [step for step in work if isinstance(step, FrameChoice)]
     assert [int(c.chosen.sum()) for c in found] == [3 * (t != empty) for t in range(N_FRAMES)]

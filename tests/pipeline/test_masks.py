@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
@@ -16,19 +15,18 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline import masks
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
-from bridgetrack.pipeline.joint import FrameChoice, MaskSettings, choose_jointly
+from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
+from bridgetrack.pipeline.joint import FrameChoice, MaskSettings
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
-from bridgetrack.pipeline.masks import choose_masks, learn_masks, segment_by_choice
-from bridgetrack.progress import Kept, Progress, run
+from bridgetrack.pipeline.masks import choose_masks, segment_by_choice
+from bridgetrack.progress import run
 from bridgetrack.regions.acts import check, remove
 from bridgetrack.regions.mend import Mend, MendKind, MendSite
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.score import starting_score
-from bridgetrack.segmentation.movie import SegmentedFrame
+from bridgetrack.regions.taught import MovieScore
+from bridgetrack.segmentation.segment import SegmentedFrame
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import PLACES, SIZE, colony, drawn, share_found
 from fake_networks import cellpose_that
@@ -47,6 +45,16 @@ def found(
     frames = [s for s in steps if isinstance(s, SegmentedFrame)]
     assert [f.frame for f in frames] == list(range(image.n_frames))
     return [f.labels for f in frames]
+
+
+def choices(*about: Any, **more: Any) -> list[FrameChoice]:
+    return [step for step in choose_masks(*about, **more) if isinstance(step, FrameChoice)]
+
+
+def learned(image: Movie, answers: MaskAnswers) -> MovieScore:
+    score = run(Finding(DISCS).taught(image, answers)).learned
+    assert score is not None
+    return score
 
 
 def test_nuclei_are_found_in_every_frame() -> None:
@@ -84,27 +92,6 @@ def test_cells_of_a_network_are_candidates_beside_others(monkeypatch: pytest.Mon
     plain = [s.labels for s in as_they_are.steps(movie) if isinstance(s, SegmentedFrame)]
     assert all(share_found(true, mask) == 1 for true, mask in zip(shown, plain, strict=True))
     assert share_found(labels[2], plain[2]) < 1
-
-
-def test_how_far_a_choice_may_be_from_the_best_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    movie, finding = open_movie(drawn(3)[0]), Finding(NUCLEI)
-    done = Kept(finding.steps(movie))
-    assert len([s for s in done if isinstance(s, SegmentedFrame)]) == 3
-    assert done.result is not None
-    assert done.result.gap == pytest.approx(0.0, abs=1e-6)
-    assert "within" not in done.result.words
-
-    def hard(*given: Any, **named: Any) -> Generator[Progress, None, float]:
-        return 2.5 + (yield from choose_jointly(*given, **named))
-
-    monkeypatch.setattr(masks, "choose_jointly", hard)
-    done = Kept(finding.steps(movie))
-    assert len(list(done)) > 3
-    assert done.result.gap == pytest.approx(2.5)
-    assert "within 2.5 of the best score" in done.result.words
-    again = FINDING_FILE.parse(json.dumps(finding_to_json(done.result)), "it")
-    assert again is not None
-    assert again.gap == done.result.gap
 
 
 def at_the_edge(labels: np.ndarray) -> np.ndarray:
@@ -154,11 +141,9 @@ def test_what_was_brought_along_is_among_the_choices() -> None:
     odd = np.zeros_like(labels)
     odd[:, 84:90, 5:60] = 1  # where the image shows nothing
     odd[:, 70:94, 62:66] = 2  # across a nucleus
-    chosen: list[FrameChoice] = []
     known = GivenMasks(labels=(open_labels(odd),))
     few = MaskSettings(per_cell=1.0)
-    run(choose_masks(open_movie(images), chosen.append, NUCLEI, few, known))
-    for c in chosen:
+    for c in choices(open_movie(images), NUCLEI, few, known):
         regions = c.candidates.regions
         areas = regions.area[regions.votes[:, regions.sources.index("labels")] > 0]
         assert {6 * 55, 24 * 4} <= set(areas.tolist())
@@ -170,8 +155,7 @@ def test_an_answer_holds() -> None:
     site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
     gone = remove(site, (64, 71))
     answers = MaskAnswers(masks.geometry).added(gone)
-    chosen: list[FrameChoice] = []
-    run(choose_masks(image, chosen.append, NUCLEI, given=GivenMasks(answers=answers)))
+    chosen = choices(image, NUCLEI, given=GivenMasks(answers=answers))
     masks_now = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in chosen]
     assert masks_now[1][65, 70] == 0
     assert all(m.max() >= len(PLACES) - 1 for m in masks_now)  # nothing else is lost
@@ -188,43 +172,6 @@ def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
         got = found(open_movie(rods[0]), None, given=GivenMasks(score=score))
         recall[kind] = np.mean([share_found(t, m) for t, m in zip(rods[1], got, strict=True)])
     assert recall["chosen"] > max(0.8, recall["cells"] + 0.3), recall
-
-
-def test_answers_teach_what_a_cell_is_elsewhere() -> None:
-    """Who says that there are no cells in some frames is believed in others, too."""
-    images, labels = drawn()
-    answers = MaskAnswers(open_labels(labels).geometry)
-    for t in (1, 2):
-        for k in range(1, len(PLACES) + 1):
-            site = MendSite(t, labels[t], SegmentationSettings(diameter=14.0), free=99)
-            place = tuple(np.argwhere(labels[t] == k).mean(axis=0).round().astype(int).tolist())
-            answers = answers.added(remove(site, place))
-    best = []
-    for given in (GivenMasks(), GivenMasks(answers=answers)):
-        chosen: list[FrameChoice] = []
-        run(choose_masks(open_movie(images), chosen.append, NUCLEI, given=given))
-        others = [c.candidates.scores for c in chosen if c.frame not in (1, 2)]
-        best.append([float(scores.max(initial=-12.0)) for scores in others])
-    assert (np.array(best[1]) < np.array(best[0]) - 0.3).all()
-
-
-@pytest.mark.parametrize(("gone", "by_events"), [(1, False), (18, True)])
-def test_answers_teach_where_they_show_much_of_a_frame_to_be_wrong(
-    gone: int, by_events: bool
-) -> None:
-    places = [(float(y), float(x)) for y in range(12, 150, 25) for x in range(12, 150, 25)]
-    truth = blobs((150, 150), places, 8)
-    image = open_movie(np.stack([photograph(truth, seed=t) for t in range(3)]))
-    answers = MaskAnswers(image.geometry)
-    for y, x in places[:gone]:
-        site = MendSite(1, truth, SegmentationSettings(diameter=16.0), free=999)
-        answers = answers.added(remove(site, (y, x)))
-    if by_events:  # that these are no cells
-        answers = MaskAnswers(image.geometry, held=answers.past)
-    learned = run(learn_masks(image, DISCS, given=GivenMasks(answers=answers)))
-    score = learned
-    assert (score.trees is not None) == (score.share > 0) == (gone > 1)
-    assert learned.answers == {answer.id for answer in answers.told}
 
 
 def test_an_answer_where_nothing_is_teaches_nothing() -> None:
@@ -268,7 +215,7 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None
         site = MendSite(t, wanted[t], settings, free=999)
         checked, removed = checked.added(check(site)), removed.added(check(site))
     # Who found nothing to mend says that the choice is right as it is.
-    assert run(learn_masks(open_movie(images), DISCS, given=GivenMasks(answers=checked))).share == 0
+    assert learned(open_movie(images), checked).share == 0
     before, after = (
         found(open_movie(images), DISCS, given=known)[1]
         for known in (GivenMasks(), GivenMasks(answers=removed))
@@ -276,27 +223,6 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None
     assert before.max() > n - 3
     assert abs(int(after.max()) - len(inner)) <= 1
     assert ((after > 0) & (wanted[1] > 0)).sum() > 0.8 * (wanted[1] > 0).sum()
-
-
-def test_outlines_that_were_corrected_teach_how_large_cells_are_drawn() -> None:
-    images, labels = drawn()
-    image = open_movie(images)
-    before = found(image)
-    answers = MaskAnswers(open_labels(labels).geometry)
-    for label in range(1, before[1].max() + 1):
-        cell = before[1] == label
-        wide = ndi.binary_dilation(cell, iterations=2) & ((before[1] == 0) | cell)
-        answers = answers.added(
-            Mend(
-                MendKind.OUTLINE, 1, (), *(np.zeros(0, np.int64),) * 3, (label,),
-                (np.flatnonzero(wide),), (np.flatnonzero(cell),),
-            )
-        )  # fmt: skip
-    after = found(image, given=GivenMasks(answers=answers))
-    for t in (0, 2):  # of which nobody spoke
-        assert after[t].max() == before[t].max()
-        sizes = [np.median(np.bincount(m.ravel())[1:]) for m in (before[t], after[t])]
-        assert sizes[1] > 1.15 * sizes[0]
 
 
 def test_records_of_earlier_versions_open() -> None:

@@ -20,7 +20,6 @@ from bridgetrack.movie.opening import open_movie
 from bridgetrack.pipeline.joint import Candidates, FrameChoice, MaskSettings
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import choose_masks
-from bridgetrack.progress import run
 from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -107,7 +106,9 @@ def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
         seen.clear()
         tracemalloc.start()
         try:
-            run(choose_masks(movie, taken, cells, settings, known))
+            for step in choose_masks(movie, cells, settings, known):
+                if isinstance(step, FrameChoice):
+                    taken(step)
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -22,9 +22,9 @@ from bridgetrack.pipeline.project import (
     is_project,
     load_project,
     run_project,
-    save_project,
 )
 from bridgetrack.progress import run
+from project_files import write_project
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_what_is_saved_comes_back(project, tmp_path):
     for k, ref in enumerate(refs):
         history = history.record(add=[Annotation(f"a{k}", Kind.CONFIRM, (ref,))])
     full = replace(project, history=history, formats=("csv", "geff"))
-    path = save_project(full, tmp_path / "a.json")
+    path = write_project(full, tmp_path / "a.json")
     again = load_project(path)
     assert is_project(path)
     assert again.history == full.history
@@ -65,7 +65,7 @@ def test_what_is_saved_comes_back(project, tmp_path):
 
 
 def test_the_folder_can_be_moved(project, tmp_path):
-    save_project(project, tmp_path / "a.json")
+    write_project(project, tmp_path / "a.json")
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     for name in ("a.json", "cells.tif"):
@@ -93,7 +93,7 @@ def test_a_movie_of_another_extent_is_refused(project, tmp_path):
     ],
 )
 def test_damaged_files_are_explained(project, tmp_path, change, words):
-    path = save_project(project, tmp_path / "a.json")
+    path = write_project(project, tmp_path / "a.json")
     content = json.loads(path.read_text()) | change
     path.write_text(json.dumps(content))
     with pytest.raises(InputError, match=words):
@@ -101,14 +101,14 @@ def test_damaged_files_are_explained(project, tmp_path, change, words):
 
 
 def test_formats_of_earlier_versions_are_left_out(project, tmp_path):
-    path = save_project(project, tmp_path / "a.json")
+    path = write_project(project, tmp_path / "a.json")
     export = {"formats": ["geff", "zarr"], "preset": "ilastik"}
     path.write_text(json.dumps(json.loads(path.read_text()) | {"export": export}))
     assert load_project(path).formats == ("geff",)
 
 
 def test_a_cut_off_file_is_called_damaged(project, tmp_path):
-    path = save_project(project, tmp_path / "a.json")
+    path = write_project(project, tmp_path / "a.json")
     path.write_text(path.read_text()[:-200])
     with pytest.raises(InputError, match=r"a\.json: .*damaged or cut off"):
         load_project(path)

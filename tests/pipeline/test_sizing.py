@@ -7,10 +7,10 @@ import pytest
 
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.sizing import fitted_settings
+from bridgetrack.pipeline.masks import fitted_settings
 from bridgetrack.progress import run
-from bridgetrack.segmentation.movie import SegmentedFrame
 from bridgetrack.segmentation.readings import estimate_settings
+from bridgetrack.segmentation.segment import SegmentedFrame
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import colony, drawn, share_found
 
@@ -47,7 +47,8 @@ def test_a_size_that_is_given_is_kept() -> None:
     assert run(fitted_settings(movie, given)).settings.diameter == 43.0
 
 
-def test_of_large_frames_the_middle_is_looked_at() -> None:
+def test_of_large_frames_the_middle_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridgetrack.pipeline.masks._LARGEST_SIDE", 96)
     images = np.pad(drawn()[0], ((0, 0), (200, 200), (200, 200)), mode="reflect")
     movie = open_movie(images)
     fitted, estimate = run(fitted_settings(movie)), estimate_settings(movie)

@@ -21,7 +21,8 @@ from bridgetrack.io.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.pipeline.scene import prepare
-from bridgetrack.pipeline.tracking import Tracking, track_steps
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, run
 from gallery import BY_NAME, GALLERY, Situation, movie_of
 from scenes import events_of

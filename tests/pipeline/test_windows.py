@@ -19,7 +19,7 @@ from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.pipeline.summary import least_certain, use_of_annotations
+from bridgetrack.pipeline.summary import explain_event, least_certain, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import (
     _bytes_needed,
@@ -104,10 +104,16 @@ def test_windows_reach_farther_into_each_other_until_nothing_is_lost(
     assert grown.windows.count == 20
 
 
-def test_one_window_is_sure_of_the_same_events(whole: Tracking) -> None:
+def test_the_least_certain_events_are_told(whole: Tracking) -> None:
     found = in_windows(whole.scene.evidence, range(40))
     assert found.solution.gap < 1e-4
-    assert least_certain(found) == least_certain(whole)
+    told = least_certain(found)
+    assert len(told) == 5 and all(event["at_least"] for event in told)
+    rows = np.argsort(found.margins)[:5]
+    assert [event["margin"] for event in told] == pytest.approx(found.margins[rows].tolist())
+    columns = whole.scene.hypotheses.find(found.scene.hypotheses.take(rows))
+    for row, column in zip(rows, columns, strict=True):
+        assert found.margins[row] <= explain_event(whole, int(column)).margin + 1e-6
 
 
 def answers_that_change(whole: Tracking) -> AnnotationSet:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import ndimage as ndi
 
 from bridgetrack.errors import InputError
 from bridgetrack.regions.acts import check, cut, grow, join, outline, remove
@@ -226,21 +225,3 @@ def test_an_area_without_a_whole_cell_is_not_taken() -> None:
             check(site, *corners)
     with pytest.raises(InputError, match="two opposite corners"):
         check(site, (3.0, 4.0))
-
-
-@pytest.mark.parametrize("image", [True, False])
-def test_an_outline_reaches_where_somebody_clicks_beside_the_cell(image: bool) -> None:
-    truth = blobs((90, 120), CENTRES, 9)
-    small = ndi.binary_erosion(truth == 4, iterations=3)
-    labels = np.where((truth == 4) & ~small, 0, truth)
-    site, _ = flat_site(labels)
-    site = site if image else replace(site, image=None)
-    row = int(np.argwhere(small)[:, 0].mean())
-    right = int(np.flatnonzero((truth == 4)[row]).max())
-    mend = outline(site, (row, right))
-    after = consistent(site, mend)
-    assert mend.cells == (4,)
-    assert overlap(after == 4, truth == 4) > max(0.8, overlap(small, truth == 4) + 0.2)
-    np.testing.assert_array_equal(after[labels > 0], labels[labels > 0])
-    with pytest.raises(InputError, match="no cell near"):
-        outline(replace(site, labels=np.where(labels == 4, labels, 0)), (2, 2))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import ndimage as ndi
 
 from bridgetrack.errors import InputError
 from bridgetrack.regions.regions import (
@@ -15,6 +16,7 @@ from bridgetrack.regions.regions import (
     concatenate,
     exclusions,
     labels_of,
+    largest_pieces,
     layer_numbers,
     layers,
     no_regions,
@@ -102,15 +104,30 @@ def test_selection_keeps_what_was_selected(regions: Regions, random: object) -> 
         assert part.sources[part.source[new]] == regions.sources[regions.source[old]]
 
 
-@settings(max_examples=50, deadline=None)
-@given(some_regions(), st.sets(st.integers(0, 34), min_size=1, max_size=12))
-def test_likeness_is_intersection_over_union(regions: Regions, places: set[int]) -> None:
-    for t in range(3):
-        rows = range(*regions.rows(t).indices(len(regions)))
-        expected = [
-            len(places_of(regions, r) & places) / len(places_of(regions, r) | places) for r in rows
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([(8, 9), (1, 12), (12, 1), (4, 5, 6), (1, 7, 7)]),
+    st.sampled_from([0.3, 0.6, 0.8]),
+)
+def test_the_largest_piece_of_every_region_is_kept(
+    seed: int, shape: tuple[int, ...], share: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    masks = [rng.random(shape) < share for _ in range(5)]
+    masks = [m for m in masks if m.any()]
+    regions = concatenate(
+        [
+            no_regions(shape),
+            *(regions_of_labels(m.astype(int), t // 2) for t, m in enumerate(masks)),
         ]
-        np.testing.assert_allclose(regions.likeness(t, np.array(sorted(places))), expected)
+    )
+    whole, solid = largest_pieces(regions), largest_pieces(regions, fill_holes=True)
+    for r, mask in enumerate(masks):
+        pieces, n = ndi.label(mask)
+        largest = pieces == 1 + np.argmax(np.bincount(pieces.ravel(), minlength=n + 1)[1:])
+        np.testing.assert_array_equal(whole.mask(r), largest)
+        np.testing.assert_array_equal(solid.mask(r), ndi.binary_fill_holes(largest))
 
 
 def test_numbers_of_a_frame() -> None:

@@ -17,6 +17,7 @@ from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.regions import (
     Regions,
     concatenate,
+    likeness,
     no_regions,
     overlaps,
 )
@@ -25,7 +26,7 @@ from bridgetrack.regions.score import (
     prune,
     starting_score,
 )
-from bridgetrack.segmentation.movie import movie_settings
+from bridgetrack.segmentation.readings import estimate_settings
 from simulator import SimulationSettings, simulate
 
 START = starting_score()
@@ -45,7 +46,7 @@ class Scored:
 
 
 def candidates_of(movie: Movie) -> Scored:
-    known = movie_settings(movie)
+    known = estimate_settings(movie).settings
 
     def frames() -> Iterator[Described]:
         for t in range(movie.n_frames):
@@ -68,7 +69,8 @@ def likeness_to_cells(t: int, kept: np.ndarray) -> np.ndarray:
     """Intersection over union of some candidates of a frame with its true cells, (R, cells)."""
     cells, part = MOVIE.labels[t], scored().regions.select(kept[scored().regions.frame[kept] == t])
     true = [np.flatnonzero(cells == k) for k in np.unique(cells[cells > 0])]
-    return np.stack([part.likeness(t, pixels) for pixels in true], axis=1)
+    found = [[likeness(part.region_pixels(r), pixels) for pixels in true] for r in range(len(part))]
+    return np.array(found)
 
 
 def by_hand(score: RegionScore, row: np.ndarray) -> float:

@@ -7,12 +7,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridgetrack.regions.describe import FEATURES
-from bridgetrack.regions.outlines import doubt_of_tight
-from bridgetrack.regions.regions import concatenate, overlaps, regions_of_labels
+from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
+from bridgetrack.regions.propose import SOURCES
+from bridgetrack.regions.regions import (
+    Regions,
+    concatenate,
+    much_alike,
+    no_regions,
+    regions_of_labels,
+)
 from bridgetrack.regions.score import starting_score
-from bridgetrack.regions.size import CellSize, usual_size
-from bridgetrack.regions.taught import MovieScore, choice_targets, share_of, teach
+from bridgetrack.regions.taught import (
+    CellSize,
+    MovieScore,
+    doubt_of_tight,
+    share_of,
+    teach,
+    usual_size,
+)
+from bridgetrack.segmentation import SegmentationSettings
 
 RNG = np.random.default_rng(5)
 FEATURE = RNG.normal(0, 1, (600, len(FEATURES)))
@@ -51,7 +64,6 @@ def test_the_more_often_the_start_is_wrong_the_more_of_a_say_has_what_was_checke
     given = ((30, 0), (500, 0.1), (500, 0.3), (500, 0.5), (500, 0.9))
     assert [share_of(n, n, wrong) for n, wrong in given] == pytest.approx([0, 0, 0.5, 1, 1])
     assert 0 < share_of(40, 40, 0.2) < share_of(40, 40, 0.6) < share_of(80, 80, 0.6) < 1
-    assert share_of(20, 20, 0.2) == share_of(20, 20, 0.5) == pytest.approx(0.6)  # of few cells
     # Where hardly anything was to be mended, the choice with the frames around is right.
     assert [share_of(500, k, 0.9) for k in (0, 5, 25, 100)] == pytest.approx([0, 0.2, 1, 1])
     full = teach(START, FEATURE, told, 1.0)
@@ -59,21 +71,6 @@ def test_the_more_often_the_start_is_wrong_the_more_of_a_say_has_what_was_checke
     clipped = np.clip(own, -12, 12)
     np.testing.assert_allclose(odds(full), np.where(clipped > 0, clipped / 2, clipped))
     np.testing.assert_array_equal(teach(START, FEATURE, told).trees.log_odds(FEATURE), own)
-
-
-def test_a_choice_says_nothing_of_what_is_like_the_chosen() -> None:
-    frame = np.zeros((12, 30), dtype=int)
-
-    def box(first: int, last: int) -> np.ndarray:
-        mask = frame.copy()
-        mask[2:10, first:last] = 1
-        return mask
-
-    boxes = [box(2, 12), box(2, 11), box(2, 7), box(2, 20), box(20, 28)]
-    regions = concatenate([regions_of_labels(b) for b in boxes])
-    chosen = np.array([True, False, False, False, False])
-    assert choice_targets(regions, chosen).tolist() == [1, -1, 0, 0, 0]
-    assert overlaps(regions).shape == (5, 5)
 
 
 @given(st.floats(20, 2000), st.floats(0.0, 0.5), st.integers(0, 1000))
@@ -122,3 +119,43 @@ def test_no_cells_have_no_size() -> None:
     assert usual_size([], []) is None
     assert usual_size([np.zeros(0)], [np.zeros(0)]) is None
     assert CellSize(3.0, 0.2).doubt(np.zeros(0)).shape == (0,)
+
+
+def nested(*radii: float) -> Regions:
+    """Discs around the middle of a nucleus of radius 8, as candidates of one frame."""
+    y, x = np.mgrid[:60, :60]
+    away = np.hypot(y - 30, x - 30)
+    masks = [(away <= r).astype(np.int64) for r in radii]
+    parts = [no_regions((60, 60), SOURCES)]
+    return concatenate([*parts, *(regions_of_labels(m, source="built-in") for m in masks)])
+
+
+def nucleus(foreground: str) -> tuple[np.ndarray, SegmentationSettings]:
+    y, x = np.mgrid[:60, :60]
+    light = 1 / (1 + np.exp(np.hypot(y - 30, x - 30) - 8))
+    grain = np.random.default_rng(0).normal(0, 5, light.shape)
+    signal = 1000 * light if foreground != "dark" else 1500 - 1000 * light
+    return signal + grain, SegmentationSettings(
+        diameter=16, foreground=foreground, smoothing=0.5, depth=0.05
+    )
+
+
+@pytest.mark.parametrize("foreground", ["bright", "dark", "texture"])
+def test_an_outline_within_the_bright_part_is_doubted(foreground: str) -> None:
+    image, settings = nucleus(foreground)
+    known = describe_frame(nested(7, 7.5, 8, 8.5, 9), image, settings)
+    features = np.concatenate([known, np.zeros((5, len(FEATURES) - SPATIAL))], axis=1)
+    doubt = doubt_of_tight(features)
+    if foreground == "texture":  # whose signal is smeared beyond the cells
+        assert not doubt.any()
+        return
+    assert (np.diff(doubt) <= 0).all() and doubt[0] > doubt[1] > 0.5 > doubt[-1]
+    alone = np.array(features[:1])
+    alone[:, list(FEATURES).index("least level")] = alone[:, list(FEATURES).index("level")]
+    assert not doubt_of_tight(alone).any(), "no candidate like it reaches farther"
+
+
+def test_candidates_much_like_some_are_found() -> None:
+    regions = nested(5, 8, 8.5, 14)
+    assert much_alike(regions, np.array([False, True, False, False])).tolist() == [0, 1, 1, 0]
+    assert not much_alike(regions, np.zeros(4, dtype=bool)).any()

@@ -11,10 +11,10 @@ from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.segmentation import (
     SegmentationSettings,
     available_backends,
-    backends,
+    segment,
     segment_frame,
 )
-from bridgetrack.segmentation.backends import CellposeReading
+from bridgetrack.segmentation.segment import CellposeReading
 from fake_networks import cellpose_that, install_cellpose
 from pictures import blobs, photograph
 
@@ -78,7 +78,7 @@ def test_size_limits_allow_for_flat_voxels_and_thin_stacks(
 
 
 def test_cellpose_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "find_spec", lambda _: None)
+    monkeypatch.setattr(segment, "find_spec", lambda _: None)
     assert available_backends() == ("builtin",)
     with pytest.raises(DependencyError, match=r"pip install bridgetrack\[cellpose\]"):
         segment_frame(PICTURE, backend="cellpose")

@@ -11,10 +11,10 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.movie import label_frame, open_labels, open_movie
 from bridgetrack.segmentation import (
-    movie_settings,
     segment_frame,
     segment_movie,
 )
+from bridgetrack.segmentation.readings import estimate_settings
 from pictures import blobs, found_share, photograph
 
 CENTRES = [(25.0, 25.0), (60.0, 40.0), (30.0, 90.0)]
@@ -24,7 +24,7 @@ PICTURES = np.stack([photograph(frame, seed=t) for t, frame in enumerate(TRUTH)]
 
 def test_frames_come_in_order_and_settings_are_shared() -> None:
     movie = open_movie(PICTURES)
-    chosen = movie_settings(movie)
+    chosen = estimate_settings(movie).settings
     assert chosen.foreground == "bright"
     assert chosen.diameter == pytest.approx(18, rel=0.15)
     done = list(segment_movie(movie))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
 from bridgetrack.movie import open_movie
-from bridgetrack.segmentation import SegmentationSettings, movie_settings
+from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.readings import (
     Reading,
     SettingsEstimate,
@@ -43,12 +43,12 @@ def test_several_readings_are_tried_and_the_steadiest_is_taken() -> None:
     assert best.again > 0.8
     assert best.cells == pytest.approx(22, rel=0.25)
     assert [r.worth for r in found.readings] == sorted(r.worth for r in found.readings)[::-1]
-    assert found.settings == movie_settings(open_movie(MOVIE))
+    assert found.settings == estimate_settings(open_movie(MOVIE)).settings
 
 
 def test_the_reading_is_the_same_for_any_frames() -> None:
     for part in (MOVIE[:3], MOVIE[2:5], MOVIE[3:]):
-        found = movie_settings(open_movie(part))
+        found = estimate_settings(open_movie(part)).settings
         assert found.foreground == "bright"
         assert found.diameter == pytest.approx(10, rel=0.3)
 
@@ -64,7 +64,7 @@ def test_what_is_said_is_not_tried() -> None:
 
 
 def test_a_single_frame_and_no_cells() -> None:
-    assert movie_settings(open_movie(MOVIE[:1])).diameter is not None
+    assert estimate_settings(open_movie(MOVIE[:1])).settings.diameter is not None
     nothing = estimate_settings(open_movie(np.zeros((3, 40, 40))))
     assert nothing.settings.diameter == 20
     assert nothing.doubts == ()

@@ -10,10 +10,11 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.project import MovieFile, Project, save_project
+from bridgetrack.pipeline.project import MovieFile, Project
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 from bridgetrack.session.training import MOVIES
+from project_files import write_project
 
 
 def answers(session: Session, count: int) -> AnnotationSet:
@@ -37,7 +38,7 @@ def project(path: Path, source: MovieAndCells, annotations: AnnotationSet) -> Pa
         movie, None, geometry.n_frames, geometry.shape, geometry.scale, geometry.unit, None,
         history, shipped_model(),
     )  # fmt: skip
-    return save_project(made, path)
+    return write_project(made, path)
 
 
 def test_earlier_movies(starts, session, source, said, tmp_path: Path) -> None:

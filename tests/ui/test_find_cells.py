@@ -17,8 +17,7 @@ from bridgetrack.movie import open_movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.segmentation import movie as movie_module
-from bridgetrack.segmentation import segment_movie
+from bridgetrack.segmentation import segment, segment_movie
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui.layers import find_role, tags_of
 from drawn_movie import colony
@@ -217,7 +216,7 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(find))
     section.expand(animate=False)
     find.choice["choose"].value = "plain"
-    looked, held, real = [], threading.Event(), movie_module.SegmentedFrame
+    looked, held, real = [], threading.Event(), segment.SegmentedFrame
 
     def slow(t, *rest):
         if len(looked) == 2:
@@ -225,7 +224,7 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
         looked.append(t)
         return real(t, *rest)
 
-    monkeypatch.setattr(movie_module, "SegmentedFrame", slow)
+    monkeypatch.setattr(segment, "SegmentedFrame", slow)
     added = []  # as they come, for what napari draws of a layer that is seen takes long
     viewer.layers.events.inserted.connect(lambda e: added.append((e.value, e.value.visible)))
     find.go.click()

@@ -24,8 +24,6 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.notes import plural
 from bridgetrack.regions.mend import Mend, MendKind
-from bridgetrack.regions.outlines import usual_ratio
-from bridgetrack.regions.regions import likeness
 from bridgetrack.schema import Count, FileFormat, FilePart, made_by
 
 Index = NDArray[np.int64]
@@ -37,7 +35,6 @@ ChangedRuns = tuple[tuple[int, int, int, int], ...]
 
 HIGHEST = 2**32 - 1
 _MENDING = (MendKind.CUT, MendKind.JOIN, MendKind.GROW, MendKind.REMOVE, MendKind.PAINT)
-_OUTLINE = 0.4  # overlap from which one outline is another one of the same cell
 
 
 @dataclass(frozen=True)
@@ -98,11 +95,6 @@ class MaskAnswer:
         """The place after the last pixel that it speaks of."""
         runs = (*self.right, *self.wrong, self.change)
         return max((r[-1][0] + r[-1][1] for r in runs if r), default=0)
-
-    @property
-    def outlines(self) -> bool:
-        """Whether it says how a cell is to be drawn."""
-        return self.kind in (MendKind.OUTLINE, MendKind.PAINT) and len(self.right) == 1
 
     @property
     def pixels(self) -> Index:
@@ -212,38 +204,9 @@ class MaskAnswers:
         return sum(len(a.right) for a in self.past if a.kind == MendKind.CHECK)
 
     @property
-    def told(self) -> tuple[MaskAnswer, ...]:
-        """Answers that tell how much is wrong in their frames.
-
-        That cells are none by answers about events counts where no area was checked: that is a
-        fairer sample.
-        """
-        none = () if self.checked else tuple(a for a in self.held if a.wrong)
-        return (*self.past, *none)
-
-    @property
     def mended(self) -> int:
         """Answers by which a cell came, went, was cut or joined."""
-        return sum(a.kind in _MENDING for a in self.told)
-
-    @property
-    def outline_ratios(self) -> tuple[float, ...]:
-        """Area of every outline that was corrected, divided by that of the one shown at first.
-
-        Where the two hardly overlap, a wrong cell was mended, not an outline.
-        """
-        first: dict[tuple[int, Runs], Runs] = {}  # what was shown, by the outline that stands
-        for a in self.past:
-            shown = [first.pop((a.frame, runs), runs) for runs in a.wrong]
-            if a.outlines and len(shown) == 1:
-                first[a.frame, a.right[0]] = shown[0]
-        pairs = [(pixels_of(now), pixels_of(shown)) for (_, now), shown in first.items()]
-        return tuple(len(a) / len(b) for a, b in pairs if likeness(a, b) >= _OUTLINE)
-
-    @property
-    def outline_ratio(self) -> float:
-        """How many times as large cells are to be drawn, see `usual_ratio`."""
-        return usual_ratio(self.outline_ratios, self.checked)
+        return sum(a.kind in _MENDING for a in self.past)
 
     def added(self, mend: Mend) -> MaskAnswers:
         """With what a change of masks says; what was taken back can no longer be repeated."""

@@ -31,7 +31,6 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.regions.outlines import redrawn
 from bridgetrack.regions.regions import Regions, concatenate, likeness, no_regions
 
 SOURCE = "answer"
@@ -52,10 +51,9 @@ class _Said:
     right: sp.csr_matrix
     wrong: sp.csr_matrix
     limits: NDArray[np.float64]  # overlap from which a candidate is each of those wrong
-    outlined: NDArray[np.bool_]  # whether somebody said how each of those right is to be drawn
 
 
-def targets(regions: Regions, answers: MaskAnswers, ratio: float = 1.0) -> Index:
+def targets(regions: Regions, answers: MaskAnswers) -> Index:
     """What the answers say of every candidate.
 
     Parameters
@@ -64,9 +62,6 @@ def targets(regions: Regions, answers: MaskAnswers, ratio: float = 1.0) -> Index
         Candidates.
     answers
         Answers about the movie that they are of.
-    ratio
-        How many times as large cells are to be drawn as they were where nobody spoke of their
-        outlines.
 
     Returns
     -------
@@ -80,18 +75,8 @@ def targets(regions: Regions, answers: MaskAnswers, ratio: float = 1.0) -> Index
     for t, known in _standing(answers, set(np.unique(regions.frame).tolist())).items():
         rows = regions.rows(t)
         member, area = regions.membership(t), regions.area[rows]
-        meant = known if ratio == 1.0 else _redrawn(member, known, ratio)
-        said[rows] = _judged(member, area, meant)
+        said[rows] = _judged(member, area, known)
     return said
-
-
-def _redrawn(member: sp.csr_matrix, known: _Said, ratio: float) -> _Said:
-    """Those right with the outlines that candidates have for them."""
-    found = redrawn(known.right, member, ratio)
-    found[known.outlined] = -1
-    sets = sp.vstack([member, known.right], format="csr")
-    rows = np.where(found >= 0, found, member.shape[0] + np.arange(len(found)))
-    return replace(known, right=sets[rows])
 
 
 def _judged(member: sp.csr_matrix, area: Index, known: _Said) -> Index:
@@ -156,7 +141,6 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
         wrong: list[Index] = []
         limits: list[float] = []
         taken = np.zeros(n_pixels, dtype=bool)  # by what is right
-        outlined = {a.right[0] for a in listed if a.outlines}
         for answer in reversed(listed):
             cells = [pixels_of(runs) for runs in answer.right]
             others = [pixels_of(runs) for runs in answer.wrong]
@@ -175,9 +159,8 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
             wrong += no_cells
             mended = answer.right and answer.kind != MendKind.CHECK
             limits += [_SAME if mended else _GONE] * len(no_cells)
-        drawn = np.array([runs_of(p) in outlined for p in right], dtype=bool)
         sides = _rows(right, n_pixels), _rows(wrong, n_pixels)
-        found[t] = _Said(*sides, np.array(limits), drawn)
+        found[t] = _Said(*sides, np.array(limits))
     return found
 
 

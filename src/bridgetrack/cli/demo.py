@@ -19,8 +19,7 @@ from bridgetrack.io.may_write import check_file, check_folder, signed
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import Note, collecting_warnings, plural
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.found_masks import find_masks
+from bridgetrack.pipeline.finding import Finding, find_masks
 from bridgetrack.pipeline.inputs import RunInputs
 from bridgetrack.pipeline.result_folder import save_run
 from bridgetrack.pipeline.scene import annotate, prepare

@@ -23,7 +23,6 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model
 from bridgetrack.notes import collecting_warnings
-from bridgetrack.pipeline.explain import Explanation, explain_event, find_event
 from bridgetrack.pipeline.inputs import (
     RunInputs,
     open_answers,
@@ -32,6 +31,7 @@ from bridgetrack.pipeline.inputs import (
 )
 from bridgetrack.pipeline.project import MovieFile, load_project, run_project
 from bridgetrack.pipeline.result_folder import given_run
+from bridgetrack.pipeline.summary import Explanation, explain_event, find_event
 from bridgetrack.pipeline.tracking import Tracking
 
 EVENTS = ("move", "divide", "split", "merge", "appear", "disappear", "skip", "false")

@@ -34,15 +34,12 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, plural
-from bridgetrack.pipeline.finding import Finding, open_beside
-from bridgetrack.pipeline.finding_record import beside_labels
-from bridgetrack.pipeline.found_masks import FoundMasks, find_masks, masks_record, write_margins
+from bridgetrack.pipeline.finding import Finding, FoundMasks, beside_labels, find_masks, open_beside
 from bridgetrack.pipeline.inputs import open_mask_answers
-from bridgetrack.pipeline.result_folder import write_json
+from bridgetrack.pipeline.result_folder import masks_record, write_json, write_margins
 from bridgetrack.progress import Stopwatch
 from bridgetrack.segmentation.probability import open_probability
 from bridgetrack.segmentation.settings import Backend, Choose, MaskChoice, SegmentationSettings
-from bridgetrack.spread import on
 
 
 @one_option_each(MaskChoice)
@@ -137,9 +134,7 @@ def segment(
             )  # fmt: skip
             said = open_mask_answers(answers, movie, needed=True)
             with label_writer(spare, movie.geometry) as writer:
-                steps = find_masks(
-                    how, movie, writer.write, said, channel=number, workers=on(client)
-                )
+                steps = find_masks(how, movie, writer.write, said, channel=number, client=client)
                 found = show(steps, watch)
         if found.margins is not None:
             with signed(margins_file) as margins_spare:
@@ -198,11 +193,6 @@ def _way(choose: str, backend: str, context: typer.Context) -> Choose:
 def _remarks(movie: Movie, done: FoundMasks, channel: int | str) -> list[Note]:
     """What is odd or doubtful about a segmentation, with a cure."""
     counts, found = done.counts, []
-    if done.finding.short:
-        found.append(
-            f"the cells were found {done.finding.words}: some windows of frames took too long; "
-            "fewer candidates, as with another --diameter, or --choose plain are faster"
-        )
     n = len(movie.channels)
     if n > 1:
         names = ", ".join(f"{k} ({name})" for k, name in enumerate(movie.channels))

@@ -48,7 +48,6 @@ from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_f
 from bridgetrack.pipeline.project import load_project, run_project
 from bridgetrack.pipeline.result_folder import (
     REPAIRS,
-    remarks_on_repair,
     repair_into,
     save_run,
 )
@@ -57,7 +56,6 @@ from bridgetrack.pipeline.windows import parse_memory
 from bridgetrack.progress import Stopwatch
 from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
 from bridgetrack.session.project import found_of
-from bridgetrack.spread import on
 
 _ROUNDING = 1e-8
 """Share of the score that is rounding."""
@@ -127,7 +125,7 @@ def track(
     )  # fmt: skip
     check_folder(out, *given.inputs)
     notes, watch = list[Note](), Stopwatch()
-    beside, gap = None, 0.0
+    beside = None
     with collecting_warnings([]), ExitStack() as temporary:
         weights = open_weights(given.model) or shipped_model()
         answers = open_answers(annotations)
@@ -136,9 +134,8 @@ def track(
             client = temporary.enter_context(cluster_at(scheduler))
             if repair:
                 beside = temporary.enter_context(lent_folder(out))
-                work = repair_into(beside, out, cells, pixels, weights, given, on(client))
-                cells, gap = show(work, watch)
-                notes += remarks_on_repair(cells, gap)
+                work = repair_into(beside, out, cells, pixels, weights, given, client)
+                cells = show(work, watch)
             with reporting(watch) as report:
                 tracking = api.track(
                     cells, pixels, weights, answers, without=given.without,
@@ -147,7 +144,7 @@ def track(
                 )  # fmt: skip
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
-        record, notes = save_run(tracking, out, given, watch, notes, beside, repair_gap=gap)
+        record, notes = save_run(tracking, out, given, watch, notes, beside)
     answer(json, record, lambda: run_lines(record, notes))
 
 
@@ -273,7 +270,7 @@ def run_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
         *_repaired(record.get("repair")),
         *_annotations(record["annotations"]),
         *_inference(record["inference"]),
-        *_least_certain(record["least_certain"], record.get("least_certain_overlooked", 0)),
+        *_least_certain(record["least_certain"]),
         *note_lines(notes),
         f"{sum(record['seconds'].values()):.1f} s; files in {record['out']}: "
         + ", ".join([*record["files"], RUN_FILE]),
@@ -336,14 +333,13 @@ def _inference(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _least_certain(events: list[dict[str, Any]], overlooked: int) -> list[str]:
+def _least_certain(events: list[dict[str, Any]]) -> list[str]:
     if not events:
         return []
+    bound = {"at_most": "at most ", "at_least": "at least "}
     lines = [
-        f"  {'at most ' if 'at_most' in event else ''}{event['margin']:.3f}  {event['words']}"
+        f"  {''.join(words for key, words in bound.items() if key in event)}"
+        f"{event['margin']:.3f}  {event['words']}"
         for event in events
     ]
-    if overlooked:
-        others = plural(overlooked, "other event")
-        lines.append(f"  {others} may be as uncertain: too many hang together to tell")
     return ["least certain (score to the best alternative):", *lines]

@@ -8,8 +8,7 @@ only intensities need the pixels themselves.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from bridgetrack.detections.labels import Array, Foreground, Index, checked_labe
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.movie import Movie, check_same_extent
-from bridgetrack.spread import THREADS
+from bridgetrack.spread import THREADS, spread
 
 Measured = tuple[pd.DataFrame, Index]
 _FILLED = 0.5
@@ -50,8 +49,17 @@ def measure(labels: Movie, image: Movie | None = None) -> Detections:
     return assemble([table for _, table in measure_frames(labels, image)], labels, image)
 
 
-def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[int, pd.DataFrame]]:
+def measure_frames(
+    labels: Movie, image: Movie | None = None, client: Any = None
+) -> Iterator[tuple[int, pd.DataFrame]]:
     """Measure a movie frame by frame, a few frames at a time in parallel.
+
+    Parameters
+    ----------
+    labels, image
+        As in `measure`.
+    client
+        A dask client, over whose cluster the frames are spread; this process where None.
 
     Yields
     ------
@@ -63,36 +71,15 @@ def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[
     BridgetrackWarning
         Where a label lies in places far apart; it is measured as one cell.
     """
-
-    def checked(t: int, future: Future[Measured]) -> pd.DataFrame:
-        return checked_table(labels, t, future.result())
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        pending = {}
-        for t in range(labels.n_frames):
-            pending[t] = pool.submit(_measured, labels, image, t)
-            done = t - 2 * THREADS
-            if done >= 0:
-                yield done, checked(done, pending.pop(done))
-        for t in sorted(pending):
-            yield t, checked(t, pending.pop(t))
+    found = spread(_measured, (labels, image), range(labels.n_frames), client, THREADS)
+    for t, (table, scattered) in enumerate(found):
+        if len(scattered):
+            _warn_scattered(f"{labels.source}, frame {t}", scattered)
+        yield t, table
 
 
-def measure_one(movie: tuple[Movie, Movie | None], t: int) -> Generator[float, None, Measured]:
-    """Measure a frame of labels and their image on a worker; for `checked_table`."""
-    yield 0.0
-    return _measured(*movie, t)
-
-
-def checked_table(labels: Movie, t: int, measured: Measured) -> pd.DataFrame:
-    """The table of a frame; warns as `measure_frames`."""
-    table, scattered = measured
-    if len(scattered):
-        _warn_scattered(f"{labels.source}, frame {t}", scattered)
-    return table
-
-
-def _measured(labels: Movie, image: Movie | None, t: int) -> Measured:
+def _measured(movie: tuple[Movie, Movie | None], t: int) -> Measured:
+    labels, image = movie
     pixels = None if image is None else image.frame(t)
     return _measure(checked_labels(labels, t), pixels, labels.geometry.scale)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from bridgetrack.detections.labels import (
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.hypotheses.motion import Motion, motion_steps
 from bridgetrack.movie.movie import Movie
-from bridgetrack.progress import Progress, Steps, begin, relayed
-from bridgetrack.spread import THREADS, Here, Workers
+from bridgetrack.progress import Progress, Steps, begin
+from bridgetrack.spread import THREADS, spread
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -183,9 +183,8 @@ def _pair_overlaps(
         yield from (f.result() for f in pairs)
 
 
-def _compare(movie: _Shifted, t: int) -> Generator[float, None, tuple[Index, Array]]:
+def _compare(movie: _Shifted, t: int) -> tuple[Index, Array]:
     """As `_Shifted.compare`, on a worker."""
-    yield 0.0
     if movie.empty(t):
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     return movie.compare(t, movie.cells(t), movie.cells(t + 1))
@@ -215,7 +214,7 @@ def gather_evidence(
     detections: Detections,
     labels: Movie | None = None,
     known: Known | None = None,
-    workers: Workers | None = None,
+    client: Any = None,
 ) -> Steps[Evidence]:
     """Collect the evidence of a movie.
 
@@ -228,8 +227,9 @@ def gather_evidence(
     known
         Evidence of the same movie before some frames of it were changed, and these frames: the
         others are read only where their cells are expected to move otherwise than before.
-    workers
-        Who compares the frames where all are read; this process where None.
+    client
+        A dask client, over whose cluster frames are compared where all are read; this process
+        where None.
 
     Yields
     ------
@@ -256,17 +256,13 @@ def gather_evidence(
         scale = detections.geometry.scale_array
         shift = (predicted - detections.position) / scale
         movie = _Shifted(labels, offsets, detections.label, shift)
-        if workers is None or isinstance(workers, Here) or known is not None:
-            for t, (key, count) in enumerate(_pair_overlaps(movie, detections, known)):
-                order = np.argsort(key, kind="stable")
-                keys.append(key[order])
-                pixels.append(count[order])
-                yield Progress("Comparing frames", (t + 1) / labels.n_frames)
-        else:
-            work = workers.map(_compare, movie, range(labels.n_frames - 1))
-            for key, count in (yield from relayed(work, partial(Progress, "Comparing frames"))):
-                order = np.argsort(key, kind="stable")
-                keys.append(key[order])
-                pixels.append(count[order])
+        found = _pair_overlaps(movie, detections, known)
+        if client is not None and known is None:
+            found = spread(_compare, movie, range(labels.n_frames - 1), client)
+        for t, (key, count) in enumerate(found):
+            order = np.argsort(key, kind="stable")
+            keys.append(key[order])
+            pixels.append(count[order])
+            yield Progress("Comparing frames", (t + 1) / labels.n_frames)
     overlaps = np.concatenate(keys), np.concatenate(pixels)
     return Evidence(detections, motion, predicted, following, previous, ahead, back, *overlaps)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import struct
 import threading
 import warnings
 from collections import defaultdict
@@ -72,10 +71,10 @@ class TiffStack:
         self._lock = threading.Lock()
         self._file: tifffile.TiffFile | None = None
         check_readable(path)
-        with reading(path), _unlogged():
+        with reading(path), _errors_logged() as errors:
             self._open()
+            _check_undamaged(path, self._file, errors)
             _check_one_stack(path, self._file)
-            _check_pages(path, self._file, self._series)
             _check_complete(path, self._series)
             self.metadata = _metadata(self._file)
             self.shape = tuple(int(n) for n in self._series.shape)
@@ -181,49 +180,28 @@ def _check_one_stack(path: Path, file: tifffile.TiffFile) -> None:
     )
 
 
-def _check_pages(path: Path, file: tifffile.TiffFile, series: Any) -> None:
-    """Raise where the list of pages or the tags of the first break off, or pages are too few.
-
-    tifffile (2026.3) only logs that, and goes on with what it could read.
-    """
-    first, last = file.pages.first, file.pages[len(file.pages) - 1]
-    tags, _ = _page_head(file, first.offset)
-    known = {int(kind) for kind in tifffile.DATATYPE}
-    lost = any(kind in known and code not in first.tags for code, kind in tags)
-    _, following = _page_head(file, last.offset)
-    pixels = int(np.prod(first.shape)) * len(file.pages)
-    too_few = file.is_shaped and (series.kind != "shaped" or series.size > pixels)
-    if lost or following != 0 or (too_few and len(file.pages) > 1):
+def _check_undamaged(path: Path, file: tifffile.TiffFile, errors: list[str]) -> None:
+    """Raise where the TIFF library logged an error; it goes on with what it could read."""
+    if len(file.pages) and errors:  # all pages are looked for only when they are counted
         raise InputError(f"{path}: the TIFF is cut off or damaged; copy or save it again")
 
 
-def _page_head(file: tifffile.TiffFile, offset: int) -> tuple[list[tuple[int, int]], int | None]:
-    """Code and type of the tags that a page says it has, and where the next page is (0: none)."""
-    tiff, handle, order = file.tiff, file.filehandle, file.tiff.byteorder
-    handle.seek(offset)
-    (n,) = struct.unpack(tiff.tagnoformat, handle.read(tiff.tagnosize))
-    entries = handle.read(n * tiff.tagsize)
-    following = handle.read(tiff.offsetsize)
-    tags = [struct.unpack_from(f"{order}HH", entries, i * tiff.tagsize) for i in range(n)]
-    if len(following) < tiff.offsetsize:
-        return tags, None
-    return tags, int(struct.unpack(tiff.offsetformat, following)[0])
-
-
 @contextmanager
-def _unlogged() -> Iterator[None]:
-    """What the TIFF library logs of this thread's file stays off the terminal."""
+def _errors_logged() -> Iterator[list[str]]:
+    """Errors that the TIFF library logs of this thread's file; they stay off the terminal."""
     thread, logger = threading.get_ident(), logging.getLogger("tifffile")
+    errors: list[str] = []
 
-    def others(record: logging.LogRecord) -> bool:
-        """Whether it is about another thread's file."""
+    def of_others(record: logging.LogRecord) -> bool:
+        if record.thread == thread and record.levelno >= logging.ERROR:
+            errors.append(record.getMessage())
         return record.thread != thread
 
-    logger.addFilter(others)
+    logger.addFilter(of_others)
     try:
-        yield
+        yield errors
     finally:
-        logger.removeFilter(others)
+        logger.removeFilter(of_others)
 
 
 def _metadata(file: tifffile.TiffFile) -> Metadata:
@@ -423,7 +401,7 @@ def _check_one_count(folder: Path, files: list[Path]) -> None:
     if not varying or max(values) == len(files):
         return
     readings = []
-    for k in varying:
+    for k in sorted(varying, key=lambda k: -values[k // 2]):
         pattern = "".join([*parts[0][:k], "*", *parts[0][k + 1 :]])
         readings.append(f"{folder / pattern} ({values[k // 2]} numbers)")
     raise InputError(

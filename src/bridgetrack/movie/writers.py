@@ -15,7 +15,7 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import refuse_foreign, staged, writing
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie, as_labels, label_frame
-from bridgetrack.movie.zarr_writer import refuse_foreign_zarr, zarr_frames
+from bridgetrack.movie.zarr_store import refuse_foreign_zarr, zarr_frames
 
 Append = Callable[[NDArray[Any], int], None]
 _CLASSIC_LIMIT = 2**34  # compressed labels stay far below a quarter of their raw size

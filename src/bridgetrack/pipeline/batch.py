@@ -29,19 +29,19 @@ from bridgetrack.movie.tiff import is_tiff
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.movie.zarr_store import is_zarr
 from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.found_masks import find_masks, masks_record, write_margins
+from bridgetrack.pipeline.finding import Finding, find_masks
 from bridgetrack.pipeline.inputs import Reading, RunInputs, open_files, open_weights
 from bridgetrack.pipeline.result_folder import (
     FOUND_HERE,
-    remarks_on_repair,
+    masks_record,
     repair_into,
     save_run,
     write_json,
+    write_margins,
 )
 from bridgetrack.pipeline.summary import count_events
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.windows import track_movie
+from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, Steps, Stopwatch, relayed
 from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
 from bridgetrack.tracks.tracks import EDGE_EVENTS, margin_column
@@ -198,7 +198,7 @@ def _tried(
 
 def _track(movie: BatchFiles, given: BatchRun, file: Path | None, model: Model) -> Steps[BatchRow]:
     out, watch, notes = given.out / movie.name, Stopwatch(), list[Note]()
-    found, gap, beside = None, 0.0, None
+    found, beside = None, None
     repairs = given.repair and movie.labels is not None and movie.image is not None
     inputs = RunInputs(
         movie.labels or out / FOUND_HERE[0], movie.image, file, None, given.reading,
@@ -221,14 +221,13 @@ def _track(movie: BatchFiles, given: BatchRun, file: Path | None, model: Model) 
             if repairs:
                 assert beside is not None
                 mending = repair_into(beside, out, cells, pixels, model, inputs)
-                cells, gap = yield from watch.during(mending)
-                notes += remarks_on_repair(cells, gap)
+                cells = yield from watch.during(mending)
             elif given.repair and movie.labels is not None:
                 words = "the masks were not repaired, as there is no image of them in the folder"
                 notes.append(Note(NoteKind.WARNING, words))
-            tracked = track_movie(cells, pixels, model, kinds=given.kinds)
+            tracked = track_steps(cells, pixels, model, kinds=given.kinds)
             tracking = yield from watch.during(tracked)
-        save_run(tracking, out, inputs, watch, notes, beside, found, gap)
+        save_run(tracking, out, inputs, watch, notes, beside, found)
     told = tuple(n.words for n in notes if n.kind == NoteKind.WARNING)
     return row_of(movie.name, tracking, told)
 

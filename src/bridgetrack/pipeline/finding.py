@@ -1,32 +1,32 @@
-"""Finding the cells of a movie: one way in, for the window and for the command line."""
+"""Finding the cells of a movie, and the record of how they were found that is kept beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import PureWindowsPath
-from typing import Any
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PureWindowsPath
+from typing import Annotated, Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.models.model import Model
-from bridgetrack.movie.movie import Movie, check_same_extent
+from bridgetrack.movie.movie import Movie, check_same_extent, looks_like_labels
 from bridgetrack.movie.opening import open_labels
-from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.masks import learn_masks, segment_by_choice
-from bridgetrack.pipeline.sizing import fitted_settings
+from bridgetrack.pipeline.mask_candidates import GivenMasks, learned_score
+from bridgetrack.pipeline.masks import fitted_settings, mask_reader, segment_by_choice
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.taught import MovieScore
-from bridgetrack.segmentation.backends import CellposeReading
-from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
+from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
-from bridgetrack.segmentation.settings import Choose, SegmentationSettings
-from bridgetrack.spread import Workers
+from bridgetrack.segmentation.segment import CellposeReading, SegmentedFrame, segment_movie
+from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 
-_ROUNDING = 1e-6
-_WAYS = {
-    "jointly": "together with their tracks",
-    "plain": "by the plain segmentation",
-}
+_WAYS = {"jointly": "together with their tracks", "plain": "by the plain segmentation"}
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,6 @@ class Finding:
         What another program says of pixels, see `open_probability`.
     learned
         What the movie and the answers about it taught, where that is known already.
-    gap
-        By how much the score of what was chosen may fall short of the best choice; 0 where it is
-        the best of every window of frames.
     """
 
     settings: SegmentationSettings | None = None
@@ -63,7 +60,6 @@ class Finding:
     beside: tuple[Movie, ...] = ()
     probability: Movie | None = None
     learned: MovieScore | None = None
-    gap: float = 0.0
 
     @property
     def chooses(self) -> bool:
@@ -71,19 +67,8 @@ class Finding:
         return self.choose != "plain"
 
     @property
-    def short(self) -> bool:
-        """Whether there may be a better choice, by more than rounding."""
-        return self.gap > _ROUNDING
-
-    @property
     def words(self) -> str:
         """How, in words that go on from *cells found*."""
-        if self.short:
-            return f"{self._way}, within {self.gap:.3g} of the best score"
-        return self._way
-
-    @property
-    def _way(self) -> str:
         if self.given is not None:
             return "brought along and repaired by the image"
         if self.backend != "builtin":
@@ -121,19 +106,16 @@ class Finding:
         self,
         image: Movie,
         answers: MaskAnswers | None = None,
-        weights: Model | None = None,
         *,
         channel: int | str = 0,
-        workers: Workers | None = None,
+        client: Any = None,
     ) -> Steps[Finding]:
         """The same with what the movie and these answers teach; parameters are those of `steps`."""
         if not self.chooses or self._learned_from(answers) is not None:
             return self
         given = replace(self, learned=None).known(answers)
-        learned = yield from learn_masks(
-            image, self.settings, given=given, model=weights, channel=channel, workers=workers
-        )
-        return replace(self, learned=learned)
+        reader = yield from mask_reader(image, self.settings, given, channel=channel, client=client)
+        return replace(self, learned=(yield from learned_score(reader)))
 
     def decided(self, image: Movie, *, channel: int | str = 0) -> Steps[SettingsEstimate]:
         """What suits a movie where the settings leave it open; parameters are those of `steps`.
@@ -145,26 +127,6 @@ class Finding:
             return (yield from fitted_settings(image, self.settings, channel=channel))
         yield Progress("Looking at the movie", 0.0)
         return estimate_settings(image, self.settings, channel=channel)
-
-    def prepared(
-        self,
-        image: Movie,
-        answers: MaskAnswers | None = None,
-        weights: Model | None = None,
-        *,
-        channel: int | str = 0,
-        workers: Workers | None = None,
-    ) -> Steps[tuple[Finding, SettingsEstimate | None]]:
-        """The same with what suits the movie, and what it teaches; parameters as of `steps`.
-
-        The estimate says how sure the settings are; None where they are not needed.
-        """
-        found, estimate = self, None
-        if self.backend == "builtin":
-            estimate = yield from self.decided(image, channel=channel)
-            found = replace(self, settings=estimate.settings)
-        found = yield from found.taught(image, answers, weights, channel=channel, workers=workers)
-        return found, estimate
 
     @property
     def brought(self) -> bool:
@@ -182,7 +144,7 @@ class Finding:
 
     def _learned_from(self, answers: MaskAnswers | None) -> MovieScore | None:
         """What was learned, where that was from these answers, neither more nor less."""
-        ids = frozenset() if answers is None else frozenset(answer.id for answer in answers.told)
+        ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
         known = self.learned
         return known if known is not None and known.answers == ids else None
 
@@ -193,9 +155,9 @@ class Finding:
         weights: Model | None = None,
         *,
         channel: int | str = 0,
-        workers: Workers | None = None,
+        client: Any = None,
         frames: Sequence[int] | None = None,
-    ) -> Generator[Progress | SegmentedFrame, None, Finding]:
+    ) -> Generator[Progress | SegmentedFrame, None, None]:
         """Find the cells, giving each frame's labels between the steps of the work.
 
         Parameters
@@ -208,31 +170,25 @@ class Finding:
             Of events; the shipped ones where None.
         channel
             Number or name of the channel that shows the cells.
-        workers
-            Who looks at the frames; this process where None.
+        client
+            A dask client, over whose cluster the frames are spread; this process where None.
         frames
             Which frames, where masks are not chosen; all where None.
-
-        Returns
-        -------
-        Finding
-            This one, with the gap that was left.
         """
         if self.chooses:
-            gap = yield from segment_by_choice(
+            yield from segment_by_choice(
                 image, self.settings, given=self.known(answers), model=weights, channel=channel,
-                workers=workers,
+                client=client,
             )  # fmt: skip
-            return replace(self, gap=gap)
+            return
         yield Progress("Finding cells", 0.0)
         found = segment_movie(
             image, self.settings, channel=channel, backend=self.backend, network=self.network,
-            workers=workers, frames=frames,
+            client=client, frames=frames,
         )  # fmt: skip
         for done in found:
             yield done
             yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
-        return self
 
 
 def open_beside(source: Any, image: Movie) -> Movie:
@@ -254,3 +210,141 @@ def chosen_as(labels: Movie, found: Finding | None) -> Finding:
     Where they were not chosen here, they are taken for labels brought along.
     """
     return Finding(given=labels) if found is None or not found.chooses else found
+
+
+@dataclass(frozen=True)
+class FoundMasks:
+    """How cells were found, and how many in every frame.
+
+    `margins` says how sure each cell is, where masks were found by choosing; see `SegmentedFrame`.
+    """
+
+    finding: Finding
+    counts: list[int]
+    estimate: SettingsEstimate | None = None
+    margins: pd.DataFrame | None = None
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is doubtful about the settings that were estimated, as sentences."""
+        return () if self.estimate is None else self.estimate.doubts
+
+
+def find_masks(
+    how: Finding,
+    image: Movie,
+    write: Callable[[NDArray[np.int32]], object],
+    answers: MaskAnswers | None = None,
+    weights: Model | None = None,
+    *,
+    channel: int | str = 0,
+    client: Any = None,
+) -> Steps[FoundMasks]:
+    """Find the cells of a movie; `write` takes the labels of one frame after the other.
+
+    Parameters
+    ----------
+    how, image, answers, weights, channel, client
+        See `Finding.steps`; settings that are left open are decided by the movie.
+    write
+        Takes a frame of labels.
+
+    Warns
+    -----
+    BridgetrackWarning
+        Where the movie looks like labels.
+    """
+    if looks_like_labels(image):
+        warnings.warn(
+            f"{image.source}: its pixels look like the numbers of cells, not like a picture; if "
+            "these are masks, track them as they are (bridgetrack track), and give the picture "
+            "that they were made from to find cells anew",
+            BridgetrackWarning,
+            stacklevel=2,
+        )
+    finding, estimate = how, None
+    if how.backend == "builtin":
+        estimate = yield from how.decided(image, channel=channel)
+        finding = replace(how, settings=estimate.settings)
+    finding = yield from finding.taught(image, answers, channel=channel, client=client)
+    counts: list[int] = []
+    tables: list[pd.DataFrame] = []
+    for step in finding.steps(image, answers, weights, channel=channel, client=client):
+        if isinstance(step, Progress):
+            yield step
+            continue
+        write(step.labels)
+        tables += [] if step.margins is None else [step.margins]
+        counts.append(len(np.unique(step.labels[step.labels > 0])))
+    margins = pd.concat(tables, ignore_index=True) if tables else None
+    return FoundMasks(finding, counts, estimate, margins)
+
+
+# ---------------------------------------------------------------------- records
+
+
+_Settings = Annotated[SegmentationSettings, of_dataclass(SegmentationSettings)]
+
+
+class _Content(OpenEntry):
+    backend: str
+    choose: Literal["jointly", "frame", "plain"] = "plain"
+    settings: _Settings | None = None
+    network: str | None = None
+    candidates: bool = False
+    repaired: bool = False
+    pixel_model: Any = None
+
+    def finding(self) -> Finding | None:
+        # What was repaired, or found by what others say, is so again from the masks as they are.
+        # Earlier versions knew StarDist, and strokes that taught pixels.
+        known = self.backend in get_args(Backend) and self.pixel_model is None
+        if self.repaired or not known:
+            return None
+        # Cells of a network were taken as they are before they could be candidates, whatever way
+        # of choosing was written down.
+        chosen = self.backend == "builtin" or self.candidates
+        choose: Choose = "jointly" if chosen and self.choose != "plain" else "plain"
+        return Finding(self.settings, choose, self.backend, self.network)
+
+
+FINDING_FILE = FileFormat(
+    "bridgetrack-segmentation",
+    1,
+    "a record of how cells were found",
+    _Content,
+    _Content.finding,
+    largest=100_000_000,
+)
+"""Records of how cells were found, as `Finding`; None where others had a part in it."""
+
+
+def beside_labels(cells: Path, what: str, suffix: str = "json") -> Path:
+    """The file beside labels: their record (``"run"``), or how sure they are (``"masks"``)."""
+    name = cells.stem if cells.suffix.lower() in (".tif", ".tiff", ".zarr") else cells.name
+    return cells.with_name(f"{name.removesuffix('.ome')}.{what}.{suffix}")
+
+
+def how_found(cells: Path) -> Finding | None:
+    """How cells were found, by the record beside them; None where nothing is known."""
+    record = beside_labels(cells, "run")
+    if not record.exists():
+        return None
+    try:
+        return FINDING_FILE.read(record)
+    except InputError:
+        return None
+
+
+def finding_to_json(finding: Finding) -> dict[str, Any]:
+    """How cells were found, as the JSON values of its file."""
+    return {
+        **FINDING_FILE.head,
+        "backend": finding.backend,
+        "network": finding.network,
+        "choose": finding.choose,
+        "candidates": finding.chooses,
+        "judged_as": finding.kind,
+        "settings": None if finding.settings is None else asdict(finding.settings),
+        "repaired": finding.brought,
+    }

@@ -10,7 +10,7 @@ depends on the window and not on the movie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -29,12 +29,10 @@ from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_al
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.inference.solve import solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.regions import (
     Regions,
     concatenate,
@@ -42,6 +40,7 @@ from bridgetrack.regions.regions import (
     layers,
     overlaps,
 )
+from bridgetrack.regions.score import choose_by_frame
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -261,78 +260,62 @@ def _atoms_of_events(events: Events, detections: Detections, atoms: sp.csr_matri
 
 
 def choose_jointly(
-    candidates: Callable[[int], Candidates],
+    candidates: Iterator[Candidates],
     geometry: Geometry,
     channels: tuple[str, ...],
     model: Model,
-    decided: Callable[[FrameChoice], object],
     settings: MaskSettings | None = None,
-    limits: SolverLimits | None = None,
-    frames: range | None = None,
-) -> Steps[float]:
+) -> Generator[Progress | FrameChoice, None, None]:
     """Choose regions together with what happens to them, a window of frames at a time.
 
     Parameters
     ----------
     candidates
-        Gives the candidates of a frame; asked once per frame, in order.
+        Those of every frame, in order.
     geometry, channels
         The movie, and the channels that were measured.
     model
         Weights of events.
-    decided
-        Called with every frame that is decided, in order.
     settings
         Windows, and how regions weigh against events.
-    limits
-        When the solver gives up.
-    frames
-        Successive frames to choose in; all where None.
 
     Yields
     ------
-    Progress
-
-    Returns
-    -------
-    float
-        By how much the windows' choices may fall short of their optima, together.
+    Progress, FrameChoice
+        Every frame in order, as soon as it is decided.
 
     Raises
     ------
     InputError
         Where answers about regions exclude each other.
     """
-    settings, frames = settings or MaskSettings(), frames or range(geometry.n_frames)
+    settings = settings or MaskSettings()
     known: list[Candidates] = []
     likely: list[Mask] = []
-    n, gap, first, begin = frames.stop, 0.0, frames.start, frames.start
+    n, first, begin = geometry.n_frames, 0, 0
     while first < n:
         last = min(first + settings.window, n)
         while begin + len(known) < last:
             t = begin + len(known)
-            yield Progress("Finding candidates", (t - frames.start) / len(frames))
-            known.append(candidates(t))
+            yield Progress("Finding candidates", t / n)
+            known.append(next(candidates))
             likely.append(choose_by_frame(known[-1].regions, known[-1].scores - settings.bias))
         stop = n if last == n else last - min(settings.overlap, settings.window - 1)
-        yield Progress("Choosing masks", (first - frames.start) / len(frames))
-        if len(frames) == 1 or not any(len(one.regions) for one in known):
+        yield Progress("Choosing masks", first / n)
+        if n == 1 or not any(len(one.regions) for one in known):
             for t in range(first, stop):
-                decided(_alone(t, known[t - begin], settings))
+                yield _alone(t, known[t - begin], settings)
             known, likely = known[stop - 1 - begin :], likely[stop - 1 - begin :]
             begin, first = stop - 1, stop
             continue
         window = _Window.of(begin, first, known, likely, geometry, channels)
-        solved = yield from window.solve(model, settings, limits)
-        gap += solved.solution.gap
-        for choice in solved.frames(range(first, stop)):
-            decided(choice)
+        solved = yield from window.solve(model, settings)
+        yield from solved.frames(range(first, stop))
         # The last decided frame ties the next window to the past: only what exists is left of it.
         keep = stop - 1 - begin
         exist = solved.exist()
         known, likely = known[keep:], exist[keep:]
         begin, first = stop - 1, stop
-    return gap
 
 
 def _alone(t: int, candidates: Candidates, settings: MaskSettings) -> FrameChoice:
@@ -393,12 +376,10 @@ class _Window:
         scene = region_scene(concatenate(parts), detections, guessed)
         return cls(begin, tuple(rows), tuple(known), np.concatenate(pinned), scores, scene)
 
-    def solve(
-        self, model: Model, settings: MaskSettings, limits: SolverLimits | None
-    ) -> Steps[_Solved]:
+    def solve(self, model: Model, settings: MaskSettings) -> Steps[_Solved]:
         scores = self.scene.scores(self.region_scores, model, settings)
         allowed = self.scene.allowed(self.pinned)
-        work = solve_steps(self.scene.problem, scores, allowed, limits)
+        work = solve_steps(self.scene.problem, scores, allowed)
         try:
             solution = yield from relayed(work, partial(Progress, "Choosing masks"))
         except InfeasibleError as error:

@@ -2,47 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_targets import SOURCE, as_candidates, targets
-from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import (
     Candidates,
-    FrameChoice,
     MaskSettings,
-    choose_jointly,
     measure_regions,
 )
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.describe import Described, describe_frame, described
-from bridgetrack.regions.outlines import much_alike, redrawn_rows
 from bridgetrack.regions.propose import label_sources, propose_frame
-from bridgetrack.regions.regions import Regions, concatenate
-from bridgetrack.regions.score import KINDS, RegionScore, Targets, prune, starting_score
-from bridgetrack.regions.size import usual_size
-from bridgetrack.regions.taught import FEW, HALF, MovieScore, choice_targets, share_of, teach
-from bridgetrack.segmentation.backends import CellposeReading
+from bridgetrack.regions.regions import Regions, concatenate, much_alike
+from bridgetrack.regions.score import (
+    KINDS,
+    RegionScore,
+    Targets,
+    choose_by_frame,
+    prune,
+    starting_score,
+)
+from bridgetrack.regions.taught import (
+    FEW,
+    MovieScore,
+    share_of,
+    teach,
+    usual_size,
+)
 from bridgetrack.segmentation.builtin import segment_builtin
 from bridgetrack.segmentation.probability import (
     cell_alone,
     cell_and_edge_of,
     segment_probability,
 )
+from bridgetrack.segmentation.segment import CellposeReading
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.spread import Here, Workers
+from bridgetrack.spread import spread
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-_Lesson = tuple[Array, Targets]
 
 _BLOCKS = 4
 """Places of a movie, of three frames each, from which it teaches its score."""
@@ -72,8 +78,8 @@ class GivenMasks:
         Its cells are candidates like those of labels brought along, and where it sees cells
         others are looked for.
     answers
-        What people said of masks. It holds, and the score learns from it. What answers about events
-        say of masks holds as well, and is learned from in the frames that are looked at for it.
+        What people said of masks. It holds, and the score learns from areas that were found right.
+        What answers about events say of masks holds as well.
     score
         How regions are scored at first, from which the movie and its answers teach more; where
         None that of the shipped ones which sees most in the movie. What they taught before is used
@@ -88,25 +94,6 @@ class GivenMasks:
 
 
 @dataclass(frozen=True)
-class Offered:
-    """All candidates of a frame, and those of them that are worth choosing among.
-
-    Parameters
-    ----------
-    all
-        With their features.
-    kept
-        Rows of those worth choosing among.
-    candidates
-        The same, measured and scored.
-    """
-
-    all: Described
-    kept: Index
-    candidates: Candidates
-
-
-@dataclass(frozen=True)
 class MaskReader:
     """Proposes and describes the candidates of single frames."""
 
@@ -114,12 +101,7 @@ class MaskReader:
     channel: int
     segmentation: SegmentationSettings
     given: GivenMasks
-    workers: Workers = field(default_factory=Here)
-
-    @cached_property
-    def outline_ratio(self) -> float:
-        """How many times as large cells are to be drawn as they were, by those corrected."""
-        return 1.0 if self.given.answers is None else self.given.answers.outline_ratio
+    client: Any = None
 
     @property
     def trusted(self) -> tuple[str, ...]:
@@ -157,8 +139,8 @@ class MaskReader:
         return Described(regions, features)
 
     def frames(self, wanted: Iterable[int]) -> Iterator[Described]:
-        """Candidates of some frames in order, as `frame` gives them, by all workers."""
-        return self.workers.stream(_frame, replace(self, workers=Here()), wanted)
+        """Candidates of some frames in order, as `frame` gives them."""
+        return spread(MaskReader.frame, replace(self, client=None), wanted, self.client)
 
     def said(self, regions: Regions) -> Index:
         """What people said of candidates: 1 for cells, -1 for none, else 0, shape (R,)."""
@@ -166,15 +148,14 @@ class MaskReader:
             return np.zeros(len(regions), dtype=np.int64)
         return targets(regions, self.given.answers)
 
-    def offered(
-        self, score: MovieScore, settings: MaskSettings, frames: range
-    ) -> Iterator[Offered]:
-        """Candidates of some frames in order, scored and pruned; three frames are in memory."""
-        for t, found in zip(frames, described(self.frames(frames)), strict=True):
-            yield self.offer(t, found, score, settings)
+    def candidates(self, score: MovieScore, settings: MaskSettings) -> Iterator[Candidates]:
+        """Those of every frame that are worth choosing among; three frames are in memory."""
+        for t, found in enumerate(described(self.frames(range(self.movie.n_frames)))):
+            yield self._worth_choosing(t, found, score, settings)
 
-    def offer(self, t: int, found: Described, score: MovieScore, settings: MaskSettings) -> Offered:
-        """Those candidates of a frame that are worth choosing among."""
+    def _worth_choosing(
+        self, t: int, found: Described, score: MovieScore, settings: MaskSettings
+    ) -> Candidates:
         regions = found.regions
         own = np.zeros(len(regions), dtype=bool)
         for name in self.trusted:
@@ -184,7 +165,7 @@ class MaskReader:
         reading = _READING if self.given.probability is None else _PROBABILITY
         if reading in regions.sources:
             read = regions.votes[:, regions.sources.index(reading)] > 0
-            liked = much_alike(regions, redrawn_rows(regions, read, self.outline_ratio))
+            liked = much_alike(regions, read)
             scores, own = scores + (1 - score.own) * READING_LOYALTY * liked, own | read
         drawn = np.zeros(len(regions), dtype=bool)
         if SOURCE in regions.sources:
@@ -195,77 +176,47 @@ class MaskReader:
         kept = prune(regions, np.where(wrong, -np.inf, scores), settings.per_cell, sure=sure)
         part = regions.select(kept)
         table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)
-        candidates = Candidates(part, table, scores[kept], drawn[kept].astype(np.int8))
-        return Offered(found, kept, candidates)
+        return Candidates(part, table, scores[kept], drawn[kept].astype(np.int8))
 
 
-def _frame(reader: MaskReader, t: int) -> Generator[float, None, Described]:
-    yield 0.0
-    return reader.frame(t)
-
-
-def learned_score(
-    reader: MaskReader, model: Model, settings: MaskSettings, frames: range
-) -> Steps[MovieScore]:
-    """Learn how large cells are; and what they look like, from answers and the movie's own choice.
+def learned_score(reader: MaskReader, settings: MaskSettings | None = None) -> Steps[MovieScore]:
+    """Learn how large cells are; and what they look like, from areas that were found right.
 
     Parameters
     ----------
     reader
         The movie with what is known of it.
-    model
-        Weights of events.
     settings
-        How regions and events are chosen together.
-    frames
-        Successive frames of which to learn.
+        How many candidates are looked at.
     """
+    settings, answers = settings or MaskSettings(), reader.given.answers
     if isinstance(reader.given.score, MovieScore):
         return reader.given.score
-    blocks = _blocks(frames)
+    blocks = _blocks(reader.movie.n_frames)
     taken: list[list[Described]] = []
-    answers = reader.given.answers
     # without the cells right by events, which may be most: as examples they would all look drawn
     said_of_masks = None if answers is None else replace(answers, held=())
     source = replace(reader, given=replace(reader.given, answers=said_of_masks))
     every = source.frames(t for block in blocks for t in block)
     for k, block in enumerate(blocks):
-        yield Progress("Looking at the movie", k / (2 * len(blocks)))
+        yield Progress("Looking at the movie", k / len(blocks))
         taken.append(list(described(islice(every, len(block)))))
     given = reader.given.score
     starts = [given] if given else [starting_score(kind) for kind in KINDS]
     _, start, areas, odds = best_start(taken, starts, settings)
-    ids = frozenset() if answers is None else frozenset(answer.id for answer in answers.told)
+    ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
     score = MovieScore(start.of_its_kind, usual_size(areas, odds), answers=ids)
-    if answers is None or not answers.told:
-        return score  # without anyone's word, what is wrong with the choice would be learned, too
-    frames_said, said = {answer.frame for answer in answers.told}, []
-    if answers.checked:
-        said = yield from _said_of(reader, frames_said)
-        wrong = _wrong(said, score, settings)
-    else:
-        # What was mended is the least that is wrong in those frames, whatever else is.
-        wrong = answers.mended * len(areas) / max(1, len(frames_said) * sum(map(len, areas)))
+    if answers is None or answers.checked < FEW:
+        return score
+    said = yield from _said_of(reader, {answer.frame for answer in answers})
+    told = [target[_at_first(one, score, settings)[0]] for one, target in said]
+    known = np.concatenate([np.zeros(0), *(t[t >= 0] for t in told)])
+    wrong = float((known == 0).mean()) if len(known) else 0.0
     share = share_of(answers.checked, answers.mended, wrong)
-    if reader.outline_ratio != 1.0 and answers.checked < FEW:
-        share = max(share, HALF)  # the starting score knows other outlines
     if not share:
         return score
-    if answers.checked >= FEW:
-        return teach(score, *_joined([(one.features, t) for one, t in said]), share)
-    # a given label is no example of a cell here: what is wrong with it would be learned, too
-    plain = replace(settings, loyalty=0.0)
-    lessons: list[_Lesson] = []
-    for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
-        yield Progress("Looking at the movie", 0.5 + k / (2 * len(blocks)))
-        pairs = zip(block, known, strict=True)
-        offered = [reader.offer(t, one, score, plain) for t, one in pairs]
-        lessons += yield from _own_choice(reader, block, offered, model, plain)
-    known_too = {t for block in blocks for t in block}
-    if not answers.checked:
-        said = yield from _said_of(reader, frames_said - known_too)
-    lessons += [(one.features, t) for one, t in said if one.regions.frame[0] not in known_too]
-    return teach(score, *_joined(lessons), min(share, HALF))
+    features = np.concatenate([one.features for one, _ in said])
+    return teach(score, features, np.concatenate([target for _, target in said]), share)
 
 
 def best_start(
@@ -300,15 +251,6 @@ def _at_first(found: Described, score: MovieScore, settings: MaskSettings) -> tu
     return chosen, scores[chosen]
 
 
-def _wrong(
-    said: Sequence[tuple[Described, Targets]], score: MovieScore, settings: MaskSettings
-) -> float:
-    """Share of wrong ones among what a score takes for cells, where people said what is right."""
-    told = [target[_at_first(one, score, settings)[0]] for one, target in said]
-    known = np.concatenate([np.zeros(0), *(t[t >= 0] for t in told)])
-    return float((known == 0).mean()) if len(known) else 0.0
-
-
 def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described, Targets]]]:
     """The candidates of some frames, with what people said of them."""
     # without those that they drew: that these agree with others would give the answers away
@@ -319,8 +261,8 @@ def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described
         for t, one in zip(run, described(source.frames(run)), strict=True):
             yield Progress("Learning from answers", 1.0)
             if t in frames and len(one.regions):
-                unknown = np.full(len(one.regions), -1, dtype=np.int8)
-                said.append((one, _corrected(reader, one.regions, unknown)))
+                told = reader.said(one.regions)
+                said.append((one, np.where(told == 0, -1, told > 0).astype(np.int8)))
     return said
 
 
@@ -331,50 +273,8 @@ def _runs(frames: set[int]) -> list[range]:
     return [range(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
 
 
-def _joined(lessons: Sequence[_Lesson]) -> _Lesson:
-    features, target = (np.concatenate(part) for part in zip(*lessons, strict=True))
-    return features, target
-
-
-def _own_choice(
-    reader: MaskReader,
-    block: range,
-    offered: Sequence[Offered],
-    model: Model,
-    settings: MaskSettings,
-) -> Steps[list[_Lesson]]:
-    """What the choice in successive frames says of their candidates."""
-    decided: list[FrameChoice] = []
-    yield from choose_jointly(
-        lambda t: offered[t - block.start].candidates,
-        reader.movie.geometry,
-        reader.movie.channels,
-        model,
-        decided.append,
-        settings,
-        frames=block,
-    )
-    lessons = []
-    for choice, one in zip(decided, offered, strict=True):
-        among = np.zeros(len(one.all.regions), dtype=bool)
-        among[one.kept[choice.chosen]] = True
-        regions = one.all.regions
-        among = redrawn_rows(regions, among, reader.outline_ratio)
-        target = _corrected(reader, regions, choice_targets(regions, among))
-        lessons.append((one.all.features, target))
-    return lessons
-
-
-def _blocks(frames: range) -> list[range]:
+def _blocks(n_frames: int) -> list[range]:
     """Three successive frames at some places, evenly spread, none of them twice."""
-    n = min(_BLOCKS, max(1, len(frames) // _FRAMES_PER_BLOCK))
-    middle = np.linspace(frames.start, frames.stop - 1, 2 * n + 1)[1::2].round().astype(int)
-    return [range(max(frames.start, t - 1), min(frames.stop, t + 2)) for t in middle.tolist()]
-
-
-def _corrected(reader: MaskReader, regions: Regions, target: Targets) -> Targets:
-    """Targets of the candidates of a frame, what people said of them in the place of others."""
-    if reader.given.answers is None:
-        return target
-    said = targets(regions, reader.given.answers, reader.outline_ratio)
-    return np.where(said == 0, target, said > 0).astype(np.int8)
+    n = min(_BLOCKS, max(1, n_frames // _FRAMES_PER_BLOCK))
+    middle = np.linspace(0, n_frames - 1, 2 * n + 1)[1::2].round().astype(int)
+    return [range(max(0, t - 1), min(n_frames, t + 2)) for t in middle.tolist()]

@@ -16,8 +16,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import plural
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.pipeline.summary import count_events, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
 

@@ -13,14 +13,14 @@ from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.store import ANNOTATION_FILE, encode
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.files import program_version, resolved, write_text
+from bridgetrack.files import program_version, resolved
 from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import read_detections_csv
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.windows import track_movie
+from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Steps
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
 
@@ -100,11 +100,7 @@ class Project:
         InputError
             Where a file is missing or has another extent than the project says.
         """
-        where: dict[str, Any] = {
-            "scale": self.scale,
-            "unit": self.unit,
-            "frame_interval": self.frame_interval,
-        }
+        where = {name: getattr(self, name) for name in ("scale", "unit", "frame_interval")}
         labels = self._cells(where)
         if self.image is None:
             return labels, None
@@ -146,10 +142,13 @@ def run_project(project: Project) -> Steps[Tracking]:
         # Without masks there is nothing to measure the image in.
         image = None
     kinds, answers = EventKinds.without(project.without), project.history.annotations
-    return (yield from track_movie(cells, image, project.model, answers, kinds=kinds))
+    return (yield from track_steps(cells, image, project.model, answers, kinds=kinds))
 
 
 _MovieField = Annotated[MovieFile, of_dataclass(MovieFile)]
+
+
+_AS_THEY_ARE = ("n_frames", "shape", "scale", "unit", "frame_interval", "notes", "without")
 
 
 class _Export(OpenEntry):
@@ -172,22 +171,11 @@ class _Content(OpenEntry):
     without: list[str] = Field(default_factory=list)
 
     def project(self) -> Project:
-        return Project(
-            labels=self.labels,
-            image=self.image,
-            n_frames=self.n_frames,
-            shape=tuple(self.shape),
-            scale=tuple(self.scale),
-            unit=self.unit,
-            frame_interval=self.frame_interval,
-            history=self.annotations,
-            model=self.model,
-            # "zarr" was a format of earlier versions
-            formats=tuple(f for f in self.export.formats if f != "zarr") or ("csv",),
-            notes=self.notes,
-            start=self.start,
-            without=tuple(self.without),
-        )
+        known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in self}
+        history, export = known.pop("annotations"), known.pop("export")
+        # "zarr" was a format of earlier versions
+        formats = tuple(f for f in export.formats if f != "zarr") or ("csv",)
+        return Project(**known, history=history, formats=formats)
 
 
 PROJECT_FILE = FileFormat(
@@ -199,20 +187,6 @@ PROJECT_FILE = FileFormat(
     largest=1_000_000_000,
 )
 """Project files; paths of movies in them are relative to the file."""
-
-
-def save_project(project: Project, path: Path | str) -> Path:
-    """Write a project in one step.
-
-    Raises
-    ------
-    InputError
-        Where its models or notes are not made of finite JSON values.
-    OutputError
-        Where it cannot be written; an older file stays as it was.
-    """
-    path = Path(path)
-    return write_text(path, project_text(project, path), "the project")
 
 
 def project_text(project: Project, path: Path) -> str:
@@ -228,17 +202,11 @@ def project_text(project: Project, path: Path) -> str:
         "program": program_version(),
         "labels": _file_to_json(project.labels, path),
         "image": None if project.image is None else _file_to_json(project.image, path),
-        "n_frames": project.n_frames,
-        "shape": list(project.shape),
-        "scale": list(project.scale),
-        "unit": project.unit,
-        "frame_interval": project.frame_interval,
-        "export": {"formats": list(project.formats)},
+        **{name: getattr(project, name) for name in _AS_THEY_ARE},
+        "export": {"formats": project.formats},
         "model": model_to_json(project.model),
         "start": None if project.start is None else model_to_json(project.start),
         "annotations": json.loads(encode(project.history)),
-        "notes": project.notes,
-        "without": list(project.without),
     }
     return json_text(content, "the project", ascii_only=False)
 

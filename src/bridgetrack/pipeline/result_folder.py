@@ -26,16 +26,19 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import Note, NoteKind, note_texts
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.pipeline.finding import Finding, FoundMasks, finding_to_json, how_found
 from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_mask_answers
+from bridgetrack.pipeline.masks import repair_masks
 from bridgetrack.pipeline.methods import methods_text, versions
-from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.pipeline.scene import measure
-from bridgetrack.pipeline.summary import count_events, doubted, unclear_remarks, use_of_annotations
+from bridgetrack.pipeline.summary import (
+    count_events,
+    least_certain,
+    unclear_remarks,
+    use_of_annotations,
+)
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps, Stopwatch
-from bridgetrack.spread import Workers
 
 FOUND_HERE = ("labels.tif", "labels.run.json", "labels.masks.csv")
 """Masks that were found on the way, how, and how sure each is, written beside the results."""
@@ -67,12 +70,10 @@ def save_run(
     notes: Sequence[Note],
     beside: Path | None = None,
     found: Finding | None = None,
-    repair_gap: float = 0.0,
 ) -> tuple[dict[str, Any], list[Note]]:
     """Write results and ``run.json`` into `out`, with what stands in the folder `beside`.
 
-    `found` says how the masks were found, where that is known, and `repair_gap` by how much the
-    score of repaired ones may fall short of the best choice.
+    `found` says how the masks were found, where that is known.
 
     All or nothing. An earlier result there is replaced as a whole.
 
@@ -84,7 +85,7 @@ def save_run(
     """
     check_folder(out, *given.inputs)
     watch(Progress("Looking for doubtful events", 0.0))
-    doubts = doubted(tracking)
+    doubts = least_certain(tracking)
     watch(Progress("Writing files", 0.0))
 
     with signed(out) as staging:
@@ -100,7 +101,6 @@ def save_run(
             shutil.copytree(beside, staging, dirs_exist_ok=True)
         if given.repair:
             record["repair"] = _repairs(staging)
-            record["repair_gap"] = repair_gap
         names = [*_results(given), *_added(given)]
         record["files"] = [name for name in names if (staging / name).exists()]
         write_json(record, staging / RUN_FILE)
@@ -123,10 +123,10 @@ def _described(
     given: RunInputs,
     watch: Stopwatch,
     notes: Sequence[Note],
-    doubts: tuple[list[dict[str, Any]], int],
+    doubts: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """Everything about a run, as JSON values."""
-    solution, windows, (doubtful, overlooked) = tracking.solution, tracking.windows, doubts
+    solution, windows = tracking.solution, tracking.windows
     inference: dict[str, Any] = {
         "hypotheses": len(tracking.scene.hypotheses) if windows is None else windows.hypotheses,
         "objective": solution.value,
@@ -166,8 +166,7 @@ def _described(
         "counts": count_events(tracking.tracks),
         "annotations": use_of_annotations(tracking),
         "inference": inference,
-        "least_certain": doubtful,
-        **({"least_certain_overlooked": overlooked} if overlooked else {}),
+        "least_certain": doubts,
         "seconds": watch.rounded,
         "notes": note_texts(notes),
         "versions": versions(),
@@ -191,6 +190,30 @@ def geometry_record(geometry: Geometry) -> dict[str, Any]:
     }
 
 
+def write_margins(margins: pd.DataFrame, path: Path) -> Path:
+    """Write how sure masks are, the least sure first; returns where."""
+    ordered = margins.sort_values(["margin_at_least", "frame", "label"])
+    ordered.to_csv(path, index=False, float_format="%.4f", lineterminator="\n")
+    return path
+
+
+def masks_record(
+    given: dict[str, Any], image: Movie, found: FoundMasks, channel: int | str = 0
+) -> dict[str, Any]:
+    """What was done, as JSON values; `given` names the files."""
+    readings = [] if found.estimate is None else found.estimate.readings
+    return {
+        **finding_to_json(found.finding),
+        "command": "segment",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "input": given,
+        "channel": channel,
+        "geometry": geometry_record(image.geometry),
+        "readings": [{**asdict(reading), "worth": reading.worth} for reading in readings],
+        "versions": versions(),
+    }
+
+
 # ------------------------------------------------------------------ repaired masks
 
 
@@ -201,17 +224,12 @@ def repair_into(
     image: Movie | None,
     model: Model,
     given: RunInputs,
-    workers: Workers | None = None,
-) -> Steps[tuple[Movie, float]]:
+    client: Any = None,
+) -> Steps[Movie]:
     """Repair labels and write them, with a list of what was changed, into a folder.
 
     The labels name `out` as their source, where the folder's content will stand in the end. What
     the given answers say of masks holds, and what they say of events.
-
-    Returns
-    -------
-    labels, gap
-        The repaired labels, and by how much their score may fall short of the best choice.
 
     Raises
     ------
@@ -225,12 +243,12 @@ def repair_into(
         )
     said, events = open_mask_answers(given.annotations, cells), open_answers(given.annotations)
     if events is not None and len(events):
-        detections = yield from measure(cells, workers=workers)
+        detections = yield from measure(cells, client=client)
         known = said or MaskAnswers(cells.geometry)
         said = yield from with_events(known, events, detections, cells)
     with label_writer(folder / REPAIRED, cells.geometry) as writer:
-        mended = yield from repair_masks(
-            cells, image, writer.write, model, said, workers, channel=given.channel,
+        changes = yield from repair_masks(
+            cells, image, writer.write, model, said, client, channel=given.channel,
             outlines=given.outlines,
         )  # fmt: skip
     rows = [
@@ -241,24 +259,14 @@ def repair_into(
             "after": " ".join(map(str, c.after)),
             **dict(zip(cells.geometry.axes, c.place, strict=True)),
         }
-        for c in mended.changes
+        for c in changes
     ]
     columns = ["frame", "change", "before", "after", *cells.geometry.axes]
     pd.DataFrame(rows, columns=columns).to_csv(folder / REPAIRS, index=False)
     scale, unit = cells.geometry.scale, cells.geometry.unit
     interval = cells.geometry.frame_interval
     written = open_labels(folder / REPAIRED, scale=scale, unit=unit, frame_interval=interval)
-    return replace(written, source=str(out / REPAIRED)), mended.gap
-
-
-def remarks_on_repair(labels: Movie, gap: float) -> list[Note]:
-    """That there may be a better choice, where that is so."""
-    repaired = Finding(given=labels, gap=gap)
-    words = (
-        f"the labels were {repaired.words}: some windows of frames took too long; look through "
-        f"the changes in {REPAIRS}"
-    )
-    return [Note(NoteKind.REMARK, words)] if repaired.short else []
+    return replace(written, source=str(out / REPAIRED))
 
 
 def _repairs(folder: Path) -> dict[str, int]:

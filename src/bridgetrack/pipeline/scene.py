@@ -6,7 +6,7 @@ import warnings
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,8 @@ from bridgetrack.detections.labels import checked_labels, refuse_image
 from bridgetrack.detections.measure import (
     assemble,
     assemble_anew,
-    checked_table,
     measure_frame,
     measure_frames,
-    measure_one,
 )
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import (
@@ -41,8 +39,7 @@ from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_same_extent
-from bridgetrack.progress import Progress, Steps, begin, relayed
-from bridgetrack.spread import Here, Workers
+from bridgetrack.progress import Progress, Steps, begin
 
 Index = NDArray[np.int64]
 
@@ -137,7 +134,7 @@ def prepare(
 
 
 def measure(
-    source: Movie | Detections, image: Movie | None = None, workers: Workers | None = None
+    source: Movie | Detections, image: Movie | None = None, client: Any = None
 ) -> Steps[Detections]:
     """The table of detections of a label movie; a table is given back as it is.
 
@@ -167,12 +164,7 @@ def measure(
         )
     tables = []
     yield begin("Measuring cells")
-    if workers is not None and not isinstance(workers, Here):
-        work = workers.map(measure_one, (source, image), range(source.n_frames))
-        found = yield from relayed(work, partial(Progress, "Measuring cells"))
-        tables = [checked_table(source, t, one) for t, one in enumerate(found)]
-        return assemble(tables, source, image)
-    for t, table in measure_frames(source, image):
+    for t, table in measure_frames(source, image, client):
         tables.append(table)
         yield Progress("Measuring cells", (t + 1) / source.n_frames)
     return assemble(tables, source, image)

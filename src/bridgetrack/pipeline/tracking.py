@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Kind, describe
-from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
-from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.relax import SolverLimits
@@ -26,9 +22,8 @@ from bridgetrack.inference.solve import resolve, solve, solve_steps
 from bridgetrack.io.results import write_results
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.scene import Scene, prepare
-from bridgetrack.progress import Progress, Steps, begin, relayed, run
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.tracks.table import track_table, with_verified
 from bridgetrack.tracks.tracks import Tracks, lineage_graph
@@ -36,15 +31,14 @@ from bridgetrack.tracks.tracks import Tracks, lineage_graph
 if TYPE_CHECKING:
     import networkx as nx
 
-"""Whether lower bounds on margins are given, which cost nothing, or the margins themselves."""
 Index = NDArray[np.int64]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Tables(Mapping[str, pd.DataFrame]):
-    """The tables of a result, by attribute or by name.
+class Tables:
+    """The tables of a result.
 
     Parameters
     ----------
@@ -63,18 +57,6 @@ class Tables(Mapping[str, pd.DataFrame]):
     events: pd.DataFrame
     tracks: pd.DataFrame
 
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        if name not in list(self):
-            raise KeyError(name)
-        table: pd.DataFrame = getattr(self, name)
-        return table
-
-    def __iter__(self) -> Iterator[str]:
-        return (field.name for field in fields(self))
-
-    def __len__(self) -> int:
-        return len(fields(self))
-
 
 @dataclass(frozen=True)
 class Windows:
@@ -87,18 +69,12 @@ class Windows:
         again by the next.
     hypotheses
         Number of hypotheses of all windows, each counted once.
-    doubtful
-        The chosen events with the smallest margins, smallest first.
-    overlooked
-        Events of which it is not known that their margins are larger than those.
     """
 
     count: int
     frames: int
     overlap: int
     hypotheses: int
-    doubtful: Index
-    overlooked: int = 0
 
 
 @dataclass(frozen=True)
@@ -240,64 +216,7 @@ def tell_verified(tracks: Tracks, scene: Scene, chosen: Mask) -> Tracks:
     return with_verified(tracks, scene.hypotheses.take(rows), np.isin(rows, found))
 
 
-def track_steps(
-    source: Movie | Detections,
-    image: Movie | None = None,
-    model: Model | None = None,
-    annotations: AnnotationSet | None = None,
-    features: FeatureSet | None = None,
-    kinds: EventKinds = EVERYTHING,
-) -> Steps[Tracking]:
-    """Track the cells of a movie.
-
-    Parameters
-    ----------
-    source
-        Label movie (see `open_labels`), or a table of detections.
-    image, model, annotations, features
-        As in `bridgetrack.track`.
-    kinds
-        What can happen in the movie.
-
-    Yields
-    ------
-    Progress
-
-    Returns
-    -------
-    Tracking
-
-    Raises
-    ------
-    BridgetrackError
-        Where the input cannot be used; the message says why and what to do.
-    """
-    scene = yield from prepare(source, image, annotations, features, kinds)
-    return (yield from track_scene(scene, model))
-
-
-@dataclass(frozen=True)
-class Correction:
-    """A tracking after new annotations.
-
-    Parameters
-    ----------
-    tracking
-        The new tracking.
-    touched
-        How many fates and histories were decided again.
-    """
-
-    tracking: Tracking
-    touched: int
-
-
-def resolve_tracking(tracking: Tracking, scene: Scene) -> Correction:
-    """Track again under other annotations at once, see `resolve_steps`."""
-    return run(resolve_steps(tracking, scene))
-
-
-def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Correction]:
+def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Tracking]:
     """Track again under other annotations, solving only what they touch.
 
     The objective is that of a full solve.
@@ -327,12 +246,12 @@ def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Correction]:
         chosen = np.zeros(len(scene.hypotheses), dtype=bool)
         chosen[found[found >= 0]] = True
     try:
-        solution, touched = resolve(scene.problem, scores, allowed, chosen, tracking.solution)
+        solution, _ = resolve(scene.problem, scores, allowed, chosen, tracking.solution)
     except InfeasibleError as error:
         raise explain_contradiction(scene) from error
     margins = margin_bounds(scene.problem, scores, solution, allowed)
     yield Progress("Honouring your answer", 0.5)
-    return Correction(_tracked(scene, model, scores, solution, margins), touched)
+    return _tracked(scene, model, scores, solution, margins)
 
 
 def explain_contradiction(scene: Scene) -> ContradictionError:

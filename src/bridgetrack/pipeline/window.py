@@ -13,7 +13,6 @@ events of the whole movie is worth more than all prices together.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,17 +33,15 @@ from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import events_between, rare_events
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
-from bridgetrack.inference.margins import margin_bounds, reduced_costs, smallest_margins
+from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.relax import SolverLimits, prices
-from bridgetrack.inference.solve import solve_steps
+from bridgetrack.inference.solve import solve
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-DOUBTFUL = 5
-"""Chosen events with the smallest margins that are told."""
 REACH = Reach().max_gap
 """Frames that an event spans at most."""
 TOLERANCE = 1e-6
@@ -98,6 +95,7 @@ class WholeMovie:
     ) -> WholeMovie:
         """Of the evidence and the annotations of a movie, and weights for these features."""
         cells, rare = describe_cells(evidence), rare_events(evidence)
+        rare = rare.take(~np.isin(rare.event, list(kinds.absent)))
         if anchored.listed:
             rare = Events.join([rare, required_events(anchored)]).unique()
         known = evidence, cells, rare, features, weights, anchored
@@ -161,18 +159,16 @@ class WholeMovie:
         at = np.zeros_like(self.active)
         at[self.answered[self.answered >= 0]] = True
         rows = np.flatnonzero(events.touching(at)) if at.any() else np.zeros(0, dtype=np.int64)
-        unknown = np.full(len(rows), np.nan)
-        return Chosen(events.take(rows), scores[rows], unknown, unknown)
+        return Chosen(events.take(rows), scores[rows], np.full(len(rows), np.nan))
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Chosen events with their scores, margins, and exact margins where these are known."""
+    """Chosen events with their scores, and lower bounds on their margins."""
 
     events: Events
     scores: Array
     margins: Array
-    exact: Array
 
     @classmethod
     def join(cls, parts: list[Chosen]) -> Chosen:
@@ -181,14 +177,13 @@ class Chosen:
             Events.join([part.events for part in parts]),
             *(
                 np.concatenate([np.zeros(0), *(getattr(part, name) for part in parts)])
-                for name in ("scores", "margins", "exact")
+                for name in ("scores", "margins")
             ),
         )
 
     def take(self, rows: Index | Mask | slice) -> Chosen:
         """Some of them."""
-        margins, exact = self.margins[rows], self.exact[rows]
-        return Chosen(self.events.take(rows), self.scores[rows], margins, exact)
+        return Chosen(self.events.take(rows), self.scores[rows], self.margins[rows])
 
 
 @dataclass(frozen=True)
@@ -220,7 +215,7 @@ class Part:
     torn: float = 0.0
 
 
-def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]:
+def solve_part(movie: WholeMovie, frames: range) -> Part:
     """Choose the events of a part of a movie that shares no slot with the others.
 
     Annotations that events beyond the part may meet are left to `mend_meeting`.
@@ -236,22 +231,11 @@ def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]
         near[movie.rows(movie.around(meeting, REACH - 1))] = True
     allowed = movie.allowed(events, slots & ~near)
     problem = Problem(events.covering(slots))
-    solution: Solution = yield from solve_steps(problem, scores, allowed, movie.limits)
-    sure = _sure(problem, scores, solution, allowed)
-    chosen = Chosen(events.take(solution.chosen), scores[solution.chosen], *sure)
+    solution = solve(problem, scores, allowed, movie.limits)
+    bounds = margin_bounds(problem, scores, solution, allowed)
+    chosen = Chosen(events, scores, bounds).take(solution.chosen)
     where, frequent = np.flatnonzero(slots), int((movie.rare.find(events) < 0).sum())
     return Part(chosen, where, where, solution.duals, noted, frequent)
-
-
-def _sure(
-    problem: Problem, scores: Array, solution: Solution, allowed: Mask
-) -> tuple[Array, Array]:
-    """Bounds on the margins of the chosen events, and a few exact ones, NaN for others."""
-    bounds = margin_bounds(problem, scores, solution, allowed)
-    exact = np.full(len(bounds), np.nan)
-    found = smallest_margins(problem, scores, solution, bounds, DOUBTFUL, allowed)
-    exact[found.columns[found.exact]] = found.margins[found.exact]
-    return bounds[solution.chosen], exact[solution.chosen]
 
 
 @dataclass(frozen=True)
@@ -274,7 +258,7 @@ class Meeting:
     prices: Array
 
 
-def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, Part | None]:
+def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Part | None:
     """Choose events around a frame again, and set prices there that suit all events.
 
     None where no choice there meets the annotations.
@@ -283,18 +267,15 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, 
     wide = movie.around(meeting.frame, meeting.reach + REACH - 1)
     active, slots = movie.active, movie.slots_of(inner)
     events, scores = movie.proposed(wide)
-    yield 0.3
     free = np.zeros_like(active)
     free[_covered(meeting.chosen.take(~meeting.chosen.touching(active & ~slots)), active)] = True
     allowed = movie.allowed(events, movie.slots_of(wide))
     usable = np.flatnonzero(events.touching(free) & ~events.touching(active & ~free))
     problem = Problem(events.take(usable).covering(free))
     try:
-        work = solve_steps(problem, scores[usable], allowed[usable], movie.limits)
-        solution: Solution = yield from work
+        solution = solve(problem, scores[usable], allowed[usable], movie.limits)
     except InfeasibleError:
         return None
-    sure = _sure(problem, scores[usable], solution, allowed[usable])
     again = usable[solution.chosen]
 
     # The prices of slots farther away stay, so that theirs hold as before.
@@ -314,7 +295,7 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, 
     bounds = np.full(len(events), np.nan)
     bounds[near] = _bounds(part, rest, held[near], price[slots], allowed[near])
     where = np.flatnonzero(middle)
-    chosen = Chosen(events.take(again), scores[again], bounds[again], sure[1])
+    chosen = Chosen(events, scores, bounds).take(again)
     covered, torn, noted = np.flatnonzero(free), _torn(solution), movie.noted(events, scores)
     return Part(chosen, covered, where, price[where], noted, torn=torn)
 

@@ -16,8 +16,8 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from bridgetrack.hypotheses.events import Events
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT, events_between
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
-from bridgetrack.inference.margins import smallest_first
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.models.model import Model
@@ -49,7 +48,6 @@ from bridgetrack.pipeline.tracking import (
     track_scene,
 )
 from bridgetrack.pipeline.window import (
-    DOUBTFUL,
     REACH,
     TOLERANCE,
     Chosen,
@@ -59,8 +57,8 @@ from bridgetrack.pipeline.window import (
     mend_meeting,
     solve_part,
 )
-from bridgetrack.progress import Progress, Steps, begin, relayed
-from bridgetrack.spread import Here, Workers
+from bridgetrack.progress import Progress, Steps, begin
+from bridgetrack.spread import spread
 from bridgetrack.tracks.build import build_tracks
 
 Array = NDArray[np.float64]
@@ -97,7 +95,7 @@ def parse_memory(text: str) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-def track_movie(
+def track_steps(
     source: Movie | Detections,
     image: Movie | None = None,
     model: Model | None = None,
@@ -107,22 +105,24 @@ def track_movie(
     kinds: EventKinds = EVERYTHING,
     memory: float | None = None,
     window: int | None = None,
-    workers: Workers | None = None,
+    client: Any = None,
 ) -> Steps[Tracking]:
     """Track a movie, at once where the memory suffices and in windows otherwise.
 
     Parameters
     ----------
-    source, image, model, annotations, features
-        See `track_steps`.
+    source
+        Label movie (see `open_labels`), or a table of detections.
+    image, model, annotations, features
+        As in `bridgetrack.track`.
     kinds
         What can happen in the movie.
     memory
         Bytes to keep to; what the machine has free where None.
     window
         Frames of a window; as many as the memory holds where None.
-    workers
-        Who does the work; this process where None.
+    client
+        A dask client, over whose cluster frames and windows are spread; this process where None.
 
     Raises
     ------
@@ -130,9 +130,9 @@ def track_movie(
         Where the input cannot be used, or the memory is not enough for the smallest windows; the
         message says what is.
     """
-    detections = yield from measure(source, image, workers)
+    detections = yield from measure(source, image, client)
     labels = source if isinstance(source, Movie) else None
-    evidence = yield from gather_evidence(detections, labels, workers=workers)
+    evidence = yield from gather_evidence(detections, labels, client=client)
     if window is None:
         cuts, longest = windows_within(evidence, memory), None
     else:
@@ -143,7 +143,7 @@ def track_movie(
         return (yield from track_scene(scene, model))
     work = track_in_windows(
         evidence, labels, model, cuts, annotations, features, kinds,
-        longest=longest, workers=workers,
+        longest=longest, client=client,
     )  # fmt: skip
     return (yield from work)
 
@@ -165,7 +165,7 @@ def track_in_windows(
     kinds: EventKinds = EVERYTHING,
     *,
     longest: int | None = None,
-    workers: Workers | None = None,
+    client: Any = None,
 ) -> Steps[Tracking]:
     """Track a movie in windows of frames.
 
@@ -177,8 +177,8 @@ def track_in_windows(
         Weights; the shipped ones where None.
     windows
         Frames of each window; the last frame of one is the first of the next.
-    annotations, features, kinds, workers
-        See `track_movie`.
+    annotations, features, kinds, client
+        See `track_steps`.
     longest
         Frames that may be chosen again at once where windows meet; at least those of a window.
 
@@ -195,7 +195,7 @@ def track_in_windows(
             "a movie that is tracked a few frames at a time cannot be without appearances or "
             "disappearances; allow them, or more memory"
         )
-    features, workers = features or default_features(), workers or Here()
+    features = features or default_features()
     model = model or shipped_model(features)
     annotations = annotations or AnnotationSet(evidence.detections.geometry)
     check_kinds(annotations, kinds)
@@ -207,16 +207,19 @@ def track_in_windows(
     movie = WholeMovie.of(
         evidence, features, weights, anchored, meetings, kinds=kinds, limits=limits
     )
-    work = workers.map(solve_part, movie, windows)
+    parts = []
+    yield begin("Choosing events")
     try:
-        parts = yield from relayed(work, partial(Progress, "Choosing events"))
+        for part in spread(solve_part, movie, windows, client):
+            parts.append(part)
+            yield Progress("Choosing events", len(parts) / len(windows))
     except InfeasibleError as error:
         raise explain_contradiction(
             propose(evidence, labels, annotations, features, kinds)
         ) from error
     state = _State.of(movie, parts)
     most = max(longest or 0, *(len(frames) for frames in windows))
-    yield from _mend(state, movie, most, workers)
+    yield from _mend(state, movie, most, client)
     yield begin("Joining tracks")
     tracking = _result(state, movie, labels, model, windows)
     scene = tracking.scene
@@ -315,9 +318,8 @@ class _State:
         for part in parts:
             prices[part.slots] = part.prices
         # Only rare events cover slots of several parts.
-        count = sum(part.hypotheses for part in parts) + int(
-            movie.rare.touching(movie.active).sum()
-        )
+        rare = int(movie.rare.touching(movie.active).sum())
+        count = rare + sum(part.hypotheses for part in parts)
         chosen = Chosen.join([part.chosen for part in parts])
         return cls(movie, chosen, prices, [part.noted for part in parts], count)
 
@@ -335,11 +337,6 @@ class _State:
         """How much the prices of every chosen event exceed its score."""
         priced = self.chosen.events.incidence(self.movie.active) @ self.prices
         return np.asarray(np.maximum(priced - self.chosen.scores, 0.0))
-
-    def lost(self, frame: int, reach: int) -> float:
-        """What may be lost around a frame."""
-        near = self.movie.slots_of(self.movie.around(frame, reach))
-        return float(self.short[self.chosen.events.touching(near)].sum())
 
     def meeting(self, frame: int, reach: int) -> Meeting:
         """What is known around a frame."""
@@ -367,7 +364,7 @@ class _State:
         return every.take(order), order < len(self.chosen.events)
 
 
-def _mend(state: _State, movie: WholeMovie, longest: int, workers: Workers) -> Steps[None]:
+def _mend(state: _State, movie: WholeMovie, longest: int, client: Any) -> Steps[None]:
     """Choose events around every meeting again, farther where something may be lost there."""
     reach = dict.fromkeys(movie.meetings, _FIRST)
     before: dict[int, float] = {}
@@ -377,9 +374,9 @@ def _mend(state: _State, movie: WholeMovie, longest: int, workers: Workers) -> S
         stuck = False
         turns = _turns(open_, reach)
         for k, at in enumerate(turns):
-            work = workers.map(mend_meeting, movie, [state.meeting(m, reach[m]) for m in at])
-            found = yield from relayed(work, partial(_joined, k, len(turns)))
-            for m, part in zip(at, found, strict=True):
+            yield Progress("Joining windows", k / len(turns))
+            known = [state.meeting(m, reach[m]) for m in at]
+            for m, part in zip(at, spread(mend_meeting, movie, known, client), strict=True):
                 if part is None:
                     stuck = True
                 else:
@@ -387,9 +384,11 @@ def _mend(state: _State, movie: WholeMovie, longest: int, workers: Workers) -> S
                     torn[m] = part.torn
         state.reach = max(state.reach, *(reach[m] for m in open_))
         wrong = stuck or state.wrong
-        if state.short.sum() <= _NOTHING * abs(state.chosen.scores.sum()) and not wrong:
+        short, events = state.short, state.chosen.events
+        if short.sum() <= _NOTHING * abs(state.chosen.scores.sum()) and not wrong:
             return
-        lost = {m: state.lost(m, reach[m]) for m in open_}
+        near = {m: events.touching(movie.slots_of(movie.around(m, reach[m]))) for m in open_}
+        lost = {m: float(short[near[m]].sum()) for m in open_}
         # Where the relaxation is torn, or it does not become less, more frames do not help.
         less = {
             m
@@ -401,11 +400,6 @@ def _mend(state: _State, movie: WholeMovie, longest: int, workers: Workers) -> S
         for m in open_:
             reach[m] *= 2
         open_ = [m for m in open_ if 2 * (reach[m] + REACH) + 1 <= longest]
-
-
-def _joined(turn: int, turns: int, share: float) -> Progress:
-    """Where joining stands."""
-    return Progress("Joining windows", (turn + share) / turns)
 
 
 def _turns(meetings: list[int], reach: dict[int, int]) -> list[list[int]]:
@@ -441,14 +435,9 @@ def _result(
     scene = Scene(
         labels, evidence, events, matrix, problem, slots, anchored, constraints, movie.kinds
     )
-    known = np.flatnonzero(np.isfinite(every.exact))
-    doubtful = known[smallest_first(every.exact[known], known)][:DOUBTFUL]
-    margins[doubtful] = every.exact[doubtful]
-    last = margins[doubtful].max(initial=-np.inf) if len(doubtful) == DOUBTFUL else np.inf
-    overlooked = int((chosen & np.isnan(every.exact) & (margins < last)).sum())
     tracks = build_tracks(evidence.detections, events, chosen, scores, margins)
     tracks = tell_verified(tracks, scene, chosen)
     longest = max(len(frames) for frames in windows)
     overlap = 2 * state.reach
-    report = Windows(len(windows), longest, overlap, state.hypotheses, doubtful, overlooked)
+    report = Windows(len(windows), longest, overlap, state.hypotheses)
     return Tracking(scene, model, scores, solution, margins, tracks, report)

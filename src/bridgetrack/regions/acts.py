@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from skimage.segmentation import watershed
 
 from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
-from bridgetrack.regions.outlines import redrawn
 from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.regions import Array, Index, Mask, Regions, no_regions
 from bridgetrack.regions.tree import merge_tree
@@ -31,8 +29,6 @@ _COVERED = 0.5  # of a cell's pixels that two pieces must hold
 _FREE = 0.7  # of a candidate's pixels that no other cell may have
 _ALIKE = 0.9  # overlap above which two outlines are one
 _OUTLINES = 9  # outlines to choose from
-_NEAR_ENOUGH = 0.4  # of the way from the cell to the place its outline should reach
-_LIKE_WIDER = 0.7  # overlap with the cell made wider all around, from which a candidate is meant
 _NARROW = 0.75  # half the width of a drawn line, in pixels; no two pixels touch across it
 
 
@@ -127,18 +123,14 @@ def remove(site: MendSite, place: Place) -> Mend:
 def outline(site: MendSite, place: Place) -> Mend:
     """The cell at a place has another outline: the next of the candidates there, best first.
 
-    Saying it again leads through all of them and then to the best again. A place beside the cell
-    is one that its outline should reach: that of the candidates is taken that comes nearest, or
-    else the cell is made wider all around.
+    Saying it again leads through all of them and then to the best again.
 
     Raises
     ------
     InputError
         Where there is no cell, or no other outline.
     """
-    label = site.label_at(place)
-    if not label:
-        return _reaching(site, place)
+    label = site.cell_at(place)
     part = _part(site, (place,), (label,))
     now = part.labels == label
     found = _outlines(part, place, label)
@@ -513,20 +505,12 @@ def _bridged(both: Mask, free: Mask, away: float, sampling: Sampling) -> Mask:
 
 
 def _outlines(part: _Part, place: Place, label: int) -> list[Mask]:
-    """Candidates at a place without the pixels of other cells, best first, no two alike.
-
-    Where people corrected outlines, what they would draw in place of the best is better still.
-    """
+    """Candidates at a place without the pixels of other cells, best first, no two alike."""
     found, worth = part.candidates()
     at = part.local(place)
     others = (part.labels > 0) & (part.labels != label)
     chosen: list[Mask] = []
-    order = np.argsort(-worth, kind="stable")
-    if part.site.ratio != 1.0 and len(order):
-        sets = sp.csr_matrix(np.stack([mask.ravel() for mask in found]).astype(np.int32))
-        larger = redrawn(sets, sets, part.site.ratio)[order]
-        order = np.concatenate([larger[larger >= 0], order])
-    for k in order:
+    for k in np.argsort(-worth, kind="stable"):
         mask = found[k]
         if not mask[at] or int((mask & ~others).sum()) < _FREE * int(mask.sum()):
             continue
@@ -536,35 +520,6 @@ def _outlines(part: _Part, place: Place, label: int) -> list[Mask]:
         if len(chosen) == _OUTLINES:
             break
     return chosen
-
-
-def _reaching(site: MendSite, place: Place) -> Mend:
-    """The cell nearest to a place, with an outline that goes as far as that."""
-    around = _part(site, (place,), ())
-    at, free = around.local(place), around.labels == 0
-    away, nearest = ndi.distance_transform_edt(free, around.site.sampling, return_indices=True)
-    if free.all() or away[at] > site.diameter:
-        raise InputError(
-            f"frame {site.frame}: there is no cell near; click one for its next outline, or beside "
-            "it where its outline should be"
-        )
-    label = int(around.labels[tuple(nearest[(slice(None), *at)])])
-    part = _part(site, (place,), (label,))
-    at, now = part.local(place), part.labels == label
-    inner = ndi.distance_transform_edt(now, part.site.sampling)
-    free = part.labels == 0
-    from_cell = ndi.distance_transform_edt(~now, part.site.sampling)
-    reach = float(from_cell[at])
-    middle = tuple(int(i) for i in np.unravel_index(int(np.argmax(inner)), now.shape))
-    wider = _piece_at(now | (free & (from_cell <= reach)), middle)
-    best, least = wider, _NEAR_ENOUGH * reach
-    for found in part.candidates()[0]:
-        if found[middle] and (found & now).sum() > _WITHIN * now.sum():
-            mask = _piece_at(now | (found & free), middle)
-            side = ndi.distance_transform_edt(mask if mask[at] else ~mask, part.site.sampling)
-            if _overlap(mask, wider) > _LIKE_WIDER and side[at] < least:
-                best, least = mask, float(side[at])
-    return part.mend(MendKind.OUTLINE, (place,), [(best, label)], [now])
 
 
 def _stands_out(part: _Part, place: Place) -> Mask:

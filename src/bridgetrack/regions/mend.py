@@ -106,8 +106,6 @@ class MendSite:
         Pixel size per axis; only ratios matter.
     judge
         Says which candidates are good; where None, those that many readings agree on.
-    ratio
-        How many times as large outlines are that people corrected as those shown before.
     """
 
     frame: int
@@ -117,7 +115,6 @@ class MendSite:
     image: NDArray[Any] | None = None
     scale: tuple[float, ...] | None = None
     judge: Judge | None = None
-    ratio: float = 1.0
 
     @property
     def diameter(self) -> float:

@@ -26,11 +26,11 @@ from bridgetrack.regions.regions import (
     Mask,
     Regions,
     concatenate,
+    largest_pieces,
     no_regions,
     ranges,
     regions_of_labels,
 )
-from bridgetrack.regions.runs import filled, largest_pieces
 from bridgetrack.regions.tree import MergeTree, distinct, merge_tree
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.cells import (
@@ -338,7 +338,5 @@ def _alike(regions: Regions, frame: _Frame) -> sp.csr_matrix:
 def _whole(regions: Regions, frame: _Frame) -> Regions:
     """The largest piece of every region, its holes filled unless somebody wants them, where that
     has a possible size."""
-    whole = largest_pieces(regions)
-    if frame.settings.fill_holes:
-        whole = filled(whole)
+    whole = largest_pieces(regions, frame.settings.fill_holes)
     return whole.select((whole.area >= frame.least) & (whole.area <= frame.most))

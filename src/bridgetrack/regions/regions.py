@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy import ndimage as ndi
 
 from bridgetrack.detections.labels import numbered
 from bridgetrack.errors import InputError
@@ -17,6 +18,9 @@ from bridgetrack.errors import InputError
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+_SAME_CELL = 0.6
+"""Overlap over union from which two outlines surely are of one cell."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +47,6 @@ class Regions:
     persistence
         Share of the levels of the tree over which the region stays much the same, 0 where it
         is not from a tree, shape (R,).
-
-    Raises
-    ------
-    InputError
-        Where the arrays do not fit together.
     """
 
     shape: tuple[int, ...]
@@ -58,26 +57,6 @@ class Regions:
     source: Index
     votes: Index
     persistence: Array
-
-    def __post_init__(self) -> None:
-        n = len(self.frame)
-        per_region = {"source": self.source, "votes": self.votes, "persistence": self.persistence}
-        wrong = [name for name, column in per_region.items() if len(column) != n]
-        if wrong or self.votes.shape != (n, len(self.sources)) or len(self.starts) != n + 1:
-            raise InputError(f"regions: {', '.join(wrong) or 'votes or starts'} must have {n} rows")
-        if self.starts[0] != 0 or self.starts[-1] != len(self.pixels) or (self.area < 1).any():
-            raise InputError("regions: the starts of pixels do not divide them into regions")
-        if (np.diff(self.frame) < 0).any():
-            raise InputError("regions must be sorted by frame")
-        if not ((self.source >= 0) & (self.source < len(self.sources))).all():
-            raise InputError("regions: a source is none of those named")
-        inside = (self.pixels >= 0) & (self.pixels < self.n_pixels)
-        rises = np.diff(self.pixels) > 0
-        rises[self.starts[1:-1] - 1] = True
-        if not (inside.all() and rises.all()):
-            raise InputError(
-                f"regions: pixels must ascend within a region and lie in a frame of {self.shape}"
-            )
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -124,13 +103,6 @@ class Regions:
         pixels = self.pixels[starts[0] : starts[-1]]
         shape = (rows.stop - rows.start, self.n_pixels)
         return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts - starts[0]), shape)
-
-    def likeness(self, t: int, pixels: Index) -> Array:
-        """Intersection over union of the regions of frame `t` with some pixels, shape (R_t,)."""
-        rows, inside = self.rows(t), np.zeros(self.n_pixels)
-        inside[pixels] = 1.0
-        shared = np.asarray(self.membership(t) @ inside).ravel()
-        return np.asarray(shared / (self.area[rows] + len(pixels) - shared))
 
     def at_edge(self) -> Mask:
         """Which regions touch the frame's edge, shape (R,)."""
@@ -248,6 +220,15 @@ def overlaps(regions: Regions) -> sp.csr_matrix:
     return sp.csr_matrix(sp.block_diag(blocks, format="csr"))
 
 
+def much_alike(regions: Regions, rows: Mask) -> Mask:
+    """Some of the candidates of a frame, and all that are much like one of them, shape (R,)."""
+    shared, area = overlaps(regions).tocoo(), regions.area
+    alike = shared.data > _SAME_CELL * (area[shared.row] + area[shared.col] - shared.data)
+    found = rows.copy()
+    found[shared.row[alike & rows[shared.col]]] = True
+    return found
+
+
 def exclusions(regions: Regions) -> sp.csr_matrix:
     """Atoms × regions: at most one region of every row may be chosen.
 
@@ -333,6 +314,33 @@ def layers(regions: Regions, t: int) -> list[NDArray[np.int32]]:
     frames = np.zeros((int(layer.max(initial=-1)) + 1, part.n_pixels), dtype=np.int32)
     frames[layer[part.owner], part.pixels] = part.owner + 1
     return [frame.reshape(part.shape) for frame in frames]
+
+
+def largest_pieces(regions: Regions, fill_holes: bool = False) -> Regions:
+    """The largest piece of every region, joined over faces; of equal ones the first.
+
+    Where ``fill_holes``, with what it encloses on all sides.
+    """
+    if not len(regions):
+        return regions
+    index, begin = np.unravel_index(regions.pixels, regions.shape), regions.starts[:-1]
+    low = np.stack([np.minimum.reduceat(i, begin) for i in index], axis=1)
+    size = np.stack([np.maximum.reduceat(i, begin) for i in index], axis=1) - low + 1
+    found = []
+    for r, (first, stop) in enumerate(
+        zip(begin.tolist(), regions.starts[1:].tolist(), strict=True)
+    ):
+        box = np.zeros(size[r], dtype=bool)
+        box[tuple(i[first:stop] - k for i, k in zip(index, low[r], strict=True))] = True
+        pieces, n = ndi.label(box)
+        if n > 1:
+            box = pieces == 1 + np.argmax(np.bincount(pieces.ravel())[1:])
+        if fill_holes:
+            box = ndi.binary_fill_holes(box)
+        places = tuple(i + k for i, k in zip(np.nonzero(box), low[r], strict=True))
+        found.append(np.ravel_multi_index(places, regions.shape).astype(np.int64))
+    starts = np.concatenate([[0], np.cumsum([len(p) for p in found])]).astype(np.int64)
+    return replace(regions, starts=starts, pixels=np.concatenate(found))
 
 
 def labels_of(regions: Regions, chosen: Mask | Index, t: int) -> NDArray[np.int32]:

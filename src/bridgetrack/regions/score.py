@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.files import replacing
+from bridgetrack.inference.problem import Problem
+from bridgetrack.inference.solve import solve
 from bridgetrack.regions.describe import FEATURES
-from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps
+from bridgetrack.regions.regions import Array, Index, Mask, Regions, exclusions, overlaps
 
 Targets = NDArray[np.int8]
 
@@ -183,3 +185,29 @@ def prune(
     worth = np.where(sure[kept], -np.inf, rank[kept] - 2 * np.clip(score[kept], -6, 6))
     quota = int(np.ceil(per_cell * len(chosen)))
     return np.sort(kept[np.argsort(worth, kind="stable")[:quota]])
+
+
+def choose_by_frame(regions: Regions, scores: Array) -> Mask:
+    """The regions with the largest total score of which no two share a pixel.
+
+    Parameters
+    ----------
+    regions
+        Candidates.
+    scores
+        What each adds when it is chosen, shape (R,); those below 0 are never chosen.
+
+    Returns
+    -------
+    numpy.ndarray
+        Which are chosen, shape (R,).
+    """
+    atoms = exclusions(regions).T.tocsr()
+    contested = np.diff(atoms.indptr) > 0
+    chosen = ~contested & (scores > 0)
+    columns = np.flatnonzero(contested & (scores > 0))
+    if len(columns):
+        incidence = atoms[columns].astype(np.float64)
+        problem = Problem(incidence, np.ones(incidence.shape[1], dtype=bool))
+        chosen[columns] = solve(problem, scores[columns]).chosen
+    return chosen

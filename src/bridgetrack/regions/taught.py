@@ -4,36 +4,35 @@ The starting score knows cells in general. Where somebody has looked at all of s
 that everything there is right, the candidates in them are examples of cells and of what is none as
 they are in this movie. Trees fitted to them have the more of a say, the more often the starting
 score is wrong there, and none where it is seldom wrong.
-Single answers are about errors, which are no fair sample. They tell the least that is wrong in
-their frames; where that alone is much, trees are fitted to what was chosen at some places together
-with the cells' events, with the answers in its place where there are any, and have up to half of
-the say.
+Single answers are about errors, which are no fair sample: they hold, and teach nothing.
+
+Size is learned without any answer. Specks, tails and pieces of cells that are many in a movie pass
+the score, which compares candidates with those around. What is far smaller than the cells that are
+surest is seldom one. Where debris is as sure and as frequent, cells are what most of the pixels
+belong to: few large ones cover more than many specks beside them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridgetrack.regions.outlines import doubt_of_tight
-from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps
+from bridgetrack.regions.describe import FEATURES
+from bridgetrack.regions.regions import Array, Index, Mask, Regions
 from bridgetrack.regions.score import MOST_ODDS, RegionScore, Targets
-from bridgetrack.regions.size import CellSize
 
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
-_ALIKE = 0.6
 FEW = 25
 """Fewer cells in areas that were checked are no sample of the movie."""
 _ENOUGH = 100
 """Cells in such areas after which the movie's own trees may have all of the say."""
 _OFTEN = 0.5
 """Share of wrong ones among what the starting score takes for cells, from which it has no say."""
-_OFTEN_OF_FEW = 0.2
-"""The same with few examples, beside which trees learn from the movie's own choice."""
 _SELDOM = 0.1
 """The same, up to which it has all of the say: the movie's own trees know less than it does."""
 _MENDED = 0.05
@@ -42,6 +41,117 @@ was to be mended, candidates may look wrong, but the frames around them made tha
 HALF = 0.5
 _SUREST = 0.998
 """More than this, or less than the rest, averaged trees of few examples cannot say."""
+USUAL_LEVEL = 0.3
+"""Share of a cell's brightness down to which people draw it: 0.37 on HeLa, 0.22 on PSC (median)."""
+_PER_LEVEL = 10.0
+_MOST_DOUBT = 6.0
+_LEAST_SPREAD = 0.2
+_TENTH = 1.28
+"""Standard deviations from the mean of a normal distribution to its first tenth."""
+_FREE = 2.5
+_SLOPE = 3.0 / 0.35
+_FREE_ABOVE = 1.5
+_SLOPE_ABOVE = 0.5
+_MOST = 12.0
+_NONE = 2.0
+"""Doubt from which a candidate is none where debris lies beside the cells."""
+_SPECK = 1 / 3
+"""Share of the middle size of its frame below which a sure candidate looks like debris: of those of
+HeLa and PSC 3 % are, of HL60 none, of U373, where debris lies beside the cells, 49 %."""
+_MANY, _ALL = 0.2, 0.8
+"""Shares of them between which they are taken for debris: fewer may be small cells, and more are
+the cells, beside something large."""
+_CELL = 0.5
+"""Share of the middle size of the movie from which candidates are cells then."""
+
+
+@dataclass(frozen=True)
+class CellSize:
+    """Usual size of the cells of a movie.
+
+    Parameters
+    ----------
+    centre
+        Median of the log of the area (in 3D of the volume), in pixels.
+    spread
+        Standard deviation towards small cells.
+    above
+        The same towards large ones.
+    debris
+        Whether much smaller things, as sure as cells, lie beside them.
+    """
+
+    centre: float
+    spread: float
+    above: float = np.inf
+    debris: bool = False
+
+    def doubt(self, area: Array) -> Array:
+        """What an unusual size takes off the log-odds of candidates, shape (R,).
+
+        Nothing within 2.5 standard deviations; below that 3 for each further factor of 1.4.
+        Above 1.5 half for each further standard deviation: two cells drawn as one.
+        """
+        log = np.log(area)
+        below = _SLOPE * (self.centre - _FREE * self.spread - log)
+        above = _SLOPE_ABOVE * ((log - self.centre) / self.above - _FREE_ABOVE)
+        return np.clip(np.maximum(below, above), 0.0, _MOST)
+
+    def none(self, area: Index) -> Mask:
+        """Which candidates are no cells whatever the frames around say, shape (R,).
+
+        Debris lies still, and is so well explained in time that no doubt about single frames
+        outweighs that. Where there is none, what is small may be a cell that is just born.
+        """
+        return np.asarray(self.debris & (self.doubt(area.astype(np.float64)) > _NONE))
+
+
+def usual_size(areas: Sequence[Array], scores: Sequence[Array]) -> CellSize | None:
+    """Size of the surer half of the cells that were chosen in some frames; None without cells.
+
+    Parameters
+    ----------
+    areas, scores
+        Pixels and log-odds of the cells of every frame.
+    """
+    if not any(len(a) for a in areas):
+        return None
+    least = np.median(np.concatenate(scores))
+    sure = [a[score >= least] for a, score in zip(areas, scores, strict=True)]
+    area = np.concatenate(sure)
+    # Beside larger ones in the same frame: cells that become smaller with time are no debris.
+    specks = np.concatenate([a < _SPECK * _middle(a) for a in sure])
+    debris = _MANY < specks.mean() < _ALL
+    if debris:
+        area = area[area >= _CELL * _middle(area)]
+    log = np.log(area)
+    centre = float(np.median(log))
+    low, high = (float(q) for q in np.quantile(log, [0.1, 0.9]))
+    below, above = ((d / _TENTH) for d in (centre - low, high - centre))
+    if debris:  # some of it is left among the small ones
+        below = min(below, above)
+    return CellSize(centre, max(_LEAST_SPREAD, below), max(_LEAST_SPREAD, above), bool(debris))
+
+
+def _middle(area: Array) -> float:
+    """The size up to which candidates have half of all pixels."""
+    ordered = np.sort(area)
+    share = np.cumsum(ordered)
+    return float(ordered[np.searchsorted(share, share[-1] / 2)]) if len(ordered) else 0.0
+
+
+def doubt_of_tight(features: Array) -> Array:
+    """What too tight an outline takes off the log-odds of candidates, shape (R,).
+
+    Only where a candidate much like it reaches farther down: cells that touch cannot.
+
+    Parameters
+    ----------
+    features
+        As `describe` gives them, shape (R, F).
+    """
+    level, least = (features[:, list(FEATURES).index(name)] for name in ("level", "least level"))
+    return np.clip(_PER_LEVEL * (level - np.maximum(USUAL_LEVEL, least)), 0.0, _MOST_DOUBT)
 
 
 @dataclass(frozen=True)
@@ -120,20 +230,6 @@ class MovieScore:
         return np.zeros(len(area), dtype=bool) if self.size is None else self.size.none(area)
 
 
-def choice_targets(regions: Regions, chosen: Mask) -> Targets:
-    """What a choice in one frame says of all candidates, shape (R,).
-
-    1 for those chosen, -1 (nothing) for those much like one of them, else 0.
-    """
-    shared = overlaps(regions).tocoo()
-    alike = shared.data / (regions.area[shared.row] + regions.area[shared.col] - shared.data)
-    near = shared.row[chosen[shared.col] & (alike > _ALIKE)]
-    target = np.zeros(len(regions), dtype=np.int8)
-    target[near] = -1
-    target[chosen] = 1
-    return target
-
-
 def share_of(checked: int, mended: int, wrong: float) -> float:
     """How much of a say trees of areas that were checked have; none where the start is right.
 
@@ -146,9 +242,8 @@ def share_of(checked: int, mended: int, wrong: float) -> float:
     wrong
         Share of wrong ones among what is taken for cells there without them.
     """
-    often = _OFTEN_OF_FEW if checked < FEW else _OFTEN
-    needed = min(1.0, max(0.0, (wrong - _SELDOM) / (often - _SELDOM)))
-    missed = min(1.0, mended / (_MENDED * checked)) if checked else 1.0
+    needed = min(1.0, max(0.0, (wrong - _SELDOM) / (_OFTEN - _SELDOM)))
+    missed = min(1.0, mended / (_MENDED * checked))
     return needed * missed * (HALF + HALF * min(1.0, checked / _ENOUGH))
 
 

@@ -103,21 +103,11 @@ def clean_cells(
 
 def usual_size(diameter: float, shape: tuple[int, ...], sampling: Sampling) -> float:
     """Pixels of a cell in a frame of some shape; its diameter is in pixels along x."""
-    unit = _ball(len(shape)) * diameter ** len(shape) / float(np.prod(sampling))
+    ball = np.pi / (4 if len(shape) == 2 else 6)
+    unit = ball * diameter ** len(shape) / float(np.prod(sampling))
     if len(shape) == 3:  # a stack thinner than the cells holds slices of them only
         unit *= min(1.0, 1.5 * (shape[0] * sampling[0]) / diameter)
     return unit
-
-
-def width_of(pixels: NDArray[np.integer] | int, sampling: Sampling) -> NDArray[np.float64]:
-    """Diameters, in pixels along x, of discs or balls of some numbers of pixels, same shape."""
-    ndim = len(sampling)
-    return np.asarray((pixels * float(np.prod(sampling)) / _ball(ndim)) ** (1 / ndim))
-
-
-def _ball(ndim: int) -> float:
-    """Area of a disc, or volume of a ball, with a diameter of 1."""
-    return np.pi / (4 if ndim == 2 else 6)
 
 
 def of_right_size(labels: Labels, settings: SegmentationSettings, unit: float) -> Labels:

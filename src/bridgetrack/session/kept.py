@@ -19,8 +19,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import Movie, open_labels, save_labels
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.finding_record import beside_labels, finding_to_json, how_found
+from bridgetrack.pipeline.finding import Finding, beside_labels, finding_to_json, how_found
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.schema import FileFormat, FilePart, OpenEntry, json_text, made_by
 from bridgetrack.session.answers import Answers, cells_path, settings_path

@@ -23,8 +23,8 @@ from bridgetrack.pipeline.mask_changes import (
     keep_numbers,
     with_outlines_of,
 )
-from bridgetrack.pipeline.repair import repair_masks
-from bridgetrack.progress import Kept, Progress, Steps
+from bridgetrack.pipeline.masks import repair_masks
+from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.session.movie import MovieAndCells
@@ -70,16 +70,15 @@ class CellSearch:
         self, answers: MaskAnswers | None, weights: Model
     ) -> Steps[tuple[NDArray[Any], Finding]]:
         """Look at the frames that are left; gives all cells and how they were found."""
-        finding = yield from self.finding.taught(self.movie, answers, weights)
+        finding = yield from self.finding.taught(self.movie, answers)
         left = [t for t in range(self.movie.n_frames) if t not in set(self.done)]
-        work = Kept(finding.steps(self.movie, answers, weights, frames=left))
-        for step in work:
+        for step in finding.steps(self.movie, answers, weights, frames=left):
             if isinstance(step, Progress):
                 yield step
             else:
                 self.labels[step.frame] = step.labels
                 self.done.append(step.frame)
-        return self.labels, work.result or finding
+        return self.labels, finding
 
 
 @dataclass(frozen=True)
@@ -105,8 +104,7 @@ class Repaired:
         """How many changes of each kind there are."""
         counts = Counter(change.kind.value for change in self.changes)
         told = ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
-        told = f"Cells repaired: {told}." if told else "Nothing was changed."
-        return f"{told} {self.finding.sentence}" if self.finding.short else told
+        return f"Cells repaired: {told}." if told else "Nothing was changed."
 
 
 def repair(
@@ -131,11 +129,10 @@ def repair(
     def keep(frame: NDArray[np.int32]) -> None:
         next(free)[...] = frame
 
-    mended = yield from repair_masks(
+    changes = yield from repair_masks(
         movie.labels, movie.image, keep, model, answers, channel=movie.channel
     )
-    finding = Finding(given=movie.labels, gap=mended.gap)
-    return Repaired(masks, mended.changes, finding)
+    return Repaired(masks, changes, Finding(given=movie.labels))
 
 
 def chosen_again(
@@ -182,7 +179,7 @@ def chosen_again(
     changes: list[Mend] = []
     had = left = False
     finding = replace(finding, learned=learned or finding.learned)
-    finding = yield from finding.taught(movie.image, answers, weights, channel=channel)
+    finding = yield from finding.taught(movie.image, answers, channel=channel)
     for step in finding.steps(movie.image, answers, weights, channel=channel):
         if isinstance(step, Progress):
             yield step

@@ -22,7 +22,6 @@ from bridgetrack.movie.movie import Movie, pixels_of
 from bridgetrack.regions.acts import agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
 from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place
-from bridgetrack.regions.outlines import usual_ratio
 from bridgetrack.regions.regions import Array, Regions
 from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.regions.taught import MovieScore
@@ -30,8 +29,6 @@ from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 Index = NDArray[np.int64]
-
-_FEW_OUTLINES = 3  # corrected, from which the next are expected to be alike
 
 
 @dataclass(frozen=True)
@@ -236,8 +233,7 @@ class MovieMasks:
             self._settings = self._complete(image, detections)
         free, scale = self._free(labels, detections), self.labels.geometry.scale
         judge = _judge(learned or MovieScore(self._score), self._settings, scale)
-        ratio = usual_ratio(self.answers.outline_ratios, few=_FEW_OUTLINES)
-        return MendSite(t, labels, self._settings, free, image, scale, judge, ratio)
+        return MendSite(t, labels, self._settings, free, image, scale, judge)
 
     def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
         """What cells were found with; what that leaves open is decided by them and by a frame."""

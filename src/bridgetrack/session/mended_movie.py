@@ -78,11 +78,6 @@ class MendedMovie(TrackedMovie):
         """Cells in areas that were found right, see `MendKind.CHECK`."""
         return 0 if self.masks is None else self.masks.answers.checked
 
-    @property
-    def outline_ratios(self) -> tuple[float, ...]:
-        """Area of every outline that was corrected, divided by that of the one shown at first."""
-        return () if self.masks is None else self.masks.answers.outline_ratios
-
     def site(self, frame: int) -> MendSite:
         """A frame whose masks can be mended.
 

@@ -17,8 +17,7 @@ from bridgetrack.files import replacing, resolved, write_text
 from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.io.may_write import refuse_other, signed
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
+from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, project_text
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import (

@@ -19,7 +19,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent
 from bridgetrack.pipeline.scene import Scene, annotate, check_kinds
-from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_steps, track_scene
+from bridgetrack.pipeline.tracking import Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import (
     Answers,
@@ -357,11 +357,11 @@ class TrackedMovie(BackgroundWork):
         if annotations is self._tracked_answers or self.busy("measure", "track", "correct"):
             return
 
-        def work() -> Steps[Correction]:
+        def work() -> Steps[Tracking]:
             yield Progress("Honouring your answer", 0.0)
             return (yield from resolve_steps(tracking, annotate(base, annotations)))
 
-        self.run("correct", work, lambda c: self._tracked(c.tracking, annotations))
+        self.run("correct", work, lambda again: self._tracked(again, annotations))
 
     def finish_correcting(self, then: Callable[[Scene], None], unfinished: str = "") -> None:
         """Call `then` with a scene of all frames that holds all present answers.

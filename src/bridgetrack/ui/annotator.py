@@ -11,12 +11,12 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import N_TARGETS
 from bridgetrack.regions.mend import MendKind, Place
+from bridgetrack.regions.taught import FEW
 from bridgetrack.session.names import CellNames
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
 from bridgetrack.ui.finder import CellFinder, PointFinder
-from bridgetrack.ui.mend_words import checked_words, outline_words
 from bridgetrack.ui.picking import Mode, Picking, PickStep
 
 _CORRECTION = "correction"
@@ -344,7 +344,7 @@ class Annotator:
         session, area = self._session, self.area()
         with session.telling():
             made = session.mend(MendKind.CHECK, frame, *(area or ()))
-            self._say(checked_words(len(made.cells), session.checked))
+            self._say(_checked_words(len(made.cells), session.checked))
         self._refresh()
 
     def _mend_at(self, frame: int, point: tuple[float, ...], half: bool = False) -> None:
@@ -361,8 +361,6 @@ class Annotator:
             session = self._session
             with session.telling():
                 session.mend(kind, frame, *step.places)
-                if kind == MendKind.OUTLINE:
-                    self._say(outline_words(session.outline_ratios, session.checked))
         self._refresh()
 
     def choose_again(self) -> None:
@@ -533,3 +531,12 @@ def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
         if cell in [c.cell for c in event.cells]:
             return number
     return None
+
+
+def _checked_words(now: int, all_in_all: int) -> str:
+    """What is told after an area was found right, which held some cells."""
+    told = f"Kept: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
+    left = FEW - all_in_all
+    if left > 0:
+        return f"{told}After {left} more such cells, W goes by what cells look like in this movie."
+    return f"{told}W chooses all masks again by what cells look like in this movie."

@@ -132,7 +132,7 @@ _FIRST = {
     Mode.JOIN: "Click two pieces of one cell.",
     Mode.GROW: "Click a cell that is not drawn.",
     Mode.REMOVE: "Click what is drawn but is no cell.",
-    Mode.OUTLINE: "Click a cell for its next outline, or beside it where the outline should be.",
+    Mode.OUTLINE: "Click a cell for its next outline.",
     Mode.CHECK: "Mend what is wrong in view first. Then click the image or press Enter: every cell "
     "in view is right, and none is missing.",
 }

@@ -18,8 +18,7 @@ from superqt.utils import qdebounced
 from bridgetrack.annotations.mask_answers import MaskAnswers, MaskStore, masks_path
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Geometry
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import autosave_path
 from bridgetrack.session.kept import kept_cells

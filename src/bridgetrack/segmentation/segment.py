@@ -1,21 +1,26 @@
-"""What segments a frame: the built-in method, or Cellpose where it is installed."""
+"""Segment frames and whole movies: by the built-in method, or by Cellpose where it is installed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from bridgetrack.errors import DependencyError, InputError
+from bridgetrack.movie.movie import Movie
 from bridgetrack.segmentation.builtin import segment_builtin
 from bridgetrack.segmentation.cells import Labels, numbered, of_right_size, usual_size
+from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.settings import Backend, SegmentationSettings
 from bridgetrack.segmentation.signal import Image, finite_image, sampling_of
+from bridgetrack.spread import spread
 
 Segmenter = Callable[[NDArray[Any]], Labels]
 
@@ -171,3 +176,97 @@ def segment_frame(
         See `make_segmenter`, `CellposeReading`.
     """
     return make_segmenter(settings, scale=scale, backend=backend, network=network)(image)
+
+
+@dataclass(frozen=True)
+class SegmentedFrame:
+    """One frame that is done.
+
+    Parameters
+    ----------
+    frame
+        Its number.
+    n_frames
+        How many there are.
+    labels
+        Labels 1 to n, 0 for background, shape ([Z,] Y, X).
+    margins
+        How sure each cell is, where masks were chosen among candidates: a table of ``frame``,
+        ``label``, ``score`` (log-odds that it is a cell) and ``margin_at_least``, by how much the
+        total score would be lower without it.
+    """
+
+    frame: int
+    n_frames: int
+    labels: Labels
+    margins: pd.DataFrame | None = None
+
+
+def segment_movie(
+    movie: Movie,
+    settings: SegmentationSettings | None = None,
+    *,
+    channel: int | str = 0,
+    backend: str = "builtin",
+    network: str | None = None,
+    client: Any = None,
+    frames: Iterable[int] | None = None,
+) -> Iterator[SegmentedFrame]:
+    """Segment a movie frame by frame; close the generator to cancel.
+
+    Parameters
+    ----------
+    movie
+        The movie.
+    settings, backend, network
+        See `make_segmenter`; what the settings leave open is decided once for the movie.
+    channel
+        Number or name of the channel that shows the cells.
+    client
+        A dask client, over whose cluster the frames are spread; this process where None.
+    frames
+        Which frames, in order of time; all where None.
+
+    Yields
+    ------
+    SegmentedFrame
+        In order of time.
+
+    Raises
+    ------
+    InputError
+        Where a frame cannot be read or there is no such channel.
+    DependencyError
+        Where the back end is not installed.
+    """
+    number = movie.channel_number(channel)
+    todo = list(range(movie.n_frames) if frames is None else frames)
+    if backend == "builtin":
+        settings = estimate_settings(movie, settings, channel=number).settings
+    shared = _Frames(movie, number, backend, settings, network)
+    found = spread(_segment, shared, todo, client)
+    for t, labels in zip(todo, found, strict=True):
+        yield SegmentedFrame(t, movie.n_frames, labels)
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """A movie to be segmented; what segments it is made once in every process."""
+
+    movie: Movie
+    channel: int
+    backend: str
+    settings: SegmentationSettings | None
+    network: str | None
+
+    @cached_property
+    def segmenter(self) -> Segmenter:
+        """From a frame to labels."""
+        scale = self.movie.geometry.scale
+        return make_segmenter(
+            self.settings, scale=scale, backend=self.backend, network=self.network
+        )
+
+
+def _segment(frames: _Frames, t: int) -> Labels:
+    return frames.segmenter(frames.movie.channel_frame(t, frames.channel))
