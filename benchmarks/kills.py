@@ -81,13 +81,14 @@ def started(work: Callable[[], None]) -> int:
     child = os.fork()
     if child == 0:
         status = 1
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the program does
         try:
             work()
             status = 0
         except KeyboardInterrupt:
             status = 130
         except Exception as error:
-            if not str(error).endswith("143"):  # ended by SIGTERM
+            if not str(error).endswith("130"):  # ended by SIGTERM
                 sys.stderr.write(f"{type(error).__name__}: {error}\n")
         finally:
             os._exit(status)

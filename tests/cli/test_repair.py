@@ -198,11 +198,6 @@ def test_the_channel_with_the_cells(movie: Path, capsys: pytest.CaptureFixture[s
     assert "7" in capsys.readouterr().err
 
 
-def test_a_channel_needs_what_looks_at_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("track", "labels.tif", "--out", "out", "--channel", 1) == 2
-    assert "--repair" in capsys.readouterr().err
-
-
 def test_workers_look_for_what_else_may_be_a_cell(
     movie: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,12 +232,3 @@ def test_a_repair_needs_the_image(movie: Path, capsys: pytest.CaptureFixture[str
     assert call("track", movie / "labels.tif", "--out", movie / "out", "--repair") != 0
     assert "--image" in capsys.readouterr().err
     assert not (movie / "out").exists()
-
-
-def test_what_a_person_put_there_stays(movie: Path) -> None:
-    out = movie / "out"
-    out.mkdir()
-    (out / "repairs.csv").write_text("mine")
-    track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--out", out)
-    assert call(*track, "--repair") != 0
-    assert (out / "repairs.csv").read_text() == "mine"

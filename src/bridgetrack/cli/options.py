@@ -179,32 +179,11 @@ def parse_scale(text: str | None) -> tuple[float, ...] | None:
     return numbers
 
 
-def parse_positive(text: str, option: str) -> float | None:
-    """A positive number, or None for ``"auto"``."""
-    if text == "auto":
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 < number < math.inf:
-        raise typer.BadParameter(f"{option} {text!r} must be auto or a positive number")
-    return number
-
-
 def parse_channel(text: str | None) -> int | str:
     """The number or the name of a channel; the first one where none is named."""
     if text is None:
         return 0
     return int(text) if text.isdecimal() else text
-
-
-def check_channel(text: str | None, flag: str, given: bool) -> None:
-    """Refuse a channel where the option that looks at it is not given."""
-    if text is not None and not given:
-        raise typer.BadParameter(
-            f"--channel {text!r} says which channel {flag} goes by, and means nothing without it"
-        )
 
 
 def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:

@@ -26,7 +26,6 @@ from bridgetrack.cli.options import (
     Without,
     answers_option,
     channel_option,
-    check_channel,
     cluster_at,
     make,
     one_option_each,
@@ -113,7 +112,6 @@ def track(
     """
     if memory is not None:
         parse_memory(memory)  # refused before the work
-    check_channel(channel, "--repair", repair)
     if repair_outlines and not repair:
         raise typer.BadParameter("--repair-outlines says how to repair; give --repair as well")
     refuse_masks_alone(annotations, "--repair", repair)

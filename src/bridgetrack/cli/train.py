@@ -27,7 +27,6 @@ from bridgetrack.cli.options import (
     out_option,
     parse_choice,
     parse_kinds,
-    parse_positive,
     reads_movie,
 )
 from bridgetrack.errors import ModelError
@@ -89,13 +88,14 @@ def train(
         ),
     ] = None,
     lambda_: Annotated[
-        str,
+        float | None,
         typer.Option(
             "--lambda",
-            metavar="auto|X",
-            help="How close to stay to the starting weights; auto: by the number of annotations.",
+            metavar="X",
+            help="How close to stay to the starting weights; by default it follows from the number "
+            "of annotations.",
         ),
-    ] = "auto",
+    ] = None,
     source: SourceFiles = None,
     strategy: StrategyName = None,
     without: Without = "",
@@ -111,7 +111,7 @@ def train(
     """
     used = [path for given in (prior, *(source or ())) for path in files_behind(given)]
     check_file(out, labels, annotations, image, link_scores, *used)
-    options = make(TrainingOptions, lambda_=parse_positive(lambda_, "--lambda"), **how)
+    options = make(TrainingOptions, lambda_=lambda_, **how)
     if strategy is not None:
         parse_choice(strategy, STRATEGIES, "--strategy")
     chosen = next((name for name in STRATEGIES if name == strategy), None)
