@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from bridgetrack import api
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.cli.console import answer, reporting, show
 from bridgetrack.cli.options import (
     Image,
@@ -21,7 +21,6 @@ from bridgetrack.cli.options import (
 )
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.model import Model
 from bridgetrack.notes import collecting_warnings
 from bridgetrack.pipeline.inputs import (
     RunInputs,
@@ -29,7 +28,7 @@ from bridgetrack.pipeline.inputs import (
     open_files,
     open_weights,
 )
-from bridgetrack.pipeline.project import MovieFile, load_project, run_project
+from bridgetrack.pipeline.project import load_project, run_project
 from bridgetrack.pipeline.result_folder import given_run
 from bridgetrack.pipeline.summary import Explanation, explain_event, find_event
 from bridgetrack.pipeline.tracking import Tracking
@@ -86,7 +85,11 @@ def explain(
     given = given_run(source, image, model, annotations)
     with collecting_warnings([]):
         tracking = tracked_again(given)
-        explanation = _explained(tracking, frame, cell, targets, event)
+        if targets or event is not None:
+            column = _column(tracking, frame, cell, targets, event)
+        else:
+            column = find_event(tracking, frame, cell)
+        explanation = explain_event(tracking, column)
     answer(json, describe_explanation(explanation), lambda: [explanation.words(8)])
 
 
@@ -104,35 +107,16 @@ def tracked_again(given: RunInputs) -> Tracking:
     """Track what a run was given, once more."""
     weights, answers = open_weights(given.model), open_answers(given.annotations)
     if given.project is not None:
-        return _tracked_project(given.project, given.image, weights, answers)
+        project = load_project(given.project)
+        history = project.history if answers is None else AnswerHistory(answers)
+        project = replace(project, model=weights or project.model, history=history)
+        return show(run_project(project))
     cells, pixels = open_files(given.labels, given.image, given.reading, [])
     with reporting() as report:
         return api.track(
             cells, pixels, weights, answers, without=given.without, memory=given.memory,
             window=given.window, link_scores=given.link_scores, progress=report,
         )  # fmt: skip
-
-
-def _tracked_project(
-    file: Path, image: Path | None, weights: Model | None, answers: AnnotationSet | None
-) -> Tracking:
-    """Repeat the run of a project, with another image, other weights or answers where given."""
-    project = load_project(file)
-    if image is not None and (project.image is None or project.image.path != image):
-        project = replace(project, image=MovieFile(image))
-    if weights is not None:
-        project = replace(project, model=weights)
-    if answers is not None:
-        project = replace(project, history=AnswerHistory(answers))
-    return show(run_project(project))
-
-
-def _explained(
-    tracking: Tracking, frame: int, cell: int, targets: tuple[int, ...], event: str | None
-) -> Explanation:
-    if not targets and event is None:
-        return explain_event(tracking, find_event(tracking, frame, cell))
-    return explain_event(tracking, _column(tracking, frame, cell, targets, event))
 
 
 def _column(
