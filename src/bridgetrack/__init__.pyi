@@ -55,7 +55,6 @@ from .segmentation.segment import segment_movie as segment_movie
 from .segmentation.settings import SegmentationSettings as SegmentationSettings
 from .session.session import Session as Session
 from .tracks.cycles import cell_cycles as cell_cycles
-from .tracks.overlay import draw_overlay as draw_overlay
 from .tracks.table import cells_by_track as cells_by_track
 from .tracks.table import track_table as track_table
 from .tracks.tracks import Tracks as Tracks

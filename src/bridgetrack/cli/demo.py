@@ -13,6 +13,8 @@ from bridgetrack.cli.console import answer, show, table
 from bridgetrack.cli.options import Json
 from bridgetrack.cli.track import run_lines
 from bridgetrack.cli.train import describe_training, learn
+from bridgetrack.evaluation.scores import evaluate
+from bridgetrack.evaluation.truth import match_detections, share_found, true_events
 from bridgetrack.files import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.io.may_write import check_file, check_folder, signed
@@ -26,10 +28,9 @@ from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import Stopwatch
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.tracks.overlay import draw_overlay
 from bridgetrack.training.outcome import Training
 
-FORMATS = ("csv", "ctc", "geff")
+FORMATS = ("csv", "ctc", "geff", "lineage")
 COLUMNS = (
     ("events right", "events_right"),
     ("edges F1", "edge_f1"),
@@ -45,7 +46,7 @@ def demo(
     ] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Segment, track, train, track again and score the sample movie; draw its tracks."""
+    """Segment, track, train, track again and score the sample movie."""
     notes: list[Note] = []
     with collecting_warnings(notes):
         record, lines = _demo(out, notes)
@@ -54,16 +55,13 @@ def demo(
 
 def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     """What the demo found, for machines and for people."""
-    from bridgetrack.evaluation.scores import evaluate
-    from bridgetrack.evaluation.truth import match_detections, share_found, true_events
-
     folder = sample_folder()
     images, clicks = folder / SAMPLE_SEQUENCE, folder / "annotations.json"
-    masks, weights, picture = (out / n for n in ("labels.tif", "model.json", "overlay.png"))
+    masks, weights = out / "labels.tif", out / "model.json"
     given = RunInputs(masks, images, weights, clicks, formats=FORMATS, command="demo")
     result = out / "result"
     check_folder(result, *given.inputs)
-    for path in (masks, weights, picture):
+    for path in (masks, weights):
         check_file(path, images, clicks)
     watch, image = Stopwatch(), open_movie(images)
     with signed(masks) as spare, label_writer(spare, image.geometry) as writer:
@@ -93,12 +91,8 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         for name, t in tracked.items()
     }
     done, said = save_run(tracked[held], result, given, watch, notes)
-    last = image.n_frames - 1
-    pixels, cells = image.channel_frame(last), labels.channel_frame(last)
-    with signed(picture) as spare:
-        draw_overlay(pixels, cells, tracked[held].tracks, last, spare)
     learned = describe_training(training, weights, watch, ())
-    record = {"run": done, "training": learned, "scores": scores, "picture": str(picture)}
+    record = {"run": done, "training": learned, "scores": scores}
     rows = [[name, *(_figure(s[key]) for _, key in COLUMNS)] for name, s in scores.items()]
     lines = [
         *run_lines(done, said),
@@ -107,8 +101,6 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         *([learned["estimate_words"]] if learned["estimate_words"] else []),
         "",
         *table(["against the sample's truth", *(title for title, _ in COLUMNS)], rows),
-        "",
-        f"picture: {picture}",
     ]
     return record, lines
 
