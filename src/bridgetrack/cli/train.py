@@ -294,7 +294,7 @@ def _gained_and_lost(changes: dict[str, dict[str, int]]) -> str:
 
 models = typer.Typer(
     name="models",
-    help="List, add, remove and show the models that are known by name.",
+    help="List, add and show the models that are known by name.",
     no_args_is_help=False,
     rich_markup_mode=None,
 )
@@ -332,13 +332,6 @@ def add(
     """Copy a model file into the library, so that --model and --prior know it by its name."""
     kept = Library().add(check_usable(load_model(file), file), file.stem if name is None else name)
     answer(json, {"name": kept.stem, "file": str(kept)}, lambda: [f"kept as {kept.stem} in {kept}"])
-
-
-@models.command()
-def remove(name: Name, json: Json = False) -> None:
-    """Take a model out of the library, into the folder .removed in it."""
-    place = Library().remove(name)
-    answer(json, {"removed": name, "file": str(place)}, lambda: [f"moved {name} to {place}"])
 
 
 @models.command()

@@ -115,36 +115,12 @@ class Library:
         taken = next((known for known in self._files() if _same_name(known, name)), None)
         if taken is not None:
             raise InputError(
-                f"there is a model {taken!r} in {self.folder} already; remove it first, or choose "
-                "another name"
+                f"there is a model {taken!r} in {self.folder} already; delete its file first, or "
+                "choose another name"
             )
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         return save_model(replace(model, name=name), self.folder / f"{name}.json")
-
-    def remove(self, name: str) -> Path:
-        """Take a model out of the library; gives where its file is now.
-
-        It goes into the folder ``.removed``, in place of one of this name that was removed before.
-
-        Raises
-        ------
-        ModelError
-            Where there is none of this name.
-        OutputError
-            Where it cannot be moved.
-        """
-        file = self.file(name)
-        removed = self.folder / ".removed"
-        with writing(self.folder):
-            removed.mkdir(exist_ok=True)
-            if file.name != _EARLIER or file.parent == self.folder:
-                return file.replace(removed / file.name)
-            place = file.replace(removed / f"{file.parent.name}.json")
-            for left in (file.parent / "entry.json", file.parent / "preview.png"):
-                left.unlink(missing_ok=True)
-            file.parent.rmdir()
-            return place
 
 
 def find_model(given: Path | str, library: Library | None = None) -> Model:
