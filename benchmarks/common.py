@@ -33,9 +33,8 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose
 from bridgetrack.progress import run
 from bridgetrack.segmentation.segment import segment_movie
-from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, balanced
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
@@ -339,7 +338,7 @@ def training_data(scene: Scene) -> TrainingSet:
 
 
 def learned(
-    model: TrackingModel, regularizer: Regularizer, callback: Any = None, **how: Any
+    model: TrackingModel, regularizer: Regularizer, report: Any = None, **how: Any
 ) -> TrainingResult:
     """One fit with a given lambda."""
     data = model.data
@@ -347,7 +346,7 @@ def learned(
         model,
         data.samples,
         regularizer,
-        callback=callback,
+        report=report,
         n_annotations=float(data.n_annotations),
         **how,
     )

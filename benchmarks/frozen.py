@@ -42,9 +42,9 @@ from bridgetrack.learning.losses import LOSSES, loss_values
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.progress import run
-from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
+from bridgetrack.training.training_set import build_training_set
 from common import DATA, SETS, UNSEEN, Task, halved, load, score
 from masks import SETS as RAW_MOVIES
 from masks import open_task, scored

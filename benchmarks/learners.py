@@ -120,14 +120,13 @@ def first(result: TrainingResult, reached: NDArray[np.bool_]) -> tuple[float, fl
     """Calls, oracle seconds and seconds when something was first the case; inf if never."""
     if not reached.any():
         return float("inf"), float("inf"), float("inf")
-    k, history = int(np.argmax(reached)), result.history
-    return float(history.n_inferences[k]), history.inference_seconds[k], history.seconds[k]
+    step = result.steps[int(np.argmax(reached))]
+    return float(step.n_inferences), step.inference_seconds, step.seconds
 
 
 def certified(result: TrainingResult) -> tuple[float, float, float]:
     """When the relative gap was known to be 1 %; with the end, where no call was left."""
-    history = result.history
-    known = history.gap <= 0.01 * history.objective
+    known = np.array([step.gap <= 0.01 * step.objective for step in result.steps])
     if not known.any() and result.gap <= 0.01 * result.objective:
         return float(result.n_inferences), result.inference_seconds, result.seconds
     return first(result, known)

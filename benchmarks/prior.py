@@ -26,9 +26,8 @@ from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.models.model import Model, save_model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import annotate
-from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet
+from bridgetrack.training.training_set import TrainingSet, build_training_set
 from common import DATA, Array, DataSet, Part, frame_pair, header, load, row, with_truth
 from simulator import SimulationSettings, simulate_to_folder
 

@@ -32,7 +32,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.training.tracking_model import ENOUGH, TrackingModel, hidden_entropies
+from bridgetrack.training.tracking_model import ENOUGH, TrackingModel
 from bridgetrack.training.training_set import TrainingSet
 from common import Task, arguments, header, learned, load_task, row, score, spread, training_data
 from papers.start import untied_start
@@ -118,9 +118,10 @@ def one_run(task: Task, data: TrainingSet, start: str, method: str, w: Array) ->
 
 def describe(task: Task, data: TrainingSet, w: Array) -> str:
     """How much is hidden."""
-    found, exact = hidden_entropies(data, data.samples, w, ENOUGH)
-    at_zero, exact_there = hidden_entropies(data, data.samples, np.zeros_like(w), ENOUGH)
-    finer, _ = hidden_entropies(data, data.samples, np.zeros_like(w), 400)
+    model = TrackingModel(data)
+    found, exact = model.entropies(data.samples, w, ENOUGH)
+    at_zero, exact_there = model.entropies(data.samples, np.zeros_like(w), ENOUGH)
+    finer, _ = model.entropies(data.samples, np.zeros_like(w), 400)
     rough = np.abs(at_zero - finer)[~exact_there]
     error = rough / finer[~exact_there] if len(rough) else np.zeros(1)
     single = 100 * float(data.single.mean())

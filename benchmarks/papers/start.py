@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.learning.losses import Loss, find_loss
-from bridgetrack.learning.model import FloatArray, Sample, StructuredModel, as_samples
 from bridgetrack.learning.regularizers import Regularizer, centre
 from bridgetrack.learning.risk import Risk
+from bridgetrack.learning.structured_model import FloatArray, Sample, StructuredModel, as_samples
 
 LENGTHS = tuple(10.0**k for k in np.arange(-2.0, 2.1, 0.5))
 
@@ -60,6 +60,5 @@ def _slope(risk: Risk, w: FloatArray) -> FloatArray:
 
 def _objective(risk: Risk, regularizer: Regularizer, w: FloatArray) -> float:
     """J at some weights."""
-    penalty = risk.tangent(risk.penalty(w), w, 1).value
-    reward = risk.tangent(risk.reward(w), w, risk.loss.reward_sign).value
-    return regularizer.value(w) + penalty - reward
+    penalty = float(risk.penalty(w).values(w, 1).sum()) / risk.n_annotations
+    return float(regularizer.value(w)) + penalty + risk.tangent(w).at(w)

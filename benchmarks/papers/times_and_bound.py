@@ -29,8 +29,8 @@ from bridgetrack.learning import L2, train_perceptron
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
-from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import build_training_set
 from common import (
     Task,
     arguments,

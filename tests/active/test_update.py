@@ -13,10 +13,10 @@ from bridgetrack.active.update import LearnedWeights, judge_unseen, learn
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
-from bridgetrack.training.components import build_training_set
 from bridgetrack.training.fit import Movies
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
+from bridgetrack.training.training_set import build_training_set
 from training.training_cases import bad_prior, confirmed, plain_scene, some_true
 
 GOOD, BAD = untrained_model().weights, bad_prior().weights

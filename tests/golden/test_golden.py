@@ -19,8 +19,8 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.learning import LOSSES, loss_values
-from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import build_training_set
 from simulator import SimulationSettings, simulate_to_folder
 
 EXPECTED = Path(__file__).with_name("expected.json")

@@ -9,23 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.learning.model import FloatArray, Inferred, Sample
+from bridgetrack.learning import FloatArray, Inferred, Sample, StructuredModel, TrainingState
 
 Output = tuple[int, ...]
 
 
-class Enumerable:
+class Enumerable(StructuredModel):
     """Inference by enumeration of all outputs: the reference, and the base of the models."""
 
-    n_features: int
-
     def outputs(self, x: FloatArray) -> Iterator[Output]:
-        raise NotImplementedError
-
-    def joint_feature(self, x: FloatArray, y: Output) -> FloatArray:
-        raise NotImplementedError
-
-    def task_loss(self, y_star: Any, y: Output) -> float:
         raise NotImplementedError
 
     def enumerate_best(
@@ -163,6 +155,13 @@ class PartialChain(Enumerable):
         feature = self.joint_feature(x, y)
         loss = 0.0 if y_star is None else self.task_loss(y_star, y)
         return Inferred(y, feature, loss, float(feature @ w) + sign * loss)
+
+
+def lower_bound(state: TrainingState, w: FloatArray) -> float:
+    """The largest known lower bound on P; -inf where a group has no plane."""
+    best = np.full(state.n_groups, -np.inf)
+    np.maximum.at(best, state.groups, state.slopes @ w + state.offsets)
+    return float(best.sum())
 
 
 def entropy_of(scores: FloatArray) -> float:

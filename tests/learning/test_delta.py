@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from bridgetrack.errors import InputError
 from bridgetrack.learning import (
     L2,
-    Coupling,
     Domain,
     LearningOptions,
     Sample,
+    Stacked,
     delta_regularizer,
     fit,
-    fit_joint,
     loss_values,
 )
 from models import chain_problem, multiclass_problem
@@ -59,13 +58,14 @@ def test_features_that_the_source_lacks(seed: int, problem: Any) -> None:
     assert both.objective <= found.objective + 1e-6
 
 
-def test_fixed_features_stay_fixed_in_joint_training() -> None:
+def test_fixed_features_stay_fixed_in_transfer() -> None:
     model, samples = chain_problem(5)
     source = np.linspace(-1, 1, model.n_features)
     metric = np.where(np.arange(model.n_features) < 3, np.inf, 1.0)
     other = Domain(*chain_problem(6))
-    found = fit_joint([Domain(model, samples), other], Coupling(0.1, 0.2, source, metric))
-    np.testing.assert_array_equal(found.weights[:, :3], np.tile(source[:3], (2, 1)))
+    stacked = Stacked([Domain(model, samples), other], 0.1, 0.2, source, metric)
+    found = fit(stacked, stacked.samples, stacked.regularizer, n_annotations=1)
+    np.testing.assert_array_equal(stacked.weights(found.w)[:, :3], np.tile(source[:3], (2, 1)))
     assert np.isfinite(found.objective)
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning import L1, L2, LearningOptions, fit, loss_values, train
-from bridgetrack.learning.block_learners import BlockDual
-from bridgetrack.learning.bounds import Half, recycled_penalty
+from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.losses import LOSSES
+from bridgetrack.learning.online import Dual
 from bridgetrack.learning.risk import Risk
 from bridgetrack.progress import run
 from models import chain_problem, multiclass_problem
@@ -73,17 +73,10 @@ def test_cccp_descends_with_any_learner(seed: int, loss: str) -> None:
         assert found.objective == pytest.approx(L2(0.3).value(found.w) + attained, abs=1e-9)
 
 
-def surrogate_of(problem: Any, seed: int) -> tuple[Half, Risk]:
-    """The tangent of the first surrogate of a training, and its risk."""
-    model, samples = problem(seed)
-    risk = Risk(model, samples, None, LOSSES["bridge"])
-    w = np.random.default_rng(seed).normal(size=model.n_features)
-    return recycled_penalty(risk, LearningOptions()).half(w, None), risk
-
-
-def value_at(regularizer: L2, half: Half, risk: Risk, w: np.ndarray) -> float:
-    penalty = risk.tangent(risk.penalty(w), w, 1).value
-    return regularizer.value(w) + penalty + float(half.v @ w) + half.c
+def value_at(bundle: Bundle, w: np.ndarray) -> float:
+    """The surrogate that a bundle is aimed at."""
+    penalty = bundle.risk.penalty(w).values(w, 1).sum() / bundle.risk.n_annotations
+    return float(bundle.regularizer.value(w)) + penalty + bundle.tangent.at(w)
 
 
 @given(
@@ -93,36 +86,34 @@ def value_at(regularizer: L2, half: Half, risk: Risk, w: np.ndarray) -> float:
 def test_line_search_never_lowers_the_dual(seed: int, problem: Any, kind: str) -> None:
     """And the dual never exceeds the primal, anywhere; the step is the best on its segment."""
     rng = np.random.default_rng(seed)
-    model, _ = problem(seed)
-    prior = rng.normal(size=model.n_features)
-    regularizer = L2(0.1, prior, metric_of(kind, model.n_features, seed))
-    half, risk = surrogate_of(problem, seed)
-    dual = BlockDual(regularizer, risk.n_annotations, half.reward)
-    dual.aim(half)
-    np.testing.assert_allclose(dual.weights(dual.u), prior, atol=1e-9)
-    points = [rng.normal(size=model.n_features) * s for s in (0.1, 1.0, 3.0)]
-    least = min(value_at(regularizer, half, risk, w) for w in points)
+    model, samples = problem(seed)
+    d = model.n_features
+    risk = Risk(model, samples, None, LOSSES["bridge"])
+    bundle = Bundle(risk, L2(0.1, rng.normal(size=d), metric_of(kind, d, seed)), 1, 200, True)
+    start = rng.normal(size=d)
+    bundle.aim(risk.tangent(start), start)
+    dual = Dual(bundle)
+    dual.refresh()
+    np.testing.assert_allclose(dual.w, bundle.regularizer.prior, atol=1e-9)
+    points = [rng.normal(size=d) * s for s in (0.1, 1.0, 3.0)]
+    least = min(value_at(bundle, w) for w in points)
     for _ in range(30):
         # outputs found at unrelated weights too: a step may be useless, but never harmful
-        w = dual.weights(dual.u) if rng.random() < 0.5 else points[int(rng.integers(3))]
-        found = risk.penalty(w)
-        psi, b = dual.whitened(found)
-        i = int(rng.integers(len(b)))
-        before, old = dual.value, (dual.psi[i].copy(), float(dual.b[i]))
-        total = dual.psi.sum(axis=0), float(dual.b.sum())
-        dual.step(i, psi[i], float(b[i]))
-        assert dual.value >= before - 1e-10
+        found = risk.penalty(dual.w if rng.random() < 0.5 else points[int(rng.integers(3))])
+        i = int(rng.integers(len(samples)))
+        before, old = dual.value(), (dual.features[i].copy(), float(dual.losses[i]))
+        dual.move(i, found.features[i], float(found.losses[i]))
+        after, kept = dual.value(), (dual.features[i].copy(), float(dual.losses[i]))
+        assert after >= before - 1e-10
         for eta in (0.1, 0.5, 1.0):
-            trial = dual.value_of(
-                total[0] + eta * (psi[i] - old[0]), total[1] + eta * float(b[i] - old[1])
-            )
-            assert dual.value >= trial - 1e-9
-        assert (
-            dual.value <= min(least, value_at(regularizer, half, risk, dual.weights(dual.u))) + 1e-9
-        )
-    kept = dual.u.copy()
-    dual.refresh()
-    np.testing.assert_allclose(dual.u, kept, atol=1e-9)
+            dual.features[i] = old[0] + eta * (found.features[i] - old[0])
+            dual.losses[i] = old[1] + eta * (found.losses[i] - old[1])
+            dual.refresh()
+            assert after >= dual.value() - 1e-9
+        dual.features[i], dual.losses[i] = kept
+        dual.refresh()
+        assert dual.value() == pytest.approx(after, abs=1e-9)
+        assert after <= min(least, value_at(bundle, dual.w)) + 1e-9
 
 
 @given(seed=st.integers(0, 1000), problem=PROBLEMS, learner=st.sampled_from(CERTIFIED))
@@ -145,10 +136,10 @@ def test_gap_is_a_true_bound_at_every_step(seed: int, problem: Any, learner: str
         seen += 1
         assert step.objective >= wanted.lower_bound - 1e-9
         assert step.objective - step.gap <= wanted.objective + 1e-9
-    assert seen == len(result.history.gap)
+    assert seen == len(result.steps)
     assert result.gap >= -1e-9
-    assert (np.diff(result.history.inference_seconds) >= 0).all()
-    assert result.history.inference_seconds[-1] <= result.inference_seconds
+    assert (np.diff([s.inference_seconds for s in result.steps]) >= 0).all()
+    assert result.steps[-1].inference_seconds <= result.inference_seconds
 
 
 @pytest.mark.parametrize("learner", ["n-slack", "frank-wolfe"])

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.learning import L1, L2, LOSSES, LearningOptions, Sample, fit
-from bridgetrack.learning.bounds import Bounds, carry_over, same_penalty
-from bridgetrack.learning.cache import OutputCache
-from bridgetrack.learning.model import InferredBatch
+from bridgetrack.learning import L1, L2, LOSSES, InferredBatch, LearningOptions, Sample, fit
+from bridgetrack.learning.bundle import Bundle, OutputCache
 from bridgetrack.learning.risk import Risk
-from models import chain_problem, multiclass_problem
+from models import chain_problem, lower_bound, multiclass_problem
 
 FINE = LearningOptions(precision=1e-4)
 
@@ -22,19 +21,23 @@ FINE = LearningOptions(precision=1e-4)
 @pytest.mark.parametrize("other", [L2(0.1, np.ones(18)), L1(0.05)])
 def test_bounds_outlive_the_regulariser(other: L1 | L2) -> None:
     model, samples = chain_problem(0, n=15, full=True)
-    first = fit(model, samples, L2(0.1), options=FINE)
-    scratch = fit(model, samples, other, options=FINE)
-    warm = fit(model, samples, other, options=FINE, state=first.state)
+    one_slack = replace(FINE, learner="bundle")
+    first = fit(model, samples, L2(0.1), options=one_slack)
+    scratch = fit(model, samples, other, options=one_slack)
+    warm = fit(model, samples, other, options=one_slack, state=first.state)
     assert warm.objective == pytest.approx(scratch.objective, abs=2e-4)
     # under L1 the pull towards the best point decides, not the bounds alone
     spare = 0 if isinstance(other, L2) else 5
     assert warm.n_inferences < scratch.n_inferences + spare
 
 
-def test_same_training_again_costs_no_inference_for_the_penalty() -> None:
+@pytest.mark.parametrize("learner", ["bundle", "n-slack"])
+@pytest.mark.parametrize("cache", [False, True])
+def test_same_training_again_costs_no_inference_for_the_penalty(learner: Any, cache: bool) -> None:
     model, samples = chain_problem(0, n=15)
-    first = fit(model, samples, L2(0.1), options=FINE)
-    again = fit(model, samples, L2(0.1), options=FINE, state=first.state)
+    options = replace(FINE, learner=learner, cache=cache)
+    first = fit(model, samples, L2(0.1), options=options)
+    again = fit(model, samples, L2(0.1), options=options, state=first.state)
     assert again.n_inferences == 0
     assert again.objective == pytest.approx(first.objective, abs=1e-9)
 
@@ -45,10 +48,10 @@ def test_bounds_are_rescaled_with_the_number_of_annotations() -> None:
     warm = fit(model, samples, L2(0.1), n_annotations=30, options=FINE, state=first.state)
     w = np.random.default_rng(0).normal(size=model.n_features)
     penalty = sum(model.loss_augmented_inference(s.x, s.y_star, w).bound for s in samples) / 30
-    assert (warm.state.slopes @ w + warm.state.offsets).max() <= penalty + 1e-9
+    assert lower_bound(warm.state, w) <= penalty + 1e-9
     rows = (warm.state.points == first.w).all(axis=1)
     at_first = sum(model.loss_augmented_inference(s.x, s.y_star, first.w).bound for s in samples)
-    np.testing.assert_allclose(warm.state.values[rows], at_first / 30)
+    np.testing.assert_allclose(warm.state.uppers[rows], at_first / 30)
     assert rows.any()
 
 
@@ -63,25 +66,22 @@ def test_added_and_changed_annotations(seed: int) -> None:
     warm = fit(model, new, L2(0.1), options=FINE, state=first.state)
     scratch = fit(model, new, L2(0.1), options=FINE)
     assert warm.objective == pytest.approx(scratch.objective, abs=2e-4)
-    bounds = warm.state.slopes @ scratch.w + warm.state.offsets
     penalty = np.mean([model.loss_augmented_inference(s.x, s.y_star, scratch.w).bound for s in new])
-    assert bounds.max() <= penalty + 1e-9
+    assert lower_bound(warm.state, scratch.w) <= penalty + 1e-9
 
 
-def test_state_knows_its_penalty() -> None:
+def test_planes_are_taken_over_for_the_same_penalty_only() -> None:
     model, samples = multiclass_problem(0)
     state = fit(model, samples, L2(0.1)).state
     changed = (replace(samples[0], version=1, y_star=frozenset({0})), *samples[1:])
     renamed = (replace(samples[0], key="other"), *samples[1:])
 
-    def same(found: tuple[Sample, ...]) -> bool:
-        return same_penalty(Risk(model, found, None, LOSSES["bridge"]), state)
+    def planes(found: tuple[Sample, ...]) -> int:
+        risk = Risk(model, found, None, LOSSES["bridge"])
+        return len(Bundle(risk, L2(0.1), state.n_groups, 200, True, state))
 
-    assert same(samples)
-    assert same(samples[::-1])
-    assert not same(samples[:-1])
-    assert not same(changed)
-    assert not same(renamed)
+    assert planes(samples) > 0
+    assert planes(samples[:-1]) == planes(changed) == planes(renamed) == 0
 
 
 def test_an_input_that_changed_in_place_is_not_taken_for_the_old_one() -> None:
@@ -92,7 +92,6 @@ def test_an_input_that_changed_in_place_is_not_taken_for_the_old_one() -> None:
     for s in bare:
         s.x[:] = -s.x
     assert state is not None
-    assert not len(carry_over(state.cached, state.samples, bare, model).rows)
     warm, fresh = fit(model, bare, L2(0.1), state=state), fit(model, bare, L2(0.1))
     assert warm.n_inferences > 0
     assert warm.objective == pytest.approx(fresh.objective, abs=2e-3)
@@ -116,12 +115,11 @@ def test_cache_gives_the_best_of_what_it_saw(seed: int) -> None:
     assert (cache.best(w).values(w, 1) >= seen[0].values(w, 1) - 1e-9).all()
 
 
-def test_pruning_keeps_the_value_of_the_master_problem() -> None:
-    rng = np.random.default_rng(0)
-    slopes, offsets, alpha = rng.normal(size=(10, 3)), rng.random(10), rng.random(10)
-    bounds = Bounds(slopes, offsets, limit=6)
-    bounds.prune(alpha)
-    assert len(bounds) == 4
-    mean = (slopes.T @ alpha / alpha.sum(), offsets @ alpha / alpha.sum())
-    np.testing.assert_allclose(bounds.slopes[-1], mean[0])
-    assert bounds.offsets[-1] == pytest.approx(mean[1])
+def test_planes_with_a_multiplier_are_never_dropped() -> None:
+    model, samples = chain_problem(0, n=15, full=True)
+    few, many = (
+        fit(model, samples, L2(0.1), options=replace(FINE, max_bounds=most)) for most in (1, 1000)
+    )
+    assert few.converged
+    assert few.objective == pytest.approx(many.objective, abs=2e-4)
+    assert len(few.state.offsets) < len(many.state.offsets)

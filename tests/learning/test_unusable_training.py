@@ -60,6 +60,8 @@ def test_options_out_of_range() -> None:
         LearningOptions(precision=0)
     with pytest.raises(InputError, match="rate"):
         LearningOptions(precision_rate=1.0)
+    with pytest.raises(InputError, match="at least one CCCP iteration"):
+        LearningOptions(max_cccp_iterations=0)
 
 
 def test_features_that_are_not_numbers() -> None:

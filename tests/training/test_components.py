@@ -10,8 +10,14 @@ from scipy.sparse.csgraph import connected_components
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.components import LARGEST, AnnotatedComponents, build_training_set
-from bridgetrack.training.training_set import Cut, TrainingSet, labelled
+from bridgetrack.training.training_set import (
+    LARGEST,
+    AnnotatedComponents,
+    Cut,
+    TrainingSet,
+    build_training_set,
+    labelled,
+)
 from training.training_cases import plain_scene, says, some_true, with_annotations
 
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from bridgetrack.errors import InputError
 from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions, fit
 from bridgetrack.progress import run
-from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.tracking_model import TrackingModel, hidden_entropies
+from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
-from bridgetrack.training.training_set import TrainingSet
+from bridgetrack.training.training_set import TrainingSet, build_training_set
 from models import entropy_of
 from training.test_tracking_model import outputs
 from training.training_cases import (
@@ -41,9 +40,9 @@ def test_hidden_entropy_equals_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
     data = tiny_set(rng)
     w = rng.normal(size=data.phi.shape[1])
-    found, exact = hidden_entropies(data, data.samples, w)
-    assert exact.all()
     model = TrackingModel(data)
+    found, exact = model.entropies(data.samples, w)
+    assert exact.all()
     for sample, entropy in zip(data.samples, found, strict=True):
         agree = [y for y in outputs(data, sample.x) if model.task_loss(sample.y_star, y) <= 1e-9]
         scores = np.array([float(data.phi[model.columns(sample.x)] @ w @ y) for y in agree])

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
-from bridgetrack.training.components import build_training_set
+from bridgetrack.training.fit import errors_of
 from bridgetrack.training.outcome import choices
 from bridgetrack.training.pseudo_answers import (
     CONFIDENT,
@@ -24,8 +24,7 @@ from bridgetrack.training.pseudo_answers import (
 )
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
-from bridgetrack.training.training_set import TrainingSet
-from bridgetrack.training.validation import errors_of
+from bridgetrack.training.training_set import TrainingSet, build_training_set
 from partition_problems import brute_force, problem_of, random_covers
 from training.training_cases import (
     confirmed,

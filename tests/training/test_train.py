@@ -17,12 +17,12 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import prepare, propose
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
-from bridgetrack.training.components import build_training_set
+from bridgetrack.training.fit import errors_of
 from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.outcome import Training, TrainingProgress, plain_model
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
-from bridgetrack.training.validation import errors_of
+from bridgetrack.training.training_set import build_training_set
 from training.training_cases import (
     bad_prior,
     blind_prior,
@@ -73,7 +73,7 @@ def test_a_model_says_where_it_comes_from(trained: Training) -> None:
     assert model.provenance["prior"] == "bad"
     assert model.estimate["accuracy"] == pytest.approx(trained.estimate.accuracy)
     lengths = {len(model.history[name]) for name in ("objective", "gap", "bounds")}
-    assert lengths == {len(trained.result.history.gap)}
+    assert lengths == {len(trained.result.steps)}
     assert model.history["objective"][-1] < model.history["objective"][0]
     assert trained.result.gap <= 1e-3
     assert set(model.events) == set(Event)
@@ -128,7 +128,7 @@ def test_progress_and_the_best_model_so_far() -> None:
     assert stages == [
         "Collecting annotations",
         "Learning",
-        "Testing on answers set aside",
+        "Testing on held-out answers",
         "Comparing with the starting model",
     ]
     assert (np.diff(objectives) <= 1e-6).all()
@@ -140,7 +140,7 @@ def test_progress_and_the_best_model_so_far() -> None:
 
 def test_closing_in_the_middle() -> None:
     scene = confirmed(plain_scene(), some_true(12))
-    for wanted in ("Testing on answers set aside", "Learning"):
+    for wanted in ("Testing on held-out answers", "Learning"):
         steps = train_steps(scene, bad_prior())
         while next(steps).stage != wanted:
             pass

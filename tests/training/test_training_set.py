@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from bridgetrack.annotations.annotation import RANDOM, UNIFORM, Annotation, Kind
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import BALANCE, TrainingSet, balanced
+from bridgetrack.training.training_set import BALANCE, TrainingSet, balanced, build_training_set
 from training.training_cases import (
     bad_prior,
     confirmed,
@@ -183,5 +182,3 @@ def test_what_was_rejected_is_of_no_kind() -> None:
     np.testing.assert_allclose(found[[0, 4]], 2 ** (np.rint(4 * np.log2(factor)) / 4))
     none = balanced(replace(data, event=np.full_like(data.event, -1)), population)
     np.testing.assert_array_equal(none.importance, 1.0)
-    kinds = TrackingModel(data).kinds(data.samples)
-    np.testing.assert_array_equal(kinds.sum(axis=1), kind >= 0)

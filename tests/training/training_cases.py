@@ -184,7 +184,6 @@ def set_of(
             sets=sp.csr_matrix(matrix),
             annotation_sample=np.array(owner),
             allowed=allowed,
-            kind=np.zeros(incidence.shape[0], dtype=np.int8),
             pair=np.arange(n_annotations),
             event=np.where(matrix.sum(axis=1) == 1, 0, -1).astype(np.int8),
             scene=np.zeros(n_annotations, dtype=np.int64),

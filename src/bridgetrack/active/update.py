@@ -27,13 +27,12 @@ from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, known_solution
 from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.tracks.build import build_tracks
-from bridgetrack.training.components import AnnotatedComponents, build_training_set
-from bridgetrack.training.fit import Movies
+from bridgetrack.training.fit import Movies, errors_of, held_out_errors
 from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda, step_for
 from bridgetrack.training.outcome import population_of
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import weighted_answers
-from bridgetrack.training.validation import errors_of, held_out_errors
+from bridgetrack.training.training_set import AnnotatedComponents, build_training_set
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -48,7 +47,7 @@ of one that begins at the starting weights."""
 
 def _options(most_calls: int) -> TrainingOptions:
     optimiser = LearningOptions(precision=_PRECISION, max_inferences=most_calls)
-    return TrainingOptions(optimiser=optimiser, learner="bundle")
+    return TrainingOptions(optimiser=optimiser)
 
 
 @dataclass(frozen=True)

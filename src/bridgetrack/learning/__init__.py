@@ -13,23 +13,16 @@ v_t, c_t   ``<v_t, w> + c_t >= -R(w)``, equal at w_t
 lambda     weight of the regulariser; w0 or prior: where it is zero; M: its metric
 alpha      multipliers of the bounds; gap: objective minus a certified lower bound
 epsilon    wanted gap of one convex problem; rho: its rate; eta: smallest gain worth going on
-w^d, D     weights of domain d of D, tied to shared weights w by (another) rho: see `Coupling`
+w^d, D     weights of domain d of D, tied to shared weights w by (another) rho: see `transfer`
 =========  ==================================================================================
 
 Nothing here knows what x and y are: see `StructuredModel`.
 """
 
-from bridgetrack.learning.cccp import Domain, fit, fit_joint, train, train_joint
+from bridgetrack.learning.bundle import TrainingState
+from bridgetrack.learning.cccp import fit, train
 from bridgetrack.learning.losses import LOSSES, Loss, Treatment, loss_values
-from bridgetrack.learning.model import (
-    BatchModel,
-    FloatArray,
-    Inferred,
-    InferredBatch,
-    Sample,
-    StructuredModel,
-    as_samples,
-)
+from bridgetrack.learning.online import train_perceptron
 from bridgetrack.learning.options import (
     ALGORITHM_1,
     CRITERIA,
@@ -38,15 +31,16 @@ from bridgetrack.learning.options import (
     Curriculum,
     LearningOptions,
 )
-from bridgetrack.learning.perceptron import train_perceptron
-from bridgetrack.learning.regularizers import L1, L2, Coupling, Regularizer, delta_regularizer
-from bridgetrack.learning.result import (
-    Stage,
-    TrainingHistory,
-    TrainingResult,
-    TrainingState,
-    TrainingStep,
+from bridgetrack.learning.regularizers import L1, L2, Regularizer, delta_regularizer
+from bridgetrack.learning.result import Stage, TrainingResult, TrainingStep
+from bridgetrack.learning.structured_model import (
+    FloatArray,
+    Inferred,
+    InferredBatch,
+    Sample,
+    StructuredModel,
 )
+from bridgetrack.learning.transfer import Domain, Stacked
 
 __all__ = [
     "ALGORITHM_1",
@@ -56,8 +50,6 @@ __all__ = [
     "LEARNERS",
     "LOSSES",
     "YU_JOACHIMS",
-    "BatchModel",
-    "Coupling",
     "Curriculum",
     "Domain",
     "FloatArray",
@@ -67,19 +59,16 @@ __all__ = [
     "Loss",
     "Regularizer",
     "Sample",
+    "Stacked",
     "Stage",
     "StructuredModel",
-    "TrainingHistory",
     "TrainingResult",
     "TrainingState",
     "TrainingStep",
     "Treatment",
-    "as_samples",
     "delta_regularizer",
     "fit",
-    "fit_joint",
     "loss_values",
     "train",
-    "train_joint",
     "train_perceptron",
 ]

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning.model import FloatArray, Sample, StructuredModel, as_samples
+from bridgetrack.learning.structured_model import FloatArray, Sample, StructuredModel, as_samples
 
 Space = Literal["all", "compatible", "incompatible"]
 Treatment = Literal["exact", "literal"]

@@ -1,4 +1,4 @@
-"""Switches and limits of training."""
+"""Choices and limits of training."""
 
 from __future__ import annotations
 
@@ -16,52 +16,37 @@ CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 
 @dataclass(frozen=True)
 class Curriculum:
-    """Choices of self-paced learning (002), see `curriculum`.
+    """Choices of self-paced learning (002), see `self_paced`.
 
     Parameters
     ----------
     criterion
-        What makes a sample difficult, see `curriculum`.
+        What makes a sample difficult.
     first
         Share of the samples that take part from the start.
     rate
         mu: 1/K, below which a difficulty must lie, is multiplied by this from stage to stage.
-    at_least
-        Share of the samples that come in with each stage at least.
-    of_each_kind
-        Share of the samples of every kind that take part from the start, the easiest of them.
-    alternations
-        Selections and trainings for one K at most.
-    precision
-        Duality gap of the trainings on selections.
-    max_stages
-        After so many, everything takes part.
     """
 
     criterion: Criterion = "slack"
     first: float = 0.2
     rate: float = 1.3
-    at_least: float = 0.1
-    of_each_kind: float = 0.1
-    alternations: int = 2
-    precision: float = 1e-2
-    max_stages: int = 20
 
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:
             raise InputError(
                 f"there is no curriculum {self.criterion!r}; choose one of {', '.join(CRITERIA)}"
             )
-        shares = (self.first, self.at_least, self.of_each_kind)
-        if not all(0 < share <= 1 for share in shares):
-            raise InputError(f"shares of a curriculum must lie between 0 and 1, not {shares}")
-        if not (self.rate > 1 and self.alternations >= 1 and self.max_stages >= 0):
-            raise InputError("a curriculum needs a rate above 1 and at least one alternation")
+        if not (0 < self.first <= 1 and self.rate > 1):
+            raise InputError(
+                f"a curriculum needs a first share between 0 and 1, not {self.first}, and a rate "
+                f"above 1, not {self.rate}"
+            )
 
 
 @dataclass(frozen=True)
 class LearningOptions:
-    """Switches and limits of CCCP with bounds recycling (001, Algorithm 1).
+    """Choices and limits of CCCP with bounds recycling (001, Algorithm 1).
 
     Parameters
     ----------
@@ -78,18 +63,18 @@ class LearningOptions:
     cache
         Try bounds from outputs found earlier before asking for inference.
     max_bounds
-        Bounds above which some are dropped or collapse.
+        Bounds above which those that have long had no multiplier are dropped.
     max_inferences, max_cccp_iterations
         Limits.
     learner
-        What minimises each convex problem, see `cccp.learner_for`: ``"bundle"`` is the cutting
-        plane method with one slack, and taken where None. ``"perceptron"`` minimises no objective
-        at all.
+        What minimises each convex problem: cutting planes with one slack (``"bundle"``) or with
+        up to 40 (``"n-slack"``), ``"frank-wolfe"`` or ``"subgradient"``. ``"perceptron"`` minimises
+        no objective at all. None: n-slack, or the bundle for L1 and the literal treatment.
     curriculum
         Learn from easy samples first; None: from all at once. A training that goes on from an
         earlier state does not begin with the easy ones again.
     form, backend
-        QP form and back end of the L2 master problem, see `l2.solve_l2_master`.
+        QP form and back end of the L2 master problem, see `master_qp.solve_master`.
     """
 
     precision: float = 1e-3
@@ -121,6 +106,10 @@ class LearningOptions:
                 f"the rate of adaptive precision must lie between 0 and 1, not "
                 f"{self.precision_rate}"
             )
+        if self.max_cccp_iterations < 1:
+            raise InputError(
+                f"training needs at least one CCCP iteration, not {self.max_cccp_iterations}"
+            )
 
     @property
     def first_precision(self) -> float:
@@ -128,13 +117,13 @@ class LearningOptions:
         return max(self.initial_precision, self.precision) if self.adaptive else self.precision
 
     @property
-    def enough(self) -> float:
-        """Gain of a CCCP iteration below which training stops."""
+    def least_gain(self) -> float:
+        """Gain of a CCCP iteration at full precision below which training stops."""
         return self.precision if self.decrease is None else self.decrease
 
 
-YU_JOACHIMS = LearningOptions(recycle=False, adaptive=False, cache=False)
+YU_JOACHIMS = LearningOptions(recycle=False, adaptive=False, cache=False, learner="bundle")
 """CCCP of fixed precision that starts every convex problem from scratch (Yu and Joachims 2009)."""
 
-ALGORITHM_1 = LearningOptions(cache=False)
+ALGORITHM_1 = LearningOptions(cache=False, learner="bundle")
 """001, Algorithm 1 as printed: bounds recycling and adaptive precision, no output cache."""

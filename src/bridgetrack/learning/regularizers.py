@@ -1,17 +1,6 @@
 """Regularisers: how far weights may go from a prior, and in which directions.
 
-``L2``: ``lambda/2 (w - w_prior)' M (w - w_prior)``; ``L1``: ``lambda sum_i m_i |w_i - w_prior_i|``.
-
-``Coupling`` ties the weights of several domains to shared ones (000, section 1.6.2, eq. 1.9):
-
-    lambda/2 (w - w0)' M (w - w0)  +  rho/2 sum_d (w^d - w)' M (w^d - w)
-
-Whatever the w^d are, the best shared weights are ``w = (lambda w0 + rho sum_d w^d) /
-(lambda + D rho)``. With w put in, what is left is a quadratic function of the stacked w^d whose
-inverse Hessian is ``(11'/lambda + I/rho) x M^-1``: ``1/tau = 1/lambda + 1/rho`` on its diagonal
-and ``1/lambda`` beside it, as in the dual of section 1.6.3. With ``11'/lambda + I/rho = C C'``
-and ``M = L L'`` the domains' weights are ``w^d = w0 + sum_r C_dr L'^-1 z_r`` and the regulariser
-is ``1/2 ||z||^2``. With one domain it is L2 with tau.
+``L2``: ``lambda/2 (w - w0)' M (w - w0)``; ``L1``: ``lambda sum_i m_i |w_i - w0_i|``.
 """
 
 from __future__ import annotations
@@ -20,12 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, helmert, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning.model import FloatArray
-
-IntArray = NDArray[np.intp]
+from bridgetrack.learning.structured_model import FloatArray
 
 
 @dataclass(frozen=True)
@@ -37,7 +24,7 @@ class L2:
     weight
         lambda > 0.
     prior
-        Weights to stay close to, shape (d,); None: zero.
+        Weights w0 to stay close to, shape (d,); None: zero.
     metric
         M: None for the identity, a positive diagonal of shape (d,), or a symmetric positive
         definite matrix of shape (d, d), such as the inverse covariance of a pretrained prior.
@@ -48,21 +35,38 @@ class L2:
     prior: FloatArray | None = None
     metric: FloatArray | None = None
 
-    def value(self, w: FloatArray) -> float:
-        """Value at weights ``w``."""
-        step = w - centre(self, len(w))
-        scaled = step if self.metric is None else _times(self.metric, step)
-        return 0.5 * self.weight * float(step @ scaled)
+    def value(self, w: FloatArray) -> FloatArray:
+        """Value at weights (d,), or at each of several, (k, d)."""
+        step = w - centre(self, w.shape[-1])
+        metric = np.ones(w.shape[-1]) if self.metric is None else self.metric
+        if metric.ndim == 1:
+            with np.errstate(invalid="ignore"):  # inf * 0 where a weight is fixed at the prior
+                scaled = np.where(step == 0, 0.0, metric * step)
+        else:
+            scaled = step @ metric
+        return np.asarray(0.5 * self.weight * (step * scaled).sum(axis=-1))
 
-    def whitened(self, slopes: FloatArray, domains: IntArray) -> FloatArray:
-        """Slopes in coordinates z in which the value is ``1/2 ||z||^2``, shape (m, d)."""
-        rows: FloatArray = whiten(self.metric, slopes) / np.sqrt(self.weight)
-        return rows
+    def whitened(self, slopes: FloatArray) -> FloatArray:
+        """Slopes (m, d) in coordinates ``z = sqrt(lambda) L'(w - w0)``, with ``M = L L'``."""
+        return self._solved(slopes, "N") / np.sqrt(self.weight)
 
-    def unwhitened(self, z: FloatArray, n_domains: int) -> FloatArray:
+    def unwhitened(self, z: FloatArray) -> FloatArray:
         """Weights of coordinates z, shape (d,)."""
-        w: FloatArray = centre(self, len(z)) + unwhiten(self.metric, z) / np.sqrt(self.weight)
-        return w
+        return centre(self, len(z)) + self._solved(z[None], "T")[0] / np.sqrt(self.weight)
+
+    def step(self, slope: FloatArray) -> FloatArray:
+        """``-M^-1 a / lambda``: where the regulariser plus ``<a, w - w0>`` is least, less w0."""
+        return -self._solved(self._solved(slope[None], "N"), "T")[0] / self.weight
+
+    def _solved(self, rows: FloatArray, trans: str) -> FloatArray:
+        """``L^-1 a`` ("N") or ``L^-T a`` ("T") of each row a, shape (m, d)."""
+        if self.metric is None:
+            return rows
+        if self.metric.ndim == 1:
+            scaled: FloatArray = rows / np.sqrt(self.metric)
+            return scaled
+        lower = cholesky(self.metric, lower=True)
+        return np.asarray(solve_triangular(lower, rows.T, lower=True, trans=trans).T)
 
 
 @dataclass(frozen=True)
@@ -74,97 +78,26 @@ class L1:
     weight
         lambda > 0.
     prior
-        Weights to stay close to, shape (d,); None: zero.
+        Weights w0 to stay close to, shape (d,); None: zero.
     metric
-        Positive factor of each weight, shape (d,); None: one.
+        Positive factor m of each weight, shape (d,); None: one.
     """
 
     weight: float
     prior: FloatArray | None = None
     metric: FloatArray | None = None
 
-    def value(self, w: FloatArray) -> float:
-        """Value at weights ``w``."""
-        step = np.abs(w - centre(self, len(w)))
-        return self.weight * float(step.sum() if self.metric is None else self.metric @ step)
+    def value(self, w: FloatArray) -> FloatArray:
+        """Value at weights (d,), or at each of several, (k, d)."""
+        step = np.abs(w - centre(self, w.shape[-1]))
+        return np.asarray(self.weight * (step * self.factor(w.shape[-1])).sum(axis=-1))
+
+    def factor(self, d: int) -> FloatArray:
+        """m, shape (d,)."""
+        return np.ones(d) if self.metric is None else np.asarray(self.metric, dtype=float)
 
 
 Regularizer = L2 | L1
-
-
-@dataclass(frozen=True)
-class Coupling:
-    """How far domains may differ from each other, and the shared weights from the prior.
-
-    Parameters
-    ----------
-    weight
-        lambda > 0; inf fixes the shared weights at the prior, so that every domain is trained
-        on its own with rho in place of lambda.
-    tie
-        rho > 0; inf makes all domains equal, which is training on their union with lambda.
-    prior
-        w0, shape (d,); None: zero.
-    metric
-        M as in `L2`, the same for both terms.
-    """
-
-    weight: float
-    tie: float
-    prior: FloatArray | None = None
-    metric: FloatArray | None = None
-
-    def shared(self, weights: FloatArray) -> FloatArray:
-        """The best shared weights w for those of the domains (D, d), shape (d,)."""
-        w0 = centre(self, weights.shape[1])
-        if np.isinf(self.weight):
-            return w0
-        if np.isinf(self.tie):
-            first: FloatArray = weights[0].copy()
-            return first
-        step: FloatArray = (weights - w0).mean(axis=0)
-        return w0 + step / (1 + self.weight / (len(weights) * self.tie))
-
-    def value(self, weights: FloatArray) -> float:
-        """Value at the domains' weights (D, d) and the best shared ones.
-
-        For rho = inf the domains must be equal, see `project`.
-        """
-        w, total = self.shared(weights), 0.0
-        if np.isfinite(self.weight):
-            total += L2(self.weight, self.prior, self.metric).value(w)
-        if np.isfinite(self.tie):
-            tie = L2(self.tie, w, self.metric)
-            total += sum(tie.value(w_d) for w_d in weights)
-        return total
-
-    def project(self, weights: FloatArray) -> FloatArray:
-        """The domains' weights, made equal where rho is inf; shape (D, d)."""
-        if np.isfinite(self.tie):
-            return weights
-        w0 = centre(self, weights.shape[1])
-        return np.tile(w0 + (weights - w0).mean(axis=0), (len(weights), 1))
-
-    def factor(self, n_domains: int) -> FloatArray:
-        """C with ``C C' = 11'/lambda + I/rho``, shape (D, D), (D, 1) for rho = inf."""
-        together = n_domains / self.weight + 1 / self.tie
-        columns = [np.full((n_domains, 1), np.sqrt(together / n_domains))]
-        if np.isfinite(self.tie):
-            columns.append(helmert(n_domains).T / np.sqrt(self.tie))
-        return np.hstack(columns)
-
-    def whitened(self, slopes: FloatArray, domains: IntArray) -> FloatArray:
-        """Slopes (m, d) of bounds on some domains (m,) in the coordinates z, shape (m, r d)."""
-        factor = self.factor(int(domains.max()) + 1)[domains]
-        single = whiten(self.metric, slopes)
-        return np.asarray((factor[:, :, None] * single[:, None, :]).reshape(len(slopes), -1))
-
-    def unwhitened(self, z: FloatArray, n_domains: int) -> FloatArray:
-        """The domains' weights of coordinates z (r d,), shape (D, d)."""
-        factor = self.factor(n_domains)
-        parts = z.reshape(factor.shape[1], -1)
-        steps = factor @ np.array([unwhiten(self.metric, part) for part in parts])
-        return centre(self, parts.shape[1]) + steps
 
 
 def delta_regularizer(
@@ -220,65 +153,26 @@ def delta_regularizer(
     return L2(weight, source, np.where(free, factor, np.inf))
 
 
-def centre(regularizer: Regularizer | Coupling, d: int) -> FloatArray:
+def centre(regularizer: Regularizer, d: int) -> FloatArray:
     """The prior, or zeros, shape (d,)."""
     return np.zeros(d) if regularizer.prior is None else np.asarray(regularizer.prior, dtype=float)
 
 
-def check_regularizer(regularizer: Regularizer | Coupling, d: int) -> None:
+def check_regularizer(regularizer: Regularizer, d: int) -> None:
     """Refuse a regulariser that does not fit ``d`` weights."""
-    if isinstance(regularizer, Coupling):
-        for name, value in (("lambda", regularizer.weight), ("rho", regularizer.tie)):
-            if not value > 0:
-                raise InputError(f"{name} must be positive, not {value}")
-        if np.isinf(regularizer.weight) and np.isinf(regularizer.tie):
-            raise InputError("lambda and rho are both infinite, so there is nothing to learn")
-    elif not (np.isfinite(regularizer.weight) and regularizer.weight > 0):
+    if not (np.isfinite(regularizer.weight) and regularizer.weight > 0):
         raise InputError(
             f"the weight of the regulariser must be positive, not {regularizer.weight}"
         )
-    prior, metric = regularizer.prior, regularizer.metric
+    prior = regularizer.prior
     if prior is not None and (np.shape(prior) != (d,) or not np.isfinite(prior).all()):
         raise InputError(
             f"the prior has shape {np.shape(prior)} and must be {d} finite weights, one for each "
             "feature; it may belong to another set of features"
         )
-    if metric is not None:
-        full = not isinstance(regularizer, L1)
-        _check_metric(np.asarray(metric, dtype=float), d, full)
-
-
-def whiten(metric: FloatArray | None, rows: FloatArray) -> FloatArray:
-    """``L^-1 a`` for each row a, with ``M = L L'``; shape of ``rows`` (m, d)."""
-    if metric is None:
-        return rows
-    if metric.ndim == 1:
-        scaled: FloatArray = rows / np.sqrt(metric)
-        return scaled
-    lower = cholesky(metric, lower=True)
-    solved: FloatArray = solve_triangular(lower, rows.T, lower=True).T
-    return solved
-
-
-def unwhiten(metric: FloatArray | None, u: FloatArray) -> FloatArray:
-    """``L^-T u``: back from whitened coordinates, shape (d,)."""
-    if metric is None:
-        return u
-    if metric.ndim == 1:
-        scaled: FloatArray = u / np.sqrt(metric)
-        return scaled
-    lower = cholesky(metric, lower=True)
-    solved: FloatArray = solve_triangular(lower, u, lower=True, trans="T")
-    return solved
-
-
-def _times(metric: FloatArray, step: FloatArray) -> FloatArray:
-    if metric.ndim == 1:
-        with np.errstate(invalid="ignore"):  # inf * 0 where a weight is fixed at the prior
-            scaled: FloatArray = np.where(step == 0, 0.0, metric * step)
-        return scaled
-    product: FloatArray = metric @ step
-    return product
+    if regularizer.metric is not None:
+        metric = np.asarray(regularizer.metric, dtype=float)
+        _check_metric(metric, d, not isinstance(regularizer, L1))
 
 
 def _check_metric(metric: FloatArray, d: int, full: bool) -> None:

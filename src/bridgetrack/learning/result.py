@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bridgetrack.learning.cache import CachedOutputs
-from bridgetrack.learning.model import FloatArray, Sample
+from bridgetrack.learning.bundle import TrainingState
+from bridgetrack.learning.structured_model import FloatArray
 
 
 @dataclass(frozen=True)
@@ -20,7 +18,7 @@ class TrainingStep:
     iteration
         Counts from 1.
     cccp_iteration
-        Which linearisation of R (or epoch of the perceptron), from 0.
+        Which tangent of R (or epoch of the perceptron), from 0.
     objective
         Smallest upper bound on the objective so far.
     gap
@@ -30,13 +28,10 @@ class TrainingStep:
         Bounds in the master problem.
     n_inferences
         Loss-augmented inferences over all samples so far.
-    seconds
-        Since training began.
+    seconds, inference_seconds
+        Since training began, and those of them spent in inference.
     weights
-        Best weights so far, shape (d,), in joint training (D, d): what to keep if training is
-        cancelled here.
-    inference_seconds
-        Of these seconds, those spent in inference.
+        Best weights so far, shape (d,): what to keep if training is cancelled here.
     """
 
     iteration: int
@@ -46,68 +41,8 @@ class TrainingStep:
     n_bounds: int
     n_inferences: int
     seconds: float
+    inference_seconds: float
     weights: FloatArray
-    inference_seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class TrainingHistory:
-    """The `TrainingStep` of a whole training as arrays of one length, in order."""
-
-    cccp_iteration: NDArray[np.int64]
-    objective: FloatArray
-    gap: FloatArray
-    n_bounds: NDArray[np.int64]
-    n_inferences: NDArray[np.int64]
-    seconds: FloatArray
-    inference_seconds: FloatArray
-
-    @classmethod
-    def of(cls, steps: list[TrainingStep]) -> TrainingHistory:
-        """History of some steps."""
-        return cls(
-            np.array([s.cccp_iteration for s in steps], dtype=np.int64),
-            np.array([s.objective for s in steps], dtype=float),
-            np.array([s.gap for s in steps], dtype=float),
-            np.array([s.n_bounds for s in steps], dtype=np.int64),
-            np.array([s.n_inferences for s in steps], dtype=np.int64),
-            np.array([s.seconds for s in steps], dtype=float),
-            np.array([s.inference_seconds for s in steps], dtype=float),
-        )
-
-
-@dataclass(frozen=True)
-class TrainingState:
-    """What a later training can reuse.
-
-    The bounds and iterates are about P alone. They hold for any lambda, prior, regulariser, loss
-    and treatment, as long as the samples, their features and their
-    annotations are the same; `train` checks this by the samples' keys and versions. After any
-    other change they are dropped and only the cached outputs of unchanged inputs serve.
-
-    Parameters
-    ----------
-    samples, n_annotations
-        The training set that P belongs to.
-    slopes, offsets
-        Bounds on P.
-    points, values, uppers
-        Weights where P was computed, P attained there and upper bounds on it.
-    cached
-        Outputs found by inference.
-    w
-        Weights to start from.
-    """
-
-    samples: tuple[Sample, ...]
-    n_annotations: float
-    slopes: FloatArray
-    offsets: FloatArray
-    points: FloatArray
-    values: FloatArray
-    uppers: FloatArray
-    cached: CachedOutputs
-    w: FloatArray
 
 
 @dataclass(frozen=True)
@@ -120,15 +55,12 @@ class Stage:
         1/K.
     share
         Share of the samples that took part.
-    of_each_kind
-        The same for the samples of each kind the model knows.
     w
         Weights after it, shape (d,).
     """
 
     threshold: float
     share: float
-    of_each_kind: tuple[float, ...]
     w: FloatArray
 
 
@@ -139,15 +71,12 @@ class TrainingResult:
     Parameters
     ----------
     w
-        Weights, shape (d,). In joint training the shared ones: for a further domain without
-        annotations.
-    weights
-        Weights w^d of every domain, shape (D, d); there is one but in joint training.
+        Weights, shape (d,).
     objective
-        J there: regulariser plus risks (an upper bound where inference is inexact); for the
+        J there: regulariser plus risk (an upper bound where inference is inexact); for the
         perceptron the mean task loss.
-    risks
-        Risk of every domain, shape (D,).
+    risk
+        The objective without the regulariser.
     gap
         True duality gap of the last convex problem; NaN for the perceptron.
     lower_bound
@@ -159,41 +88,33 @@ class TrainingResult:
         Why training stopped, in words.
     objectives
         Objective after each CCCP iteration, the first at the start, shape (t,).
-    history
-        One row per inference over all samples.
+    steps
+        One for each inference over all samples.
     n_inferences, n_reward_inferences
-        Inferences over all samples for P and for R, the most of any domain.
+        Inferences over all samples for P and for R.
     inference_seconds, seconds
         Spent in inference, and in all.
-    states
-        One for each domain, for a later training, joint or not; none of the perceptron.
+    state
+        For a later training; None of the perceptron.
     stages
         Of the curriculum, if there was one.
     """
 
     w: FloatArray
-    weights: FloatArray
     objective: float
-    risks: FloatArray
+    risk: float
     gap: float
     lower_bound: float
     converged: bool
     reason: str
     objectives: FloatArray
-    history: TrainingHistory
+    steps: tuple[TrainingStep, ...]
     n_inferences: int
     n_reward_inferences: int
     inference_seconds: float
     seconds: float
-    states: tuple[TrainingState, ...] = ()
+    state: TrainingState | None = None
     stages: tuple[Stage, ...] = ()
 
-    @property
-    def risk(self) -> float:
-        """The objective without the regulariser."""
-        return float(self.risks.sum())
 
-    @property
-    def state(self) -> TrainingState | None:
-        """State of the first domain, the only one but in joint training."""
-        return self.states[0] if self.states else None
+Training = Generator[TrainingStep, None, TrainingResult]

@@ -1,32 +1,29 @@
-"""The two convex halves P and R of the empirical risk, seen through a model's inference.
+"""The two convex parts of the empirical risk, ``P(w) - R(w)``, computed by a model's inference.
 
-``risk(w) = P(w) - R(w)``, each a sum over samples divided by the number of annotations, so that
-the weight of the regulariser keeps its meaning when annotations are added.
+    P(w) = 1/n sum_i max_{y in Y} [f + Delta],     R(w) = 1/n sum_i max_{y in Y^R} [f - c Delta]
+
+n is the number of annotations, so that lambda keeps its meaning when annotations are added.
+`losses` says why every loss has this P.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, SolverError
 from bridgetrack.learning.losses import Loss, Treatment
-from bridgetrack.learning.model import (
+from bridgetrack.learning.structured_model import (
     FloatArray,
-    Inferred,
     InferredBatch,
+    IntArray,
     Sample,
-    Sign,
     StructuredModel,
 )
-
-Batch = Callable[..., InferredBatch]
 
 SATISFIED = 1e-9
 """A task loss below this counts as zero: the output contradicts no annotation."""
@@ -34,25 +31,23 @@ SATISFIED = 1e-9
 
 @dataclass(frozen=True)
 class Tangent:
-    """A linear function ``<slope, w> + offset`` that touches P or R at a point from below."""
+    """The linear upper bound ``<v, w> + c`` on -R, and the outputs it is made of.
 
-    slope: FloatArray  # shape (d,)
-    offset: float  # value at w = 0
-    value: float  # value at the point
-    bound: float  # upper bound on P (or R) at the point; equal to ``value`` for exact inference
-
-
-@dataclass
-class InferenceCost:
-    """What inference has cost so far: calls for P, calls for R, seconds.
-
-    ``partial`` counts samples of calls for P that are not complete yet.
+    Parameters
+    ----------
+    v, c
+        Slope, shape (d,), and offset: 001, eq. 8 and 10, with the missing sign.
+    reward
+        One output of each sample.
     """
 
-    penalty_calls: int = 0
-    partial: int = 0
-    reward_calls: int = 0
-    seconds: float = 0.0
+    v: FloatArray
+    c: float
+    reward: InferredBatch
+
+    def at(self, w: FloatArray) -> float:
+        """Value at weights ``w``."""
+        return float(self.v @ w) + self.c
 
 
 class Risk:
@@ -61,15 +56,22 @@ class Risk:
     Parameters
     ----------
     model
-        What is learned; its batch methods are used where it has them.
+        What is learned.
     samples
         Training set.
     n_annotations
-        Divides both halves; None: the number of samples.
+        Divides both parts; None: the number of samples.
     loss
         Which loss.
     treatment
         What becomes of satisfied samples (max and bridge only).
+
+    Attributes
+    ----------
+    n_inferences, n_reward_inferences
+        Inferences over all samples so far, for P and for R.
+    seconds
+        Spent in inference.
 
     Raises
     ------
@@ -94,99 +96,81 @@ class Risk:
             )
         self.loss = loss
         self.literal = treatment == "literal" and loss.penalty == "incompatible"
-        self.effort = InferenceCost()
+        self.n_reward_inferences = 0
+        self.seconds = 0.0
+        self._inferred = 0
+
+    @property
+    def n_inferences(self) -> int:
+        """Inferences over all samples for P; one of some samples counts as a share."""
+        return self._inferred // len(self.samples)
 
     def penalty(self, w: FloatArray) -> InferredBatch:
         """Loss-augmented inference of all samples."""
-        self.effort.penalty_calls += 1
-        return self._augmented(w, 1, self.samples)
+        return self.penalty_of(np.arange(len(self.samples)), w)
 
-    def penalty_of(self, rows: NDArray[np.intp], w: FloatArray) -> InferredBatch:
-        """Loss-augmented inference of some samples; n samples count as one call."""
-        whole, self.effort.partial = divmod(self.effort.partial + len(rows), len(self.samples))
-        self.effort.penalty_calls += whole
-        return self._augmented(w, 1, tuple(self.samples[i] for i in rows))
+    def penalty_of(self, rows: IntArray, w: FloatArray) -> InferredBatch:
+        """Loss-augmented inference of some samples."""
+        samples = [self.samples[i] for i in rows]
+        self._inferred += len(samples)
+        return self._checked(lambda: self.model.loss_augmented_batch(samples, w), samples, w, 1)
+
+    def penalty_each(self, weights: FloatArray) -> InferredBatch:
+        """Loss-augmented inference of every sample at weights of its own, shape (n, d)."""
+        self._inferred += len(self.samples)
+        zero = np.zeros(weights.shape[1])
+        ask = self.model.loss_augmented_each
+        return self._checked(lambda: ask(self.samples, weights), self.samples, zero, 0)
 
     def reward(self, w: FloatArray) -> InferredBatch:
         """Maximisation over the reward space, all samples."""
-        self.effort.reward_calls += 1
         if self.loss.reward == "compatible":
-            return self._compatible(w)
+            return self.completions(w)
+        self.n_reward_inferences += 1
+        model, samples = self.model, self.samples
         if self.loss.minus_delta:
-            return self._augmented(w, -1, self.samples)
-        return self._plain(w)
+            return self._checked(lambda: model.loss_augmented_batch(samples, w, -1), samples, w, -1)
+        return self._checked(lambda: model.inference_batch(samples, w), samples, w, 0)
 
     def completions(self, w: FloatArray) -> InferredBatch:
         """The best compatible outputs of all samples."""
-        self.effort.reward_calls += 1
-        return self._compatible(w)
+        self.n_reward_inferences += 1
+        samples = self.samples
+        return self._checked(lambda: self.model.compatible_batch(samples, w), samples, w, 0)
 
-    def literal_tangent(
-        self, found: InferredBatch, reward: InferredBatch, w: FloatArray
-    ) -> Tangent:
-        """Lower bound on P (001, eq. 11-12) without the satisfied samples.
+    def tangent(self, w: FloatArray, near: Tangent | None = None) -> Tangent:
+        """Upper bound on -R that touches at ``w``, of outputs no worse there than another's."""
+        found, sign = self.reward(w), self.loss.reward_sign
+        if near is not None:  # inexact inference may have got worse
+            worse = near.reward.values(w, sign) > found.values(w, sign)
+            found = InferredBatch(
+                np.where(worse[:, None], near.reward.features, found.features),
+                np.where(worse, near.reward.losses, found.losses),
+                np.maximum(found.bounds, near.reward.values(w, sign)),
+            )
+        n = self.n_annotations
+        v = -found.features.sum(axis=0) / n
+        return Tangent(v, -sign * float(found.losses.sum()) / n, found)
 
-        Each contributes what ``reward`` takes away: see `losses.Treatment`.
-        """
-        satisfied = found.losses <= SATISFIED
-        kept = InferredBatch(
+    def without_satisfied(self, found: InferredBatch, tangent: Tangent) -> InferredBatch:
+        """The literal treatment: a satisfied sample adds to P what the tangent takes away."""
+        satisfied, reward = found.losses <= SATISFIED, tangent.reward
+        return InferredBatch(
             np.where(satisfied[:, None], reward.features, found.features),
             np.where(satisfied, self.loss.reward_sign * reward.losses, found.losses),
             found.bounds,
         )
-        return self.tangent(kept, w, 1)
 
-    def tangent(self, found: InferredBatch, w: FloatArray, sign: int) -> Tangent:
-        """Mean of ``<phi, .> + sign * Delta`` over what was found, and its values at ``w``."""
-        n = self.n_annotations
-        slope = found.features.sum(axis=0) / n
-        offset = sign * float(found.losses.sum()) / n
-        value = float(slope @ w) + offset
-        return Tangent(slope, offset, value, max(float(found.bounds.sum()) / n, value))
-
-    def _augmented(self, w: FloatArray, sign: Sign, samples: Sequence[Sample]) -> InferredBatch:
-        model = self.model
-
-        def each(s: Sample) -> Inferred:
-            return model.loss_augmented_inference(s.x, s.y_star, w, sign=sign)
-
-        batch: Batch | None = getattr(model, "loss_augmented_batch", None)
-        at_once = None if batch is None else partial(batch, samples, w, sign)
-        return self._timed(at_once, each, samples, w, sign)
-
-    def _compatible(self, w: FloatArray) -> InferredBatch:
-        model = self.model
-
-        def each(s: Sample) -> Inferred:
-            return model.compatible_inference(s.x, s.y_star, w)
-
-        batch: Batch | None = getattr(model, "compatible_batch", None)
-        at_once = None if batch is None else partial(batch, self.samples, w)
-        return self._timed(at_once, each, self.samples, w, 0)
-
-    def _plain(self, w: FloatArray) -> InferredBatch:
-        model = self.model
-
-        def each(s: Sample) -> Inferred:
-            found = model.inference(s.x, w)
-            return replace(found, loss=model.task_loss(s.y_star, found.output))
-
-        batch: Batch | None = getattr(model, "inference_batch", None)
-        at_once = None if batch is None else partial(batch, self.samples, w)
-        return self._timed(at_once, each, self.samples, w, 0)
-
-    def _timed(
+    def _checked(
         self,
-        at_once: Callable[[], InferredBatch] | None,
-        each: Callable[[Sample], Inferred],
+        ask: Callable[[], InferredBatch],
         samples: Sequence[Sample],
         w: FloatArray,
         sign: int,
     ) -> InferredBatch:
-        """All samples at once where the model can, else one after another."""
         start = time.perf_counter()
-        found = InferredBatch.stack([each(s) for s in samples]) if at_once is None else at_once()
-        self.effort.seconds += time.perf_counter() - start
+        found = ask()
+        self.seconds += time.perf_counter() - start
         return checked_batch(found, samples, w, sign)
 
 
@@ -223,7 +207,7 @@ def checked_batch(
             f"({bounds[row]}); raise its limits or use the relaxed model"
         )
     values = features @ w + sign * losses
-    return InferredBatch(features, losses, np.maximum(bounds, values), found.outputs)
+    return InferredBatch(features, losses, np.maximum(bounds, values))
 
 
 def _name(samples: Sequence[Sample], row: Any) -> str:

@@ -64,8 +64,8 @@ class TrainingOptions:
     optimiser
         Switches and limits of the optimisation.
     learner
-        What minimises each convex problem; by default the quickest that applies: n-slack (L2,
-        exact treatment, with a cache), which needs inference least often, else the bundle.
+        What minimises each convex problem, see `LearningOptions`; left open, what ``optimiser``
+        says.
     curriculum
         Learn from easy cells first, by this measure of what is easy.
 
@@ -95,10 +95,5 @@ class TrainingOptions:
         pace = self.optimiser.curriculum
         if self.curriculum is not None and (pace is None or pace.criterion != self.curriculum):
             pace = Curriculum(self.curriculum)
-        learner = self.learner or self.optimiser.learner or self._quickest()
+        learner = self.learner or self.optimiser.learner
         return replace(self.optimiser, learner=learner, curriculum=pace)
-
-    def _quickest(self) -> LearnerName:
-        """Of the two cutting plane methods the quicker that applies."""
-        applies = self.regularizer == "l2" and self.treatment == "exact" and self.optimiser.cache
-        return "n-slack" if applies else "bundle"

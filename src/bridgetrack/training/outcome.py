@@ -125,7 +125,6 @@ def trained_model(
     step: float,
 ) -> Model:
     """Learned weights with what is to be known of them, but for the estimate of their accuracy."""
-    history = result.history
     sources = [s.labels.source if s.labels is not None else "table" for s in scenes]
     return replace(
         plain,
@@ -134,9 +133,9 @@ def trained_model(
         regularizer=options.regularizer,
         strength=lambda_,
         history={
-            "objective": [float(v) for v in history.objective],
-            "gap": [float(v) if np.isfinite(v) else None for v in history.gap],
-            "bounds": [int(v) for v in history.n_bounds],
+            "objective": [float(s.objective) for s in result.steps],
+            "gap": [float(s.gap) if np.isfinite(s.gap) else None for s in result.steps],
+            "bounds": [s.n_bounds for s in result.steps],
         },
         provenance={
             "movies": [source.replace("\\", "/").rsplit("/", 1)[-1] for source in sources],

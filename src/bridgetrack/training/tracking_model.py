@@ -1,16 +1,19 @@
 """Tracking as a structured model: the boundary between movies and learners.
 
-All samples are solved together in a few linear programs (`programs`). The relaxation
-over-generates: the risk it defines is convex and everything the learners promise holds for it
-(design after 001, section 4). With ``exact=True`` integer programs take its place.
+All samples are solved together in a few linear programs. The relaxation over-generates: the risk it
+defines is convex and everything the learners promise holds for it (design after 001, section 4).
+With ``exact=True`` integer programs take its place.
+
+Of a program the objective alone changes between calls, so every call starts from the last optimum.
+Where that optimum depends on the calls before, so may the last digits of the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -18,29 +21,38 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.errors import ContradictionError, InfeasibleError
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.gibbs import LIMIT, Gibbs, gibbs
 from bridgetrack.inference.margins import cheapest_flip
 from bridgetrack.inference.problem import Problem
+from bridgetrack.inference.relax import still_optimal
 from bridgetrack.inference.solve import solve
-from bridgetrack.learning.model import Inferred, InferredBatch, Sample, Sign
-from bridgetrack.spread import THREADS
-from bridgetrack.training.programs import Chunk, Programs
+from bridgetrack.inference.solver import Basis, Program, Relaxed
+from bridgetrack.learning import Inferred, InferredBatch, Sample, StructuredModel
+from bridgetrack.learning.structured_model import IntArray, Sign
 from bridgetrack.training.training_set import TrainingSet
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Index = NDArray[np.int64]
 
+SIZE = 4_000
+"""Columns of a program at most, where samples are not larger."""
 
-_PROBLEMS = 1_000
-"""Problems of single samples that are kept."""
+OPEN = 40
+"""Programs whose solver stays open; one of `SIZE` columns takes some 3.5 MB, larger ones are not
+kept open."""
+
+THREADS = 2
+"""Programs that are solved at the same time."""
 
 ENOUGH = 40
 """States that suffice to tell easy samples from hard ones."""
 
+_PROBLEMS = 1_000
+"""Problems of single samples that are kept."""
 
-class TrackingModel:
+
+class TrackingModel(StructuredModel):
     """A `StructuredModel` over the samples of a training set.
 
     An output ``y`` is the vector of (possibly fractional) choices of a sample's columns. Joint
@@ -58,6 +70,14 @@ class TrackingModel:
     earlier
         A model of an earlier training set: programs of components that are the same are taken
         over with their last optimum, which changes nothing but the time.
+
+    Attributes
+    ----------
+    sets, owner, weight
+        Annotations x columns as in `TrainingSet.sets`, the sample of each and its weight in the
+        task loss; pseudo-answers come last. Shapes (R, H), (R,) and (R,).
+    allowed
+        Columns that some output may choose that agrees with all of them, shape (H,).
     """
 
     def __init__(
@@ -69,47 +89,59 @@ class TrackingModel:
         self.data = data
         self.exact = exact
         # what outputs are compared with: annotations, and below them the pseudo-answers
-        self._sets, self._owner, allowed = _with_pseudo_answers(data)
-        n_rows = len(self._owner)
-        self._weight = np.where(np.arange(n_rows) < data.n_annotations, 1.0, data.pseudo_weight)
-        self._credit = np.asarray(self._sets.T @ self._weight).ravel()
-        self._n_of = np.bincount(self._owner, self._weight, minlength=len(data.samples))
+        self.sets, self.owner, self.allowed = _with_pseudo_answers(data)
+        annotation = np.arange(len(self.owner)) < data.n_annotations
+        self.weight = np.where(annotation, 1.0, data.pseudo_weight)
+        self._credit = np.asarray(self.sets.T @ self.weight).ravel()
+        self._n_of = np.bincount(self.owner, self.weight, len(data.samples)).astype(float)
         self._cut = data.cut
-        self._agreeing = replace(data, allowed=allowed)
-        self.programs: Programs = Programs.of(
-            self._agreeing, None if earlier is None else earlier.programs
-        )
-        cut = self._cut
-        self._problem = lru_cache(_PROBLEMS)(
-            lambda x: problem_of(data, slice(int(cut[x]), int(cut[x + 1])))
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """What another process makes it from; programs are made there."""
-        return TrackingModel, (self.data, self.exact)
+        self._chunks = self._divided({} if earlier is None else earlier.programs)
+        self._problem = lru_cache(_PROBLEMS)(lambda x: problem_of(data, self.columns(x)))
 
     @property
     def n_features(self) -> int:
         """Number of features d."""
         return int(self.data.phi.shape[1])
 
-    def blocks(self, samples: Sequence[Sample]) -> list[Index]:
-        """Samples that share a kept program, as positions in ``samples``."""
-        ends = np.asarray([chunk.columns.stop for chunk in self.programs.free])
-        chunk = np.searchsorted(ends, self._cut[_numbers(samples)], side="right")
+    @property
+    def programs(self) -> dict[Hashable, KeptProgram]:
+        """All programs by their content."""
+        return {key: c.programs[kind] for c in self._chunks for kind, key in c.keys.items()}
+
+    def _divided(self, known: dict[Hashable, KeptProgram]) -> list[_Chunk]:
+        """Cut the samples into programs of consecutive ones."""
+        chunks = [_Chunk(self, slice(*group), known) for group in _groups(self._cut)]
+        # those that were taken over with an open solver first
+        every = [p for c in chunks for p in c.programs.values()]
+        room = OPEN - sum(program.stays_open for program in every)
+        closed = [p for p in every if not p.stays_open and p.width <= SIZE]
+        for program in closed[: max(room, 0)]:
+            program.stays_open = True
+        return chunks
+
+    def blocks(self, samples: Sequence[Sample]) -> list[IntArray]:
+        """Samples that share a program, as positions in ``samples``."""
+        ends = np.asarray([chunk.samples.stop for chunk in self._chunks])
+        chunk = np.searchsorted(ends, _numbers(samples), side="right")
         return [np.flatnonzero(chunk == k) for k in np.unique(chunk)]
 
     # --- all samples at once -------------------------------------------------------------
 
     def inference_batch(self, samples: Sequence[Sample], w: Array) -> InferredBatch:
         """Maximise f over all outputs."""
-        return self._batch(samples, self.data.phi @ w, 0, self.programs.free)
+        return self._batch(samples, w, 0)
 
     def loss_augmented_batch(
         self, samples: Sequence[Sample], w: Array, sign: Sign = 1
     ) -> InferredBatch:
         """Maximise f + sign * Delta over all outputs."""
-        return self._batch(samples, self.data.phi @ w, sign, self.programs.free)
+        return self._batch(samples, w, sign)
+
+    def loss_augmented_each(self, samples: Sequence[Sample], weights: Array) -> InferredBatch:
+        """Maximise f + Delta of every sample at weights of its own, shape (n, d)."""
+        each = np.zeros((len(self.data.samples), self.n_features))
+        each[_numbers(samples)] = weights
+        return self._batch(samples, each, 1)
 
     def compatible_batch(self, samples: Sequence[Sample], w: Array) -> InferredBatch:
         """Maximise f over the compatible outputs.
@@ -120,97 +152,89 @@ class TrackingModel:
             Where no output is compatible.
         """
         try:
-            return self._batch(samples, self.data.phi @ w, 0, self.programs.compatible)
+            return self._batch(samples, w, 0, compatible=True)
         except InfeasibleError as error:
             raise ContradictionError(
                 "the annotations exclude each other: no choice of events agrees with all of them"
             ) from error
 
     def _batch(
-        self, samples: Sequence[Sample], scores: Array, sign: int, chunks: Sequence[Chunk]
+        self, samples: Sequence[Sample], w: Array, sign: int, compatible: bool = False
     ) -> InferredBatch:
-        augmented = scores - sign * self._credit if sign else scores
-        wanted, needed = _numbers(samples), self._needed(samples, chunks)
-        x = np.zeros(len(scores))
-        solver = self._solve_exactly if self.exact else Chunk.solve
-        with ThreadPoolExecutor(THREADS) as pool:
-            jobs = [pool.submit(solver, chunk, augmented) for chunk in needed]
-            for chunk, job in zip(needed, jobs, strict=True):
-                x[chunk.columns] = job.result()
-        features, losses, values = self._measure(x, scores)
-        bounds = values + sign * losses
-        return InferredBatch(features[wanted], losses[wanted], bounds[wanted], None)
-
-    def _needed(self, samples: Sequence[Sample], chunks: Sequence[Chunk]) -> list[Chunk]:
-        """The programs in which some samples are."""
-        starts = self._cut[_numbers(samples)]
-        return [
-            chunk
-            for chunk in chunks
-            if ((starts >= chunk.columns.start) & (starts < chunk.columns.stop)).any()
-        ]
-
-    def _solve_exactly(self, chunk: Chunk, scores: Array) -> Array:
-        columns = chunk.columns
-        allowed = np.zeros(columns.stop - columns.start, dtype=bool)
-        allowed[chunk.program.kept] = True
-        problem = problem_of(self.data, columns)
-        return solve(problem, scores[columns], allowed).chosen.astype(np.float64)
-
-    def _measure(self, x: Array, scores: Array) -> tuple[Array, Array, Array]:
-        """Joint features (n, d), task losses (n,) and values of f (n,) of all samples."""
-        used = np.flatnonzero(x)
+        """Solve the programs that some samples are in; ``w`` (d,), or (n, d) for all samples."""
+        wanted = _numbers(samples)
+        needed = [c for c in self._chunks if c.holds(wanted)]
         n = len(self.data.samples)
-        picked = sp.csr_matrix(
-            (x[used], (self.data.column_sample[used], np.arange(len(used)))), shape=(n, len(used))
-        )
-        features = np.asarray((picked @ self.data.phi[used]).todense())
-        kept = np.bincount(self._owner, self._weight * (self._sets @ x), minlength=n)
-        losses = np.asarray(self._n_of - kept, dtype=np.float64)
-        losses[np.abs(losses) < 1e-9] = 0.0
-        values = np.bincount(self.data.column_sample[used], x[used] * scores[used], minlength=n)
-        factor = self.data.importance
-        return features * factor[:, None], losses * factor, np.asarray(values * factor)
+        features, losses, bounds = np.zeros((n, self.n_features)), np.zeros(n), np.zeros(n)
+        with ThreadPoolExecutor(THREADS) as pool:
+            jobs = [pool.submit(self._solved, c, w, sign, compatible) for c in needed]
+            for chunk, job in zip(needed, jobs, strict=True):
+                x, scores, above = job.result()
+                mine, factor = chunk.samples, self.data.importance[chunk.samples]
+                found, missed, values = chunk.measure(x, scores, self._n_of[mine])
+                features[mine], losses[mine] = found * factor[:, None], missed * factor
+                bounds[mine] = (values + above) * factor + sign * losses[mine]
+        return InferredBatch(features[wanted], losses[wanted], bounds[wanted])
+
+    def _solved(
+        self, chunk: _Chunk, w: Array, sign: int, compatible: bool
+    ) -> tuple[Array, Array, Array]:
+        """Choices and scores of a program's columns, and how far bounds lie above each sample."""
+        scores = chunk.scores(w)
+        augmented = scores - sign * self._credit[chunk.columns]
+        nothing = np.zeros(chunk.samples.stop - chunk.samples.start)
+        if self.exact:
+            allowed = self.allowed[chunk.columns] if compatible else None
+            solution = solve(problem_of(self.data, chunk.columns), augmented, allowed)
+            return solution.chosen.astype(np.float64), scores, nothing + solution.gap
+        found = chunk.programs[compatible].solve(augmented)
+        if not found.optimal:  # what was stopped is bounded by its prices
+            slots = self.data.slot_sample
+            begin, end = np.searchsorted(slots, [chunk.samples.start, chunk.samples.stop])
+            owner = slots[begin:end] - chunk.samples.start
+            nothing = np.bincount(owner, found.duals, minlength=len(nothing))
+            nothing -= np.bincount(chunk.sample, augmented * found.x, minlength=len(nothing))
+        return found.x, scores, np.maximum(nothing, 0.0)
 
     def satisfied(self, w: Array, samples: Sequence[Sample] | None = None) -> Array:
         """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,).
 
         Where only some ``samples`` are asked about, the share is 0 in others.
         """
-        scores = self.data.phi @ w
-        x = np.zeros(len(scores))
-        solver = self._solve_exactly if self.exact else Chunk.solve
-        free = self.programs.free
-        for chunk in free if samples is None else self._needed(samples, free):
-            x[chunk.columns] = solver(chunk, scores)
+        wanted = _numbers(self.data.samples if samples is None else samples)
+        x = np.zeros(len(self._credit))
+        for chunk in self._chunks:
+            if chunk.holds(wanted):
+                x[chunk.columns] = self._solved(chunk, w, 0, False)[0]
         return np.asarray(self.data.sets @ x)
 
     # --- self-paced learning ----------------------------------------------------------------
 
     def hidden_entropies(self, samples: Sequence[Sample], w: Array) -> Array:
         """Entropy of the choices that agree with the annotations, shape (n,)."""
-        return hidden_entropies(self._agreeing, samples, w, ENOUGH)[0]
+        return self.entropies(samples, w, ENOUGH)[0]
+
+    def entropies(
+        self, samples: Sequence[Sample], w: Array, limit: int = LIMIT
+    ) -> tuple[Array, Mask]:
+        """Entropy of the choices that agree with the annotations, and whether it is exact.
+
+        Shapes (n,); inf where the sum over ``limit`` states (`inference.gibbs`) found no such
+        choice.
+        """
+        found, exact = np.full(len(samples), np.inf), np.zeros(len(samples), dtype=bool)
+        for k, sample in enumerate(samples):
+            columns = self.columns(sample.x)
+            scores = self.data.phi[columns] @ w
+            summed = _gibbs(self._problem(sample.x), scores, self.allowed[columns], limit)
+            if summed is not None:
+                found[k], exact[k] = summed.entropy, summed.exact
+        return found, exact
 
     def sizes(self, samples: Sequence[Sample]) -> Array:
         """Weights of annotations and pseudo-answers of every sample, by its importance, (n,)."""
         weighted = self._n_of * self.data.importance
         return np.asarray(weighted[_numbers(samples)], dtype=np.float64)
-
-    def kinds(self, samples: Sequence[Sample]) -> Mask:
-        """Which kinds of events are annotated in every sample, shape (n, len(Event))."""
-        found = np.zeros((len(self.data.samples), len(Event)), dtype=bool)
-        single = self.data.single
-        found[self.data.annotation_sample[single], self.data.event[single]] = True
-        return found[_numbers(samples)]
-
-    def loss_augmented_each(self, samples: Sequence[Sample], weights: Array) -> InferredBatch:
-        """Maximise f + Delta of every sample at weights of its own, shape (n, d)."""
-        phi, each = self.data.phi, np.zeros((len(self.data.samples), self.n_features))
-        each[_numbers(samples)] = weights
-        rows = np.repeat(np.arange(phi.shape[0]), np.diff(phi.indptr))
-        products = phi.data * each[self.data.column_sample[rows], phi.indices]
-        scores = np.bincount(rows, products, minlength=phi.shape[0]).astype(np.float64)
-        return self._batch(samples, scores, 1, self.programs.free)
 
     # --- one sample at a time --------------------------------------------------------------
 
@@ -229,12 +253,12 @@ class TrackingModel:
             return 0.0
         x = int(self.data.annotation_sample[y_star[0]])
         rows = self._rows_of(x, y_star)
-        missed = 1.0 - self._sets[rows][:, self.columns(x)] @ y
-        return float(self._weight[rows] @ missed) * float(self.data.importance[x])
+        missed = 1.0 - self.sets[rows][:, self.columns(x)] @ y
+        return float(self.weight[rows] @ missed) * float(self.data.importance[x])
 
     def inference(self, x: int, w: Array) -> Inferred:
         """Maximise f over all outputs."""
-        return self._one(x, (), self.data.phi[self.columns(x)] @ w, None)
+        return self._one(x, (), self.data.phi[self.columns(x)] @ w)
 
     def loss_augmented_inference(
         self, x: int, y_star: tuple[int, ...], w: Array, sign: Sign = 1
@@ -242,14 +266,13 @@ class TrackingModel:
         """Maximise f + sign * Delta over all outputs."""
         columns = self.columns(x)
         scores = self.data.phi[columns] @ w - sign * self._credit[columns]
-        return self._one(x, y_star, scores, None, sign * self._n_of[x])
+        return self._one(x, y_star, scores, constant=sign * self._n_of[x])
 
     def compatible_inference(self, x: int, y_star: tuple[int, ...], w: Array) -> Inferred:
         """Maximise f over the compatible outputs."""
         columns = self.columns(x)
-        allowed = self._agreeing.allowed[columns]
         try:
-            return self._one(x, y_star, self.data.phi[columns] @ w, allowed)
+            return self._one(x, y_star, self.data.phi[columns] @ w, self.allowed[columns])
         except InfeasibleError as error:
             raise ContradictionError("the annotations exclude each other") from error
 
@@ -257,52 +280,151 @@ class TrackingModel:
         """Maximise f + Delta over the incompatible outputs, exactly; None if there are none."""
         columns = self.columns(x)
         scores = self.data.phi[columns] @ w - self._credit[columns]
-        sets = sp.csr_matrix(self._sets[self._rows_of(x, y_star)][:, columns])
+        sets = sp.csr_matrix(self.sets[self._rows_of(x, y_star)][:, columns])
         chosen = cheapest_flip(self._problem(x), scores, sets)
         if chosen is None:
             return None
-        return self._inferred(x, y_star, chosen, scores, float(self._n_of[x]))
+        return self._inferred(x, y_star, chosen, float(scores @ chosen) + float(self._n_of[x]))
 
     def _rows_of(self, x: int, y_star: tuple[int, ...]) -> list[int]:
         """Some annotations of a sample and its pseudo-answers, among all sets."""
-        pseudo = np.arange(self.data.n_annotations, len(self._owner))
-        return [*y_star, *pseudo[self._owner[pseudo] == x].tolist()]
+        pseudo = np.arange(self.data.n_annotations, len(self.owner))
+        return [*y_star, *pseudo[self.owner[pseudo] == x].tolist()]
 
     def _one(
         self,
         x: int,
         y_star: tuple[int, ...],
         scores: Array,
-        allowed: Mask | None,
+        allowed: Mask | None = None,
         constant: float = 0.0,
     ) -> Inferred:
-        chosen = solve(self._problem(x), scores, allowed).chosen
-        return self._inferred(x, y_star, chosen, scores, constant)
+        solution = solve(self._problem(x), scores, allowed)
+        return self._inferred(x, y_star, solution.chosen, solution.bound + constant)
 
-    def _inferred(
-        self, x: int, y_star: tuple[int, ...], chosen: Mask, scores: Array, constant: float
-    ) -> Inferred:
+    def _inferred(self, x: int, y_star: tuple[int, ...], chosen: Mask, bound: float) -> Inferred:
         y = chosen.astype(np.float64)
-        value = (float(scores @ y) + constant) * float(self.data.importance[x])
-        return Inferred(y, self.joint_feature(x, y), self.task_loss(y_star, y), value)
+        importance = float(self.data.importance[x])
+        return Inferred(y, self.joint_feature(x, y), self.task_loss(y_star, y), bound * importance)
 
 
-def hidden_entropies(
-    data: TrainingSet, samples: Sequence[Sample], w: Array, limit: int = LIMIT
-) -> tuple[Array, Mask]:
-    """Entropy of the choices that agree with the annotations, and whether it is exact.
+class _Chunk:
+    """Some consecutive samples, what is computed of them, and their two programs.
 
-    Shapes (n,); inf where the sum over ``limit`` states (`inference.gibbs`) found no such choice.
+    ``programs`` and ``keys``: over all outputs (False), and over the compatible ones (True).
     """
-    scores, cut = data.phi @ w, data.cut
-    found, exact = np.full(len(samples), np.inf), np.zeros(len(samples), dtype=bool)
-    for k, sample in enumerate(samples):
-        columns = slice(int(cut[sample.x]), int(cut[sample.x + 1]))
-        problem = problem_of(data, columns)
-        summed = _gibbs(problem, scores[columns], data.allowed[columns], limit)
-        if summed is not None:
-            found[k], exact[k] = summed.entropy, summed.exact
-    return found, exact
+
+    def __init__(
+        self, model: TrackingModel, samples: slice, known: dict[Hashable, KeptProgram]
+    ) -> None:
+        data, begin, end = model.data, samples.start, samples.stop
+        self.samples = samples
+        self.columns = slice(model.columns(begin).start, model.columns(end - 1).stop)
+        self.sample = data.column_sample[self.columns] - begin
+        rows = np.flatnonzero((model.owner >= begin) & (model.owner < end))
+        self._phi = sp.csr_matrix(data.phi[self.columns])
+        self._sets = sp.csr_matrix(model.sets[rows][:, self.columns])
+        self._owner, self._weight = model.owner[rows] - begin, model.weight[rows]
+        allowed, name = model.allowed[self.columns], data.names[begin:end]
+        self.keys: dict[bool, Hashable] = {False: (name,), True: (name, allowed.tobytes())}
+        self.programs = {
+            kind: known[key] for kind, key in self.keys.items() if name and key in known
+        }
+        if len(self.programs) < 2:
+            slots = slice(data.slot_cut[begin], data.slot_cut[end])
+            incidence = sp.csr_matrix(data.incidence[self.columns][:, slots])
+            for kind, keep in ((False, None), (True, allowed)):
+                self.programs.setdefault(kind, KeptProgram(incidence, keep))
+
+    def holds(self, wanted: Index) -> bool:
+        """Whether some of these samples are here."""
+        return bool(((wanted >= self.samples.start) & (wanted < self.samples.stop)).any())
+
+    def scores(self, w: Array) -> Array:
+        """Scores of the columns at weights (d,), or (n, d) of all samples."""
+        if w.ndim == 1:
+            return np.asarray(self._phi @ w)
+        rows = np.repeat(np.arange(self._phi.shape[0]), np.diff(self._phi.indptr))
+        mine = w[self.samples][self.sample[rows], self._phi.indices]
+        products = np.bincount(rows, self._phi.data * mine, minlength=self._phi.shape[0])
+        return products.astype(np.float64)
+
+    def measure(self, x: Array, scores: Array, n_of: Array) -> tuple[Array, Array, Array]:
+        """Joint features (n, d), task losses (n,) and values of f (n,) of the samples."""
+        used, n = np.flatnonzero(x), len(n_of)
+        places = (self.sample[used], np.arange(len(used)))
+        picked = sp.csr_matrix((x[used], places), shape=(n, len(used)))
+        features = np.asarray((picked @ self._phi[used]).todense())
+        kept = np.bincount(self._owner, self._weight * (self._sets @ x), minlength=n)
+        losses = np.asarray(n_of - kept, dtype=np.float64)
+        losses[np.abs(losses) < 1e-9] = 0.0
+        values = np.bincount(self.sample[used], x[used] * scores[used], minlength=n)
+        return features, losses, np.asarray(values)
+
+
+class KeptProgram:
+    """A program and its last optimum: solving starts there, or is spared where it still holds.
+
+    Parameters
+    ----------
+    by_column
+        Columns x slots.
+    allowed
+        Columns that may be chosen; all where None.
+    """
+
+    def __init__(self, by_column: sp.csr_matrix, allowed: Mask | None) -> None:
+        self.width = by_column.shape[0]
+        # An open solver takes ten times the memory of what is kept otherwise; without it solving
+        # takes a quarter longer.
+        self.stays_open = False
+        self._kept = np.arange(self.width) if allowed is None else np.flatnonzero(allowed)
+        self._by_column = sp.csr_matrix(by_column[self._kept])
+        self._program: Program | None = None
+        self._last: Relaxed | None = None
+        self._basis: Basis | None = None
+        self._lock = Lock()
+
+    def solve(self, scores: Array) -> Relaxed:
+        """Solve for the scores of all columns; those that are not allowed have the value 0."""
+        with self._lock:
+            mine = scores[self._kept]
+            last = self._last
+            if last is None or not still_optimal(self._by_column, mine, last.x, last.duals):
+                last = self._last = self._relax(mine)
+            x = np.zeros(self.width)
+            x[self._kept] = last.x
+            return Relaxed(x, last.duals, last.optimal)
+
+    def _relax(self, scores: Array) -> Relaxed:
+        """Solve, starting from the last optimum."""
+        if self._program is not None:
+            return self._program.relax(scores)
+        program = Program(sp.csr_matrix(self._by_column.T.tocsr()))
+        if self._basis is not None:
+            program.start_from(self._basis)
+        found = program.relax(scores)
+        if self.stays_open:
+            self._program, self._basis = program, None
+        else:
+            self._basis = program.basis()
+        return found
+
+
+def problem_of(data: TrainingSet, columns: slice) -> Problem:
+    """The problem of some consecutive samples."""
+    incidence = data.incidence[columns]
+    return Problem(sp.csr_matrix(incidence[:, np.unique(incidence.indices)]))
+
+
+def _groups(cut: Index) -> list[tuple[int, int]]:
+    """Consecutive samples with at most `SIZE` columns together, as (first, after the last)."""
+    out, begin, n = [], 0, len(cut) - 1
+    for end in range(1, n + 1):
+        if end == n or cut[end + 1] - cut[begin] > SIZE:
+            out.append((begin, end))
+            begin = end
+    return out
 
 
 def _gibbs(problem: Problem, scores: Array, allowed: Mask, limit: int) -> Gibbs | None:
@@ -315,17 +437,11 @@ def _gibbs(problem: Problem, scores: Array, allowed: Mask, limit: int) -> Gibbs 
     return None
 
 
-def problem_of(data: TrainingSet, columns: slice) -> Problem:
-    """The problem of some consecutive samples."""
-    incidence = data.incidence[columns]
-    return Problem(sp.csr_matrix(incidence[:, np.unique(incidence.indices)]))
-
-
 def _numbers(samples: Sequence[Sample]) -> Index:
     return np.asarray([s.x for s in samples], dtype=np.int64)
 
 
-def _with_pseudo_answers(data: TrainingSet) -> tuple[sp.csr_matrix, Index, Mask]:
+def _with_pseudo_answers(data: TrainingSet) -> tuple[sp.csr_matrix, Any, Mask]:
     """Sets (R, H) and their samples (R,), pseudo-answers last, and columns allowed (H,)."""
     if data.pseudo is None or not data.n_pseudo:
         return data.sets, data.annotation_sample, data.allowed

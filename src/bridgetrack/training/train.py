@@ -41,9 +41,8 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, begin, relayed
-from bridgetrack.training.components import build_training_set
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
-from bridgetrack.training.fit import Fit, Movies
+from bridgetrack.training.fit import Fit, Movies, errors_of, folds_of, held_out_errors
 from bridgetrack.training.options import TrainingOptions, default_lambda, step_for
 from bridgetrack.training.outcome import (
     Training,
@@ -70,8 +69,7 @@ from bridgetrack.training.sources import (
     split_sources,
 )
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, balanced
-from bridgetrack.training.validation import errors_of, folds_of, held_out_errors
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -1,7 +1,9 @@
 """The annotated part of one or more movies, as arrays a learner's model can use.
 
 A *sample* is a connected component of the slot-hypothesis graph that holds at least one
-annotation; in components without any, the loss is zero for every w.
+annotation; in components without any, the loss is zero for every w. The components of a whole movie
+are found once (`AnnotatedComponents`), so that collecting annotations anew after every few answers
+does not take longer in a longer movie.
 """
 
 from __future__ import annotations
@@ -15,14 +17,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.annotations.annotation import RANDOM, UNIFORM
-from bridgetrack.learning.model import Sample
+from bridgetrack.errors import InputError
+from bridgetrack.features.feature import FeatureMatrix
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.problem import components
+from bridgetrack.learning import Sample
 from bridgetrack.pipeline.scene import Scene
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+LARGEST = 1500
+"""Slots above which a component is cut into frame pairs for training."""
 
 BALANCE = 0.75
 """How far annotated kinds of events are weighted by how often they occur: 0 not at all, 1 fully."""
@@ -49,8 +59,6 @@ class TrainingSet:
         Sample of every annotation, shape (A,).
     allowed
         Columns that some compatible output may choose, shape (H,).
-    kind
-        The `Event` of every column, shape (H,).
     pair
         Earlier frame of the frame pair of every annotation's slot, shape (A,).
     event
@@ -90,7 +98,6 @@ class TrainingSet:
     sets: sp.csr_matrix
     annotation_sample: Index
     allowed: Mask
-    kind: NDArray[np.int8]
     pair: Index
     event: NDArray[np.int8]
     scene: Index
@@ -130,6 +137,142 @@ class TrainingSet:
         return np.searchsorted(self.slot_sample, np.arange(len(self.importance) + 1))
 
 
+def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> TrainingSet:
+    """Collect the annotated components of some movies.
+
+    Parameters
+    ----------
+    scenes
+        Movies with their annotations.
+    largest
+        Components with more slots are cut into frame pairs by leaving out the skips and false
+        detections that tie them together, save those that annotations name. Tracking itself
+        always uses all of them.
+
+    Raises
+    ------
+    InputError
+        Where no annotation constrains anything.
+    """
+    parts = [
+        AnnotatedComponents(scene, largest).training_set(scene, number)
+        for number, scene in enumerate(scenes)
+        if len(scene.constraints)
+    ]
+    if not parts:
+        raise InputError(
+            "there is nothing to learn from: no annotation says which event holds; annotate some "
+            "cells first (ten moves and every division you see are a good start)"
+        )
+    return _joined(parts)
+
+
+class AnnotatedComponents:
+    """The components of one movie, of which those with annotations are cut out for training.
+
+    Parameters
+    ----------
+    scene
+        The movie; its annotations do not matter.
+    largest
+        See `build_training_set`.
+
+    Attributes
+    ----------
+    tying
+        Hypotheses left out because they tie frame pairs of too large components, shape (H,).
+    """
+
+    def __init__(self, scene: Scene, largest: int = LARGEST) -> None:
+        self._hypotheses = scene.hypotheses
+        incidence = scene.problem.incidence
+        _, label, _ = components(incidence)
+        first = incidence.indices[incidence.indptr[:-1]]
+        huge = np.bincount(label)[label[first]] > largest
+        self.tying = huge & np.isin(scene.hypotheses.event, (Event.SKIP, Event.FALSE))
+        if self.tying.any():
+            _, label, _ = components(sp.csr_matrix(incidence[np.flatnonzero(~self.tying)]))
+        self._label = label  # component of every slot
+        self._n = int(label.max(initial=-1)) + 1
+        self._columns = _by_value(np.where(self.tying, -1, label[first]), self._n)
+        self._slots = _by_value(label, self._n)
+
+    def fit(self, scene: Scene) -> bool:
+        """Whether a scene is the same movie with other annotations."""
+        return scene.hypotheses is self._hypotheses
+
+    def training_set(self, scene: Scene, number: int = 0) -> TrainingSet:
+        """The annotated components of the movie, of which there are some.
+
+        Hypotheses that tie components together are taken in where annotations name them: the
+        components that they join are one sample. Samples are in the order of their slots.
+        """
+        label, n, incidence = self._label, self._n, scene.problem.incidence
+        tying = np.unique(scene.constraints.indices)
+        tying = tying[self.tying[tying]]
+        group = _grouped(label, sp.csr_matrix(incidence[tying]), n)
+        slot = np.searchsorted(scene.slots, scene.constraints.slot)
+        wanted, annotation_sample = np.unique(group[label[slot]], return_inverse=True)
+        home = group[label[incidence.indices[incidence.indptr[tying]]]]
+        labels = np.flatnonzero(np.isin(group, wanted))
+        sample = np.searchsorted(wanted, group[labels])
+        columns, of_column = _taken(self._columns, labels, sample)
+        columns = np.concatenate([columns, tying])
+        of_column = np.concatenate([of_column, np.searchsorted(wanted, home)])
+        order = np.lexsort((columns, of_column))
+        columns, of_column = columns[order], of_column[order]
+        slots, of_slot = _taken(self._slots, labels, sample)
+        order = np.lexsort((slots, of_slot))
+        slots, of_slot = slots[order], of_slot[order]
+        cut = Cut(
+            columns,
+            slots,
+            of_column,
+            of_slot,
+            _rows(scene.matrix, columns).sparse(),
+            sp.csr_matrix(incidence[columns][:, slots]),
+        )
+        return labelled(scene, cut, annotation_sample.astype(np.int64), number)
+
+
+def _grouped(label: Index, tying: sp.csr_matrix, n: int) -> Index:
+    """Group of each of n components, where hypotheses tie some together, shape (n,).
+
+    Groups are numbered in the order of their first component.
+    """
+    tied = label[tying.indices]
+    first = np.repeat(tied[tying.indptr[:-1]], np.diff(tying.indptr))
+    edges = sp.coo_matrix((np.ones(len(tied)), (first, tied)), shape=(n, n))
+    _, group = connected_components(edges, directed=False)
+    return np.asarray(group, dtype=np.int64)
+
+
+def _by_value(values: Index, n: int) -> tuple[Index, Index]:
+    """Places of each value 0..n-1, one after another, and where each begins, shape (n + 1,)."""
+    order = np.argsort(values, kind="stable")
+    return order, np.searchsorted(values[order], np.arange(n + 1))
+
+
+def _taken(places: tuple[Index, Index], wanted: Index, sample: Index) -> tuple[Index, Index]:
+    """All places of some values, and the sample of each value at each of its places."""
+    order, begin = places
+    found = [order[begin[k] : begin[k + 1]] for k in wanted.tolist()]
+    count = begin[wanted + 1] - begin[wanted]
+    return np.concatenate(found).astype(np.int64), np.repeat(sample, count).astype(np.int64)
+
+
+def _rows(matrix: FeatureMatrix, columns: Index) -> FeatureMatrix:
+    """Some rows of a feature matrix, renumbered."""
+    place = np.full(matrix.n_hypotheses, -1, dtype=np.int64)
+    place[columns] = np.arange(len(columns))
+    rows, blocks = [], []
+    for mine, block in zip(matrix.rows, matrix.blocks, strict=True):
+        keep = place[mine] >= 0
+        rows.append(place[mine[keep]])
+        blocks.append(block[keep])
+    return FeatureMatrix(matrix.features, tuple(rows), tuple(blocks), len(columns))
+
+
 @dataclass(frozen=True)
 class Cut:
     """Columns and slots of some parts of a movie, each a sample, without their annotations.
@@ -157,7 +300,6 @@ def labelled(
     cut: Cut,
     annotation_sample: Index,
     number: int = 0,
-    names: Sequence[bytes] | None = None,
 ) -> TrainingSet:
     """Tie the annotations of a movie to the columns of a part of it.
 
@@ -171,8 +313,6 @@ def labelled(
         Sample of every annotation, shape (A,).
     number
         Number of the movie.
-    names
-        The `digest` of every sample's features and slots, where it is known.
     """
     constraints = scene.constraints
     place = np.full(len(scene.hypotheses), -1, dtype=np.int64)
@@ -202,7 +342,6 @@ def labelled(
         sets=sets,
         annotation_sample=annotation_sample,
         allowed=allowed,
-        kind=scene.hypotheses.event[cut.columns],
         pair=np.asarray(frame - (constraints.slot >= n_cells), dtype=np.int64),
         event=event,
         scene=np.full(len(constraints), number, dtype=np.int64),
@@ -210,10 +349,10 @@ def labelled(
         importance=np.ones(int(annotation_sample.max()) + 1),
         samples=(),
     )
-    return named(part, names)
+    return named(part)
 
 
-def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
+def _joined(parts: Sequence[TrainingSet]) -> TrainingSet:
     """Put the samples of several movies side by side."""
     if len(parts) == 1:
         return parts[0]
@@ -222,7 +361,7 @@ def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
     for name in ("column_sample", "slot_sample", "annotation_sample"):
         values = [getattr(p, name) + shift for p, shift in zip(parts, shifts, strict=False)]
         arrays[name] = np.concatenate(values)
-    each = ("allowed", "kind", "pair", "event", "scene", "drawn", "importance")
+    each = ("allowed", "pair", "event", "scene", "drawn", "importance")
     for name in each:
         arrays[name] = np.concatenate([getattr(p, name) for p in parts])
     whole = TrainingSet(
@@ -232,33 +371,24 @@ def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
         samples=(),
         **arrays,
     )
-    return named(whole, [name for p in parts for name in p.names])
+    return named(whole)
 
 
-def named(part: TrainingSet, names: Sequence[bytes] | None = None) -> TrainingSet:
-    """Name the samples so that a later training recognises what did not change.
-
-    ``names`` are the `digest` of every sample's features and slots, where it is known.
-    """
+def named(part: TrainingSet) -> TrainingSet:
+    """Name the samples so that a later training recognises what did not change."""
     columns, slots = part.cut, part.slot_cut
     n = len(columns) - 1
-    if names is None:
-        names = [
-            digest(
-                part.phi[columns[k] : columns[k + 1]],
-                part.incidence[columns[k] : columns[k + 1], slots[k] : slots[k + 1]],
-            )
-            for k in range(n)
-        ]
     order = np.argsort(part.annotation_sample, kind="stable")
     cut = np.searchsorted(part.annotation_sample[order], np.arange(n + 1))
-    samples = []
-    seen: Counter[bytes] = Counter()
-    for k, name in enumerate(names):
+    names, samples, seen = list[bytes](), list[Sample](), Counter[bytes]()
+    for k in range(n):
+        mine = slice(columns[k], columns[k + 1])
+        name = digest(part.phi[mine], part.incidence[mine, slots[k] : slots[k + 1]])
         seen[name] += 1
         rows = order[cut[k] : cut[k + 1]]
-        sets = part.sets[rows][:, columns[k] : columns[k + 1]]
-        samples.append(Sample(k, tuple(rows.tolist()), (name, seen[name]), digest(sets)))
+        version = digest(part.sets[rows][:, mine])
+        names.append(name)
+        samples.append(Sample(k, tuple(rows.tolist()), (name, seen[name]), version))
     return replace(part, samples=tuple(samples), names=tuple(names))
 
 

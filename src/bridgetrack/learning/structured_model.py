@@ -1,14 +1,14 @@
-"""The boundary between learners and what they learn: a structured model.
+"""What a learner may ask of a structured model: joint features, a task loss, and inference.
 
-A learner sees joint features, a task loss and four kinds of inference, and nothing else. Scores
-are ``f(x, y; w) = <w, phi(x, y)>`` and are maximised.
+Scores are ``f(x, y; w) = <w, phi(x, y)>`` and are maximised. Learners know nothing else of x and y.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,6 @@ from bridgetrack.errors import InputError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-
-
 Sign = Literal[-1, 1]
 
 
@@ -44,40 +42,6 @@ class Sample:
     y_star: Any
     key: Hashable | None = None
     version: Hashable | None = None
-
-    def same_annotation(self, other: Sample) -> bool:
-        """Whether both annotate the same things."""
-        return self.version is not None and self.version == other.version
-
-
-def as_samples(samples: Iterable[Sample | tuple[Any, Any]]) -> tuple[Sample, ...]:
-    """Samples from samples or from plain ``(x, y_star)`` pairs.
-
-    Raises
-    ------
-    InputError
-        If there are no samples, or if two have the same key.
-    """
-    found = tuple(s if isinstance(s, Sample) else Sample(*s) for s in samples)
-    if not found:
-        raise InputError("there is nothing to learn from: no annotated sample; annotate something")
-    keys = [s.key for s in found if s.key is not None]
-    if len(set(keys)) < len(keys):
-        repeated = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise InputError(f"two training samples have the same key {repeated!r}; merge them")
-    return found
-
-
-def checked_weights(weights: FloatArray, *shape: int) -> FloatArray:
-    """A copy of weights to start from."""
-    found = np.array(weights, dtype=float)
-    if found.shape != shape or not np.isfinite(found).all():
-        each = f" for each of {shape[0]} domains" if len(shape) > 1 else ", one for each feature"
-        raise InputError(
-            f"the initial weights have shape {found.shape} and must be {shape[-1]} finite "
-            f"numbers{each}"
-        )
-    return found
 
 
 @dataclass(frozen=True)
@@ -114,14 +78,11 @@ class InferredBatch:
         Shape (n, d).
     losses, bounds
         Shape (n,).
-    outputs
-        One opaque output per sample; None if the model does not keep them.
     """
 
     features: FloatArray
     losses: FloatArray
     bounds: FloatArray
-    outputs: Sequence[Any] | None = None
 
     @classmethod
     def stack(cls, found: Sequence[Inferred]) -> InferredBatch:
@@ -130,7 +91,6 @@ class InferredBatch:
             features=np.array([r.feature for r in found], dtype=float),
             losses=np.array([r.loss for r in found], dtype=float),
             bounds=np.array([r.bound for r in found], dtype=float),
-            outputs=[r.output for r in found],
         )
 
     def values(self, w: FloatArray, sign: int) -> FloatArray:
@@ -139,8 +99,11 @@ class InferredBatch:
         return value
 
 
-class StructuredModel(Protocol):
+class StructuredModel(ABC):
     """What a learner needs to know about a problem.
+
+    The methods for batches call those for one sample; override them where all samples together
+    cost less.
 
     Inexact or relaxed inference is allowed: ``feature`` and ``loss`` then belong to what was
     found, and ``bound`` is above every value. A relaxed model maximises over a larger set of
@@ -150,28 +113,29 @@ class StructuredModel(Protocol):
     """
 
     @property
+    @abstractmethod
     def n_features(self) -> int:
         """Length d of the joint feature and of the weights."""
-        ...
 
+    @abstractmethod
     def joint_feature(self, x: Any, y: Any) -> FloatArray:
         """``phi(x, y)``, shape (d,)."""
-        ...
 
+    @abstractmethod
     def task_loss(self, y_star: Any, y: Any) -> float:
         """``Delta(y*, y) >= 0``, zero exactly if ``y`` is compatible with ``y_star``."""
-        ...
 
+    @abstractmethod
     def inference(self, x: Any, w: FloatArray) -> Inferred:
         """Maximise ``f`` over all outputs Y (``loss`` is 0: there is no annotation)."""
-        ...
 
+    @abstractmethod
     def loss_augmented_inference(
         self, x: Any, y_star: Any, w: FloatArray, sign: Sign = 1
     ) -> Inferred:
         """Maximise ``f + sign * Delta`` over all outputs Y."""
-        ...
 
+    @abstractmethod
     def compatible_inference(self, x: Any, y_star: Any, w: FloatArray) -> Inferred:
         """Maximise ``f`` over the compatible outputs Y* (latent completion).
 
@@ -180,42 +144,77 @@ class StructuredModel(Protocol):
         ContradictionError
             If no output is compatible.
         """
-        ...
 
+    @abstractmethod
     def incompatible_inference(self, x: Any, y_star: Any, w: FloatArray) -> Inferred | None:
         """Maximise ``f + Delta`` over the incompatible outputs Y°; None if there are none."""
-        ...
-
-
-class BatchModel(Protocol):
-    """Optional additions to `StructuredModel`: all samples in one call.
-
-    Each method is used where the model has it, alone or together with the others. Others that a
-    model may have are described where they are used: `blocks_of`, and in `curriculum`.
-    """
 
     def inference_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
         """Maximise ``f`` over Y; ``losses`` hold Delta of what was found."""
-        ...
+        found = [self.inference(s.x, w) for s in samples]
+        pairs = zip(samples, found, strict=True)
+        return InferredBatch.stack(
+            [replace(r, loss=self.task_loss(s.y_star, r.output)) for s, r in pairs]
+        )
 
     def loss_augmented_batch(
         self, samples: Sequence[Sample], w: FloatArray, sign: Sign = 1
     ) -> InferredBatch:
         """Maximise ``f + sign * Delta`` over Y."""
-        ...
+        return InferredBatch.stack(
+            [self.loss_augmented_inference(s.x, s.y_star, w, sign) for s in samples]
+        )
+
+    def loss_augmented_each(self, samples: Sequence[Sample], weights: FloatArray) -> InferredBatch:
+        """Maximise ``f + Delta`` over Y, each sample at weights of its own, shape (n, d)."""
+        pairs = zip(samples, weights, strict=True)
+        return InferredBatch.stack(
+            [self.loss_augmented_inference(s.x, s.y_star, w) for s, w in pairs]
+        )
 
     def compatible_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
         """Maximise ``f`` over Y*."""
-        ...
+        return InferredBatch.stack([self.compatible_inference(s.x, s.y_star, w) for s in samples])
 
-
-def blocks_of(model: StructuredModel, samples: Sequence[Sample]) -> Sequence[IntArray]:
-    """Samples that cost less together, as positions in ``samples``.
-
-    The model's ``blocks(samples)`` says which one inference solves together; where it has no such
-    method, each is a block.
-    """
-    divide = getattr(model, "blocks", None)
-    if divide is None:
+    def blocks(self, samples: Sequence[Sample]) -> Sequence[IntArray]:
+        """Samples that one inference solves together, as positions in ``samples``."""
         return [np.array([i], dtype=np.intp) for i in range(len(samples))]
-    return [np.asarray(rows, dtype=np.intp) for rows in divide(samples)]
+
+    def sizes(self, samples: Sequence[Sample]) -> FloatArray:
+        """Size of every sample, such as its number of annotations, shape (n,)."""
+        return np.ones(len(samples))
+
+    def hidden_entropies(self, samples: Sequence[Sample], w: FloatArray) -> FloatArray:
+        """Entropy of the compatible outputs under ``p(y) ~ exp(f(x, y; w))``, shape (n,)."""
+        raise InputError(
+            "this model cannot say how uncertain the hidden part is; choose slack or novelty"
+        )
+
+
+def as_samples(samples: Iterable[Sample | tuple[Any, Any]]) -> tuple[Sample, ...]:
+    """Samples from samples or from plain ``(x, y_star)`` pairs.
+
+    Raises
+    ------
+    InputError
+        If there are no samples, or if two have the same key.
+    """
+    found = tuple(s if isinstance(s, Sample) else Sample(*s) for s in samples)
+    if not found:
+        raise InputError("there is nothing to learn from: no annotated sample; annotate something")
+    keys = [s.key for s in found if s.key is not None]
+    if len(set(keys)) < len(keys):
+        repeated = next(key for i, key in enumerate(keys) if key in keys[:i])
+        raise InputError(f"two training samples have the same key {repeated!r}; merge them")
+    return found
+
+
+def checked_weights(weights: FloatArray, d: int) -> FloatArray:
+    """A copy of weights to start from."""
+    found = np.array(weights, dtype=float)
+    if found.shape != (d,) or not np.isfinite(found).all():
+        raise InputError(
+            f"the initial weights have shape {found.shape} and must be {d} finite numbers, one "
+            "for each feature"
+        )
+    return found

@@ -1,0 +1,96 @@
+"""The inner loop of CCCP: minimise a surrogate by cutting planes, to a certified gap.
+
+    min_w  regulariser(w) + sum_g xi_g + <v, w> + c      s.t.  xi_g >= <a_k, w> + b_k
+
+The minimum of this master problem over the planes known so far is a lower bound, and its minimiser
+is where inference is asked for more planes. Planes made of outputs found before are tried first;
+inference is asked once these promise little of what is left of the gap.
+
+The minimiser of a master problem with few slacks may jump to and fro. Once a few in a row were
+hardly better than the best point, inference is asked halfway between this and the minimiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from bridgetrack.learning.bundle import Bundle, Incumbent
+from bridgetrack.learning.master_qp import solve_master
+from bridgetrack.learning.options import LearningOptions
+from bridgetrack.learning.structured_model import FloatArray
+
+Search = Generator[Incumbent, None, Incumbent]
+
+KNOWN_IN_A_ROW = 50
+"""Master problems between two inferences at most."""
+
+KNOWN_RISE = 0.2
+"""Share of the gap by which planes of known outputs must raise the model of P to be tried again."""
+
+RAISED = 1e-3
+"""Share of the precision by which a useful plane raises the model of P."""
+
+FELL = 0.1
+"""Share of the gap by which a point must lower it to be more than hardly better."""
+
+IN_VAIN = 3
+"""Minimisers in a row, hardly better, after which inference is asked halfway to the next ones. On
+tracking with one slack this halves the inferences; one or eight do as well, but one lengthens short
+searches."""
+
+
+def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Search:
+    """Minimise the surrogate that a bundle is aimed at to a gap, from the points that it knows.
+
+    Yields
+    ------
+    Incumbent
+        After each inference over all samples.
+
+    Returns
+    -------
+    Incumbent
+        The best point of all, with a true lower bound on the minimum.
+    """
+    tolerance, lower, in_vain = RAISED * precision, -np.inf, 0
+    while True:
+        best = bundle.incumbent(lower)
+        query, lower = _next_point(bundle, options, best, precision)
+        if best.upper - lower <= precision:
+            return bundle.incumbent(lower, "converged")
+        if bundle.risk.n_inferences >= options.max_inferences:
+            return bundle.incumbent(lower, "limit")
+        halfway = in_vain >= IN_VAIN
+        rise = bundle.touch(0.5 * (best.w + query) if halfway else query, tolerance)
+        now = bundle.incumbent(lower)
+        yield now
+        better = best.upper - now.upper > FELL * (best.upper - lower)
+        if halfway and not better and rise <= tolerance:
+            rise = bundle.touch(query, tolerance)
+            yield bundle.incumbent(lower)
+        elif not halfway:
+            in_vain = 0 if better else in_vain + 1
+        if rise <= tolerance and not (halfway and better):
+            last = bundle.incumbent(lower)
+            reason = "converged" if last.gap <= precision else "inexact"
+            return bundle.incumbent(lower, reason)
+
+
+def _next_point(
+    bundle: Bundle, options: LearningOptions, best: Incumbent, precision: float
+) -> tuple[FloatArray, float]:
+    """Where to ask for inference next, and the lower bound on the minimum."""
+    lower = best.lower
+    for _ in range(KNOWN_IN_A_ROW):
+        master = solve_master(
+            *bundle.rows(), bundle.regularizer, options.form, options.backend, 1e-2 * precision
+        )
+        bundle.prune(master.alpha)
+        lower = max(lower, master.dual)
+        gap = best.upper - lower
+        enough = max(0.5 * precision, KNOWN_RISE * gap)
+        if gap <= precision or not bundle.touch_known(master.w, enough, RAISED * precision):
+            break
+    return master.w, lower

@@ -1,0 +1,176 @@
+"""Self-paced learning: from easy samples to hard ones (002, after Kumar et al. 2010).
+
+Samples with a difficulty below 1/K take part; weights and selection alternate, and 1/K grows by mu
+until all are in. What is returned is CCCP on all samples, which begins where the easy ones led:
+its objective is that of plain training, and only the local optimum differs.
+
+A sample is difficult by its ``slack``: its loss; by its ``entropy``: how uncertain its hidden part
+is; or by its ``novelty`` (002, eq. 4): how far the weights would have to move to learn it,
+
+    min_delta 1/2 delta' M delta
+    s.t. <w + delta, phi(x, y*, h) - phi(x, y)> >= Delta(y)     for all outputs y
+
+with the completion h that is best at w. This program is solved by cutting planes: outputs enter it
+when loss-augmented inference at ``w + delta`` finds them violated. With the best h of all, novelty
+could only be smaller; with the outputs that a limit of rounds leaves out, larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from bridgetrack.learning.master_qp import call_backend
+from bridgetrack.learning.options import Criterion, LearningOptions
+from bridgetrack.learning.regularizers import L2, Regularizer
+from bridgetrack.learning.result import Stage, Training
+from bridgetrack.learning.risk import Risk
+from bridgetrack.learning.structured_model import FloatArray
+
+AT_LEAST = 0.1
+"""Share of the samples that come in with each stage at least."""
+
+ALTERNATIONS = 2
+"""Selections and trainings for one threshold at most."""
+
+PRECISION = 1e-2
+"""Duality gap of the trainings on selections."""
+
+MAX_STAGES = 20
+"""After so many, everything takes part."""
+
+ROUNDS = 8
+"""Rounds of inference for the novelty."""
+
+VIOLATION = 1e-2
+"""Violation, in units of the task loss, that novelty lets pass."""
+
+
+def train_self_paced(
+    train: Callable[[Risk, Regularizer, LearningOptions, FloatArray], Training],
+    risk: Risk,
+    regularizer: Regularizer,
+    options: LearningOptions,
+    w: FloatArray,
+) -> Training:
+    """Train on growing selections, then on everything.
+
+    Lambda means the same throughout: the risk of a selection is divided by the number of all
+    annotations. The steps of a selection have its own objective and gap. What the curriculum costs
+    is in the result's counts, not in its steps.
+    """
+    assert options.curriculum is not None
+    curriculum, stages, threshold = options.curriculum, list[Stage](), -np.inf
+    loose = replace(
+        options,
+        adaptive=False,
+        max_cccp_iterations=1,
+        precision=max(options.precision, PRECISION),
+    )
+    calls, reward_calls, seconds = 0.0, 0.0, 0.0
+    for _ in range(MAX_STAGES):
+        difficulty = difficulties(curriculum.criterion, risk, regularizer, w)
+        if not stages:
+            threshold = _quantile(difficulty, curriculum.first)
+        selected = difficulty <= threshold
+        if selected.all():
+            break
+        for _ in range(ALTERNATIONS):
+            mine = [s for s, inside in zip(risk.samples, selected, strict=True) if inside]
+            part = Risk(risk.model, mine, risk.n_annotations, risk.loss)
+            part.literal = risk.literal
+            result = yield from train(part, regularizer, loose, w)
+            w, share = result.w, float(selected.mean())
+            calls += share * result.n_inferences
+            reward_calls += share * result.n_reward_inferences
+            seconds += result.seconds
+            before = selected
+            difficulty = difficulties(curriculum.criterion, risk, regularizer, w)
+            selected = difficulty <= threshold
+            if selected.all() or (selected == before).all():
+                break
+        stages.append(Stage(threshold, float(before.mean()), w.copy()))
+        inside = float((difficulty <= threshold).mean())
+        more = _quantile(difficulty, min(inside + AT_LEAST, 1.0))
+        threshold = max(curriculum.rate * threshold, more)
+    final = yield from train(risk, regularizer, options, w)
+    return replace(
+        final,
+        stages=tuple(stages),
+        n_inferences=final.n_inferences + round(calls),
+        n_reward_inferences=final.n_reward_inferences + round(reward_calls),
+        seconds=final.seconds + seconds,
+    )
+
+
+def difficulties(
+    criterion: Criterion, risk: Risk, regularizer: Regularizer, w: FloatArray
+) -> FloatArray:
+    """Difficulty of every sample, not negative, shape (n,).
+
+    Slack and entropy are divided by the size of the sample: a large one is not difficult because
+    it is large.
+    """
+    if criterion == "novelty":
+        return novelties(risk, regularizer, w)
+    if criterion == "slack":
+        above = risk.penalty(w).values(w, 1) - risk.reward(w).values(w, risk.loss.reward_sign)
+    else:
+        above = risk.model.hidden_entropies(risk.samples, w)
+    return np.asarray(np.maximum(above, 0.0) / risk.model.sizes(risk.samples))
+
+
+def _quantile(values: FloatArray, share: float) -> float:
+    """The smallest value that at least this share of all values does not exceed."""
+    return float(np.quantile(values, share, method="inverted_cdf"))
+
+
+def novelties(risk: Risk, regularizer: Regularizer, w: FloatArray) -> FloatArray:
+    """Novelty of every sample, shape (n,); inf where no change of the weights is enough.
+
+    The regulariser's metric measures the change (the identity for L1).
+    """
+    l2 = L2(1.0, metric=regularizer.metric if isinstance(regularizer, L2) else None)
+    n = len(risk.samples)
+    done = risk.completions(w).features
+    slopes: list[list[FloatArray]] = [[] for _ in range(n)]
+    offsets: list[list[float]] = [[] for _ in range(n)]
+    steps, value = np.zeros((n, len(w))), np.zeros(n)
+    for _ in range(ROUNDS):
+        found = risk.penalty_each(w + steps)
+        rows = found.features - done
+        violation = ((w + steps) * rows).sum(axis=1) + found.losses
+        fresh = np.flatnonzero((violation > VIOLATION) & np.isfinite(value))
+        if not len(fresh):
+            break
+        for i, row, raw in zip(fresh.tolist(), l2.whitened(rows[fresh]), rows[fresh], strict=True):
+            slopes[i].append(row)
+            offsets[i].append(float(raw @ w + found.losses[i]))
+            u = nearest(np.array(slopes[i]), np.array(offsets[i]))
+            value[i] = np.inf if u is None else 0.5 * float(u @ u)
+            steps[i] = 0.0 if u is None else l2.unwhitened(u)
+    return value
+
+
+def nearest(slopes: FloatArray, offsets: FloatArray) -> FloatArray | None:
+    """The shortest u (d,) with ``<a_k, u> + b_k <= 0`` for all k; None if there is none."""
+    length = np.linalg.norm(slopes, axis=1)
+    empty = length <= 1e-9
+    if (offsets[empty] > 1e-9).any():
+        return None
+    rows = slopes[~empty] / length[~empty, None]
+    level = offsets[~empty] / length[~empty]
+    scale = float(np.abs(level).max(initial=0.0))
+    d = slopes.shape[1]
+    if scale == 0.0 or (level <= 0).all():
+        return np.zeros(d)
+    for backend in ("daqp", "piqp", "clarabel"):
+        solved = call_backend(backend, np.eye(d), np.zeros(d), G=rows, h=-level / scale)
+        if solved is None:
+            continue
+        u = solved[0] * scale
+        if float((rows @ u + level).max()) <= 1e-5 * scale:
+            return np.asarray(u)
+    return None

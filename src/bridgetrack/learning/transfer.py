@@ -1,0 +1,247 @@
+"""Transfer between domains as one training of stacked features (000, section 1.6.2, eq. 1.9).
+
+    lambda/2 (w - w0)' M (w - w0)  +  rho/2 sum_d (w^d - w)' M (w^d - w)  +  sum_d risk^d(w^d)
+
+ties the weights w^d of every domain to shared ones w. With ``t^d = sqrt(rho/lambda) (w^d - w)`` the
+regulariser is ``lambda/2`` times the squared length of the stacked (w - w0, t^1, ..., t^D), and the
+joint feature of domain d is ``phi`` at w and ``sqrt(lambda/rho) phi`` at t^d. So any learner learns
+them. For rho = inf there is only w: training on the union. For lambda = inf w stays at the prior
+and every domain is trained on its own, with rho.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.errors import InputError
+from bridgetrack.learning.regularizers import L2, centre
+from bridgetrack.learning.structured_model import (
+    FloatArray,
+    Inferred,
+    InferredBatch,
+    Sample,
+    Sign,
+    StructuredModel,
+    as_samples,
+)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """One of several annotated data sets.
+
+    Parameters
+    ----------
+    model
+        What is learned there; all domains have the same features.
+    samples
+        Its inputs with their annotations.
+    n_annotations
+        The domain's risk, a sum over its samples, is divided by this. None: the number of its
+        samples, so that every domain counts alike. The same number for all domains makes every
+        annotation count alike, whichever domain it is in, as in eq. 1.9.
+    """
+
+    model: StructuredModel
+    samples: Sequence[Sample | tuple[Any, Any]]
+    n_annotations: float | None = None
+
+
+class Stacked(StructuredModel):
+    """All domains as one structured model over stacked features.
+
+    Train it as any other model, with ``n_annotations=1``::
+
+        stacked = Stacked(domains, weight=0.1, tie=1.0)
+        result = fit(stacked, stacked.samples, stacked.regularizer, n_annotations=1)
+        shared, each = stacked.shared(result.w), stacked.weights(result.w)
+
+    Parameters
+    ----------
+    domains
+        Data sets with partial or full annotations.
+    weight
+        lambda > 0; inf fixes the shared weights at the prior.
+    tie
+        rho > 0; inf makes all domains equal.
+    prior
+        w0, shape (d,); None: zero.
+    metric
+        M, a positive diagonal of shape (d,); None: the identity.
+
+    Attributes
+    ----------
+    samples
+        Those of all domains.
+    regularizer
+        Of the stacked weights.
+
+    Raises
+    ------
+    InputError
+        If there are no domains, their features differ, or lambda or rho do not fit.
+    """
+
+    def __init__(
+        self,
+        domains: Sequence[Domain],
+        weight: float,
+        tie: float,
+        prior: FloatArray | None = None,
+        metric: FloatArray | None = None,
+    ) -> None:
+        _check(domains, weight, tie)
+        self.domains = tuple(domains)
+        self._d = domains[0].model.n_features
+        together = np.isinf(tie)
+        self._scale = 0.0 if together else (1.0 if np.isinf(weight) else np.sqrt(weight / tie))
+        n_blocks = 1 if together else 1 + len(domains)
+        blocks = np.tile(np.ones(self._d) if metric is None else metric, n_blocks)
+        if np.isinf(weight):
+            blocks[: self._d] = np.inf
+        self._n = len(blocks)
+        w0 = self.stacked(centre(L2(1.0, prior), self._d))
+        self.regularizer = L2(tie if np.isinf(weight) else weight, w0, blocks)
+        self.samples = tuple(
+            Sample((k, s), s.y_star, None if s.key is None else (k, s.key), s.version)
+            for k, domain in enumerate(domains)
+            for s in as_samples(domain.samples)
+        )
+        self._factor = [
+            1.0 / (len(x.samples) if x.n_annotations is None else x.n_annotations) for x in domains
+        ]
+
+    def shared(self, w: FloatArray) -> FloatArray:
+        """The shared weights, shape (d,)."""
+        return w[: self._d]
+
+    def weights(self, w: FloatArray) -> FloatArray:
+        """The weights of every domain, shape (D, d)."""
+        return np.array([self._of(w, k) for k in range(len(self.domains))])
+
+    def stacked(self, shared: FloatArray) -> FloatArray:
+        """Stacked weights at which every domain has the shared ones (d,)."""
+        return np.concatenate([shared, np.zeros(self._n - self._d)])
+
+    @property
+    def n_features(self) -> int:
+        """Length of the stacked weights."""
+        return self._n
+
+    # --- one sample at a time
+
+    def joint_feature(self, x: tuple[int, Sample], y: Any) -> FloatArray:
+        """The domain's joint feature at the shared weights and at its own."""
+        return self._placed(self.domains[x[0]].model.joint_feature(x[1].x, y)[None], x[0])[0]
+
+    def task_loss(self, y_star: Any, y: tuple[int, Any]) -> float:
+        """The domain's task loss; outputs carry their domain."""
+        return self._factor[y[0]] * self.domains[y[0]].model.task_loss(y_star, y[1])
+
+    def inference(self, x: tuple[int, Sample], w: FloatArray) -> Inferred:
+        """Maximise f over all outputs."""
+        return self._one(x, self.domains[x[0]].model.inference(x[1].x, self._of(w, x[0])))
+
+    def loss_augmented_inference(
+        self, x: tuple[int, Sample], y_star: Any, w: FloatArray, sign: Sign = 1
+    ) -> Inferred:
+        """Maximise f + sign * Delta over all outputs."""
+        model = self.domains[x[0]].model
+        found = model.loss_augmented_inference(x[1].x, y_star, self._of(w, x[0]), sign)
+        return self._one(x, found)
+
+    def compatible_inference(self, x: tuple[int, Sample], y_star: Any, w: FloatArray) -> Inferred:
+        """Maximise f over the compatible outputs."""
+        model = self.domains[x[0]].model
+        return self._one(x, model.compatible_inference(x[1].x, y_star, self._of(w, x[0])))
+
+    def incompatible_inference(
+        self, x: tuple[int, Sample], y_star: Any, w: FloatArray
+    ) -> Inferred | None:
+        """Maximise f + Delta over the incompatible outputs."""
+        model = self.domains[x[0]].model
+        found = model.incompatible_inference(x[1].x, y_star, self._of(w, x[0]))
+        return None if found is None else self._one(x, found)
+
+    # --- all samples of a domain at once
+
+    def inference_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
+        """Maximise f over all outputs."""
+        return self._batch(samples, w, lambda model, mine, w_d: model.inference_batch(mine, w_d))
+
+    def loss_augmented_batch(
+        self, samples: Sequence[Sample], w: FloatArray, sign: Sign = 1
+    ) -> InferredBatch:
+        """Maximise f + sign * Delta over all outputs."""
+        return self._batch(
+            samples, w, lambda model, mine, w_d: model.loss_augmented_batch(mine, w_d, sign)
+        )
+
+    def compatible_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
+        """Maximise f over the compatible outputs."""
+        return self._batch(samples, w, lambda model, mine, w_d: model.compatible_batch(mine, w_d))
+
+    def _batch(
+        self,
+        samples: Sequence[Sample],
+        w: FloatArray,
+        ask: Callable[[StructuredModel, list[Sample], FloatArray], InferredBatch],
+    ) -> InferredBatch:
+        features = np.zeros((len(samples), self.n_features))
+        losses, bounds = np.zeros((2, len(samples)))
+        home = np.array([s.x[0] for s in samples])
+        for k in np.unique(home).tolist():
+            rows, factor = np.flatnonzero(home == k), self._factor[k]
+            mine = [samples[i].x[1] for i in rows.tolist()]
+            found = ask(self.domains[k].model, mine, self._of(w, k))
+            features[rows] = self._placed(found.features, k)
+            losses[rows], bounds[rows] = factor * found.losses, factor * found.bounds
+        return InferredBatch(features, losses, bounds)
+
+    def _of(self, w: FloatArray, k: int) -> FloatArray:
+        """The weights of a domain."""
+        if not self._scale:
+            return w
+        own: FloatArray = w[: self._d] + self._scale * w[self._block(k)]
+        return own
+
+    def _placed(self, features: FloatArray, k: int) -> FloatArray:
+        """Features (n, d) of a domain among the stacked ones, divided as its risk is."""
+        placed = np.zeros((len(features), self.n_features))
+        placed[:, : self._d] = self._factor[k] * features
+        if self._scale:
+            placed[:, self._block(k)] = self._factor[k] * self._scale * features
+        return placed
+
+    def _block(self, k: int) -> slice:
+        return slice((k + 1) * self._d, (k + 2) * self._d)
+
+    def _one(self, x: tuple[int, Sample], found: Inferred) -> Inferred:
+        factor = self._factor[x[0]]
+        return replace(
+            found,
+            output=(x[0], found.output),
+            feature=self._placed(found.feature[None], x[0])[0],
+            loss=factor * found.loss,
+            bound=factor * found.bound,
+        )
+
+
+def _check(domains: Sequence[Domain], weight: float, tie: float) -> None:
+    if not domains:
+        raise InputError("there is nothing to learn from: no domain was given")
+    sizes = [domain.model.n_features for domain in domains]
+    if len(set(sizes)) > 1:
+        raise InputError(
+            f"the domains have {', '.join(map(str, sizes))} features; transfer needs the same "
+            "features in all of them"
+        )
+    for name, value in (("lambda", weight), ("rho", tie)):
+        if not value > 0:
+            raise InputError(f"{name} must be positive, not {value}")
+    if np.isinf(weight) and np.isinf(tie):
+        raise InputError("lambda and rho are both infinite, so there is nothing to learn")

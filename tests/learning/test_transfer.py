@@ -1,0 +1,179 @@
+"""Transfer: its limits, its objective, and the formulas of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import InputError
+from bridgetrack.learning import (
+    L2,
+    Domain,
+    LearningOptions,
+    Sample,
+    Stacked,
+    TrainingResult,
+    fit,
+    loss_values,
+)
+from bridgetrack.learning.master_qp import solve_master
+from models import chain_problem, multiclass_problem
+
+FINE = LearningOptions(precision=1e-6)
+problems = st.sampled_from([multiclass_problem, chain_problem])
+seeds = st.integers(0, 1000)
+strengths = st.sampled_from([0.05, 0.3, 2.0])
+
+
+def domains_of(problem: Any, seed: int, n: int = 2, full: bool = False) -> list[Domain]:
+    """Domains that differ, drawn one seed after the other."""
+    return [Domain(*problem(seed + 5000 * k, full=full)) for k in range(n)]
+
+
+def together(domains: Sequence[Domain]) -> list[Sample]:
+    """All samples, without names that occur twice."""
+    return [Sample(s.x, s.y_star) for domain in domains for s in domain.samples]
+
+
+def shift(d: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(scale=0.3, size=d)
+
+
+def trained(stacked: Stacked, **how: Any) -> TrainingResult:
+    how = {"options": FINE, **how}
+    return fit(stacked, stacked.samples, stacked.regularizer, n_annotations=1, **how)
+
+
+@given(seed=seeds, problem=problems, lam=strengths, rho=strengths)
+@settings(max_examples=8, deadline=None)
+def test_one_domain_is_plain_training(seed: int, problem: Any, lam: float, rho: float) -> None:
+    domain = domains_of(problem, seed, 1, full=True)[0]
+    d = domain.model.n_features
+    prior, metric = shift(d, seed), np.linspace(0.5, 2.0, d)
+    stacked = Stacked([domain], lam, rho, prior, metric)
+    joint = trained(stacked)
+    tau = rho * lam / (rho + lam)
+    plain = fit(domain.model, domain.samples, L2(tau, prior, metric), options=FINE)
+    assert joint.objective == pytest.approx(plain.objective, abs=3e-6)
+    (own,) = stacked.weights(joint.w)
+    np.testing.assert_allclose(own, plain.w, atol=2e-2)
+    step = own - prior
+    np.testing.assert_allclose(stacked.shared(joint.w), prior + step * rho / (lam + rho), atol=1e-4)
+
+
+@given(seed=seeds, problem=problems, rho=strengths)
+@settings(max_examples=5, deadline=None)
+def test_a_fixed_shared_part_is_independent_training(seed: int, problem: Any, rho: float) -> None:
+    domains = domains_of(problem, seed, 3, full=True)
+    prior = shift(domains[0].model.n_features, seed)
+    alone = [fit(x.model, x.samples, L2(rho, prior), options=FINE) for x in domains]
+    wanted = sum(r.objective for r in alone)
+    stacked = Stacked(domains, np.inf, rho, prior)
+    exact = trained(stacked)
+    nearly = trained(Stacked(domains, 1e6, rho, prior))
+    assert exact.objective == pytest.approx(wanted, abs=1e-5)
+    assert nearly.objective == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+    np.testing.assert_allclose(stacked.shared(exact.w), prior)
+
+
+@given(seed=seeds, problem=problems, lam=strengths)
+@settings(max_examples=5, deadline=None)
+def test_an_infinite_tie_is_union(seed: int, problem: Any, lam: float) -> None:
+    """On the sum of the domain risks, each a mean here."""
+    domains = domains_of(problem, seed, 2, full=True)
+    model, n = domains[0].model, len(domains[0].samples)
+    union = fit(model, together(domains), L2(lam), n_annotations=n, options=FINE)
+    stacked = Stacked(domains, lam, np.inf)
+    exact = trained(stacked)
+    nearly = trained(Stacked(domains, lam, 1e6))
+    assert exact.objective == pytest.approx(union.objective, abs=3e-6)
+    assert nearly.objective == pytest.approx(union.objective, rel=1e-4, abs=1e-4)
+    for own in stacked.weights(exact.w):
+        np.testing.assert_array_equal(own, stacked.shared(exact.w))
+
+
+@given(seed=seeds, problem=problems, lam=strengths, rho=strengths)
+@settings(max_examples=10, deadline=None)
+def test_the_objective_is_that_of_the_paper(
+    seed: int, problem: Any, lam: float, rho: float
+) -> None:
+    """Eq. 1.9, with its best shared weights."""
+    domains = domains_of(problem, seed)
+    stacked = Stacked(domains, lam, rho)
+    found = trained(stacked, options=LearningOptions())
+    assert (np.diff(found.objectives) <= 1e-9).all()
+    w, each = stacked.shared(found.w), stacked.weights(found.w)
+    risks = [
+        loss_values(x.model, x.samples, w_d, "bridge").mean()
+        for x, w_d in zip(domains, each, strict=True)
+    ]
+    value = lam / 2 * w @ w + rho / 2 * ((each - w) ** 2).sum() + sum(risks)
+    assert found.objective == pytest.approx(value)
+    best = each.sum(axis=0) * rho / (lam + 2 * rho)
+    np.testing.assert_allclose(w, best, atol=1e-2 / lam)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(1, 4),
+    lam=st.sampled_from([0.02, 0.5, 5.0]),
+    rho=st.sampled_from([0.02, 0.5, 5.0]),
+)
+@settings(max_examples=30, deadline=None)
+def test_stacked_features_solve_the_coupled_master_problem(
+    seed: int, n: int, lam: float, rho: float
+) -> None:
+    """000, section 1.6.3: the dual with ``1/tau A^d'A^d`` and ``1/lambda A^d'A^e``."""
+    d, rng = 4, np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n), rng.integers(1, 9, n))
+    A, b = rng.normal(size=(len(groups), d)), rng.normal(size=len(groups))
+    w0, metric = rng.normal(size=d), rng.uniform(0.5, 2.0, d)
+    model, samples = chain_problem(0, n=1)
+    domain = Domain(type("Sized", (type(model),), {"n_features": d})(3, 3), samples)
+    stacked = Stacked([domain] * n, lam, rho, w0, metric)
+    rows = np.zeros((len(A), stacked.n_features))
+    for k, (row, g) in enumerate(zip(A, groups, strict=True)):
+        rows[k] = stacked._placed(row[None], g)[0]
+    found = solve_master(rows, b, groups, stacked.regularizer)
+    u = np.array([A[groups == g].T @ found.alpha[groups == g] for g in range(n)])
+    w = w0 - u.sum(axis=0) / metric / lam
+    np.testing.assert_allclose(stacked.shared(found.w), w, atol=1e-6 * (1 + 1 / lam))
+    np.testing.assert_allclose(
+        stacked.weights(found.w), w - u / metric / rho, atol=1e-6 * (1 + 1 / lam + 1 / rho)
+    )
+    total = u.sum(axis=0)
+    dual = float((b + A @ w0) @ found.alpha) - total / metric @ total / (2 * lam)
+    dual -= sum(x / metric @ x for x in u) / (2 * rho)
+    assert found.dual == pytest.approx(dual, rel=1e-12, abs=1e-12 * (1 + abs(found.primal)))
+
+
+def test_batches_equal_single_samples() -> None:
+    stacked = Stacked(domains_of(chain_problem, 3), 0.1, 0.4)
+    w = np.random.default_rng(0).normal(size=stacked.n_features)
+    batch = stacked.loss_augmented_batch(stacked.samples, w)
+    for k, s in enumerate(stacked.samples):
+        one = stacked.loss_augmented_inference(s.x, s.y_star, w)
+        np.testing.assert_allclose(one.feature, batch.features[k])
+        np.testing.assert_allclose(stacked.joint_feature(s.x, one.output[1]), one.feature)
+        assert stacked.task_loss(s.y_star, one.output) == pytest.approx(batch.losses[k])
+        assert one.bound == pytest.approx(batch.bounds[k])
+
+
+def test_wrong_use() -> None:
+    chains, classes = domains_of(chain_problem, 0, 1) + domains_of(multiclass_problem, 0, 1)
+    with pytest.raises(InputError, match="no domain"):
+        Stacked([], 1, 1)
+    with pytest.raises(InputError, match="same features"):
+        Stacked([chains, classes], 1, 1)
+    with pytest.raises(InputError, match="nothing to learn from"):
+        Stacked([Domain(chains.model, [])], 1, 1)
+    with pytest.raises(InputError, match="both infinite"):
+        Stacked([chains], np.inf, np.inf)
+    for lam, rho in ((0, 1), (1, -1), (1, np.nan)):
+        with pytest.raises(InputError, match="must be positive"):
+            Stacked([chains], lam, rho)
