@@ -11,7 +11,7 @@ movies that show rods as one of these kinds does: every colony is left out in tu
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,13 @@ PER_FILM = 4000
 KNOWN = [name for name in FEATURES if name not in {"from the edge", "level", "least level"}]
 """Features that mean the same in other movies as in the pictures learned from."""
 Array = NDArray[np.float64]
+
+
+def save(score: RegionScore, path: Path) -> Path:
+    """Write a score as the program reads it."""
+    known = {f.name: getattr(score, f.name) for f in fields(score)}
+    np.savez_compressed(path, **{k: np.asarray(v) for k, v in known.items() if v is not None})
+    return path
 
 
 def main() -> None:
@@ -47,7 +54,7 @@ def main() -> None:
             np.savez_compressed(where, features=features, target=target, film=film)
     columns = [list(FEATURES).index(name) for name in KNOWN]
     score = replace(learned(features[:, columns], target, film, args.kind), kind=args.kind)
-    path = score.save(OUT / f"{args.kind}.npz")
+    path = save(score, OUT / f"{args.kind}.npz")
     print(f"{path}: {len(features)} candidates, {path.stat().st_size} bytes")
 
 
@@ -142,7 +149,6 @@ def as_score(
         start=float(model._baseline_prediction.ravel()[0]),
         slope=1.0 if platt is None else float(platt.coef_[0, 0]),
         shift=0.0 if platt is None else float(platt.intercept_[0]),
-        mean=features.mean(axis=0),
     )
 
 

@@ -80,8 +80,6 @@ def test_answers_count(tmp_path: Path) -> None:
     assert steps and mended.labels.geometry == bt.open_labels(labels).geometry
     stays = (labels > 0) & (truth != 4)
     np.testing.assert_array_equal(pixels_of(mended.labels)[stays], labels[stays])
-    outlined = bt.repair(labels, images, outlines=True)
-    assert {c.kind.value for c in outlined.changes} == {"outline"}
     one = answered(tmp_path / "said.masks.json", one=True)
     kept = pixels_of(bt.find_cells(images, answers=one).labels)[1]
     assert len(np.unique(kept[(truth[1] == 1) | (truth[1] == 2)])) == 1

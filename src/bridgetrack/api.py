@@ -371,7 +371,6 @@ def repair(
     image: Any,
     *,
     answers: MaskAnswers | Path | str | None = None,
-    outlines: bool = False,
     model: Model | Path | str | None = None,
     channel: int | str = 0,
     client: Any = None,
@@ -381,7 +380,7 @@ def repair(
     """Repair masks of a movie by its image, as ``bridgetrack track --repair`` does.
 
     Cells are cut, joined, added and dropped where the image and the frames before and after say
-    so; all others keep their numbers.
+    so; all others are drawn as they were, and keep their numbers.
 
     Parameters
     ----------
@@ -389,8 +388,6 @@ def repair(
         The masks and what they were made from, see `track`.
     answers, model, channel, client, progress
         See `find_cells`.
-    outlines
-        Whether cells that stay may be outlined anew; else they are drawn as they were.
     **reading
         See `track`.
 
@@ -407,10 +404,8 @@ def repair(
     cells, movie = _opened(labels, image, reading)
     said = _mask_answers(answers, movie)
     masks, keep = _empty(movie)
-    work = repair_masks(
-        cells, movie, keep, open_model(model) or shipped_model(), said, client,
-        channel=channel, outlines=outlines,
-    )  # fmt: skip
+    weights = open_model(model) or shipped_model()
+    work = repair_masks(cells, movie, keep, weights, said, client, channel=channel)
     changes = run(work, progress)
     return Masks(_labels(masks, cells), Finding(given=cells), channel, changes)
 

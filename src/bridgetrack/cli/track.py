@@ -76,13 +76,6 @@ def track(
     ] = None,
     formats: Formats = "csv",
     repair: Repair = False,
-    repair_outlines: Annotated[
-        bool,
-        typer.Option(
-            "--repair-outlines",
-            help="With --repair, also outline anew the cells that stay.",
-        ),
-    ] = False,
     channel: Annotated[str | None, channel_option(" that --repair goes by")] = None,
     memory: Annotated[
         str | None,
@@ -112,12 +105,10 @@ def track(
     """
     if memory is not None:
         parse_memory(memory)  # refused before the work
-    if repair_outlines and not repair:
-        raise typer.BadParameter("--repair-outlines says how to repair; give --repair as well")
     refuse_masks_alone(annotations, "--repair", repair)
     given = RunInputs(
         labels, image, None if model is None else find_model_file(model), annotations, reading,
-        parse_choices(formats, FORMATS, "--format"), repair=repair, outlines=repair_outlines,
+        parse_choices(formats, FORMATS, "--format"), repair=repair,
         without=parse_kinds(without).words, link_scores=link_scores,
         channel=parse_channel(channel), memory=memory, window=window,
     )  # fmt: skip

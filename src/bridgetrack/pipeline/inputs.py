@@ -58,7 +58,6 @@ class RunInputs:
     project: Path | None = None  # holds the model and the answers
     command: str = "track"
     repair: bool = False  # the labels were repaired first
-    outlines: bool = False  # cells that stayed were outlined anew as well
     channel: int | str = 0  # of the image, by which they were
     link_scores: Path | None = None  # scores of links that another program gave
     found_here: bool = False  # the labels were found on the way and stand among the results

@@ -195,9 +195,10 @@ def repair_masks(
     client: Any = None,
     *,
     channel: int | str = 0,
-    outlines: bool = False,
 ) -> Steps[tuple[MaskChange, ...]]:
     """Repair the masks of a movie; they stay where the image does not object.
+
+    Cells that stay are drawn as they were given, but for those that somebody drew or called right.
 
     Parameters
     ----------
@@ -213,9 +214,6 @@ def repair_masks(
         A dask client, over whose cluster the frames are spread; this process where None.
     channel
         Number or name of the channel that shows the cells.
-    outlines
-        Whether cells that stay may be outlined anew; else they are drawn as they were given, but
-        for those that somebody drew or called right.
 
     Yields
     ------
@@ -240,9 +238,8 @@ def repair_masks(
             yield step
             continue
         before = label_frame(labels, step.frame)
-        masks = step.labels
-        if not outlines:
-            masks = with_outlines_of(before, masks, _said_right(masks, answers, step.frame))
+        sure = _said_right(step.labels, answers, step.frame)
+        masks = with_outlines_of(before, step.labels, sure)
         repaired(masks)
         found += changes(before, masks, step.frame)
         had, left = had or bool(before.any()), left or bool(masks.any())

@@ -159,7 +159,7 @@ def _described(
             "scale": None if scale is None else ",".join(f"{s!r}" for s in scale),
             "memory": given.memory,
             "window": given.window,
-            **({"channel": given.channel, "outlines": given.outlines} if given.repair else {}),
+            **({"channel": given.channel} if given.repair else {}),
         },
         "geometry": geometry_record(tracking.tracks.geometry),
         "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},
@@ -248,9 +248,8 @@ def repair_into(
         said = yield from with_events(known, events, detections, cells)
     with label_writer(folder / REPAIRED, cells.geometry) as writer:
         changes = yield from repair_masks(
-            cells, image, writer.write, model, said, client, channel=given.channel,
-            outlines=given.outlines,
-        )  # fmt: skip
+            cells, image, writer.write, model, said, client, channel=given.channel
+        )
     rows = [
         {
             "frame": c.frame,

@@ -6,15 +6,12 @@ movie and the answers about it teach stands in `taught`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib import resources
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.files import replacing
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.regions.describe import FEATURES
@@ -25,7 +22,6 @@ Targets = NDArray[np.int8]
 KINDS = ("cells", "rods")
 """What the scores that come with the program are for: rods lie side by side in colonies, and look
 like pieces of cells to a score that never saw any."""
-_VERSION = 1
 MOST_ODDS = 12.0
 """No candidate is surer than this."""
 
@@ -49,8 +45,6 @@ class RegionScore:
         Log-odds before any tree.
     slope, shift
         Calibration: log-odds are ``slope * sum + shift``.
-    mean
-        Of the features where the trees were learned, shape (F,).
     kind
         What it is for, one of `KINDS`.
     own
@@ -67,7 +61,6 @@ class RegionScore:
     start: float
     slope: float
     shift: float
-    mean: Array
     kind: str = KINDS[0]
     own: tuple[float, float] | None = None
 
@@ -96,20 +89,6 @@ class RegionScore:
             total += self.value[k][node]
         return np.clip(self.slope * total + self.shift, -MOST_ODDS, MOST_ODDS)
 
-    def save(self, path: Path) -> Path:
-        """Write a compressed ``.npz`` in one step.
-
-        Raises
-        ------
-        OutputError
-            Where it cannot be written.
-        """
-        known = {f.name: getattr(self, f.name) for f in fields(self)}
-        arrays: dict[str, Any] = {k: np.asarray(v) for k, v in known.items() if v is not None}
-        with replacing(path, "the score of regions", text=False) as file:
-            np.savez_compressed(file, **arrays, version=_VERSION)
-        return path
-
 
 def starting_score(kind: str = "cells") -> RegionScore:
     """A score that comes with the program; `KINDS` are there."""
@@ -124,7 +103,7 @@ def starting_score(kind: str = "cells") -> RegionScore:
 
 
 _WHOLE = ("split", "left", "right")
-_REAL = ("threshold", "value", "mean")
+_REAL = ("threshold", "value")
 
 
 def prune(
