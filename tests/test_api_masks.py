@@ -12,13 +12,14 @@ import tifffile
 
 import bridgetrack as bt
 from bridgetrack.cli.main import main
+from bridgetrack.errors import BridgetrackWarning
 from drawn_movie import answered, textured
 
 
 @pytest.fixture(scope="module")
 def sample() -> tuple[np.ndarray, np.ndarray]:
-    """Three frames of a part of the sample movie, and its true labels."""
-    folder, part = bt.sample_folder(), np.s_[:3, 60:190, 60:190]
+    """Four frames of a part of the sample movie, and its true labels."""
+    folder, part = bt.sample_folder(), np.s_[:4, 60:220, 60:220]
     image, truth = bt.open_movie(folder / "01"), bt.open_labels(folder / "01_GT" / "TRA")
     seen, true = (np.asarray(movie.array[:, 0][part]) for movie in (image, truth))
     return seen, true
@@ -95,3 +96,8 @@ def test_what_cannot_be_done_is_said(sample: tuple[np.ndarray, np.ndarray], tmp_
         bt.repair(truth[:2], image)
     with pytest.raises(bt.BridgetrackError, match="table"):
         bt.repair(tmp_path / "cells.csv", image)
+
+
+def test_masks_in_place_of_a_picture_are_told(sample: tuple[np.ndarray, np.ndarray]) -> None:
+    with pytest.warns(BridgetrackWarning, match="look like the numbers of cells"):
+        bt.find_cells(sample[1][:1], choose="plain")
