@@ -10,7 +10,7 @@ from bridgetrack.active.accuracy import (
     estimate_from,
     fair_sample,
 )
-from bridgetrack.active.suggester import random_order, within
+from bridgetrack.active.suggester import random_order
 from training.training_cases import plain_scene
 
 
@@ -76,12 +76,3 @@ def test_the_sample_ends_at_the_first_slot_nobody_answered() -> None:
     assert len(fair_sample(scene, known, 2)) == 8
     twice = known | {order[3]: known[order[2]]}
     assert len(fair_sample(scene, twice, 2)) == 7
-
-
-def test_the_sample_keeps_to_the_frames_asked_about() -> None:
-    scene = plain_scene()
-    inside = within(scene, (1, 3))
-    order = random_order(scene, 0)
-    first = order[inside[order]][:5]
-    known = {int(s): AskedSlot(str(s), 0.0, 1) for s in first}
-    assert len(fair_sample(scene, known, 0, frames=(1, 3))) == 5

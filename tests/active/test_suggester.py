@@ -122,12 +122,6 @@ def test_random_ones_do_not_depend_on_the_model_but_on_the_seed() -> None:
     assert one != [s.slot for s in suggest(scene, untrained_model(), 12, other)]
 
 
-def test_only_frames_that_were_asked_for() -> None:
-    options = SuggestOptions(frames=(2, 4), random_share=0.3)
-    found = suggest(plain_scene(), untrained_model(), 40, options)
-    assert {s.frame for s in found} == {2, 3}
-
-
 def test_beliefs_are_shares_of_what_the_events_of_a_slot_cost() -> None:
     scene = plain_scene()
     beliefs = run(believe_steps(scene, untrained_model().weights))
@@ -152,7 +146,6 @@ def test_nothing_is_left_to_ask_once_all_is_answered() -> None:
     [
         {"strategy": "luck"},
         {"random_share": 1.5},
-        {"frames": (3, 3)},
     ],
 )
 def test_options_are_checked(wrong: dict[str, object]) -> None:

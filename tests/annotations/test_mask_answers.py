@@ -107,10 +107,11 @@ def test_candidates_of_another_movie_are_refused() -> None:
 
 
 def test_ids_and_labels_are_never_given_twice() -> None:
-    answers = MaskAnswers(MOVIE).added(CUT).undone()
-    assert len(answers) == 0 and len(answers.future) == 1
+    first = MaskAnswers(MOVIE).added(CUT)
+    answers = first.exchanged(first.past, ())
+    assert len(answers) == 0
     again = answers.added(CUT)
-    assert [a.id for a in again] == ["m2"] and not again.future
+    assert [a.id for a in again] == ["m2"]
     assert again.last_label == 9
     fewer = again.exchanged(again.past, ())
     assert (len(fewer), fewer.last_id, fewer.last_label) == (0, 2, 9)
@@ -131,11 +132,11 @@ def test_masks_honour_answers_or_do_not() -> None:
     assert not honoured(one, wiped, t)
 
 
-def test_undo_and_redo_lead_back_and_forth() -> None:
+def test_answers_come_where_they_stood_before() -> None:
     answers = MaskAnswers(MOVIE).added(CUT).added(said(MendKind.GROW, [box(0, 25, 3, 3)]))
-    assert answers.undone().undone().redone().redone() == answers
-    nothing = MaskAnswers(MOVIE)
-    assert nothing.undone() == nothing.redone() == nothing
+    fewer = answers.exchanged(answers.past[:1], ())
+    assert fewer.past == answers.past[1:]
+    assert fewer.exchanged((), answers.past[:1]) == answers
 
 
 # ---------------------------------------------------------------------- the file
@@ -147,9 +148,9 @@ def test_a_store_goes_on_where_it_stopped(tmp_path) -> None:
     assert not path.exists()
     store.keep(store.answers.added(CUT))
     store.keep(store.answers.added(said(MendKind.REMOVE, [], [box(0, 0, 2, 2)], t=3)))
-    store.keep(store.answers.undone())
+    store.keep(store.answers.exchanged(store.answers.past[-1:], ()))
     there = MaskStore(path, replace(MOVIE, n_frames=9)).answers
-    assert (there.past, there.future) == (store.answers.past, store.answers.future)
+    assert there.past == store.answers.past
     assert (there.last_id, there.last_label) == (2, 9)
 
 
@@ -159,7 +160,7 @@ def test_a_failed_write_changes_nothing(tmp_path) -> None:
     store.keep(store.answers.added(CUT))
     MaskStore(path, MOVIE).keep(MaskAnswers(MOVIE))
     with pytest.raises(OutputError, match="changed by another program"):
-        store.keep(store.answers.undone())
+        store.keep(store.answers.exchanged(store.answers.past[-1:], ()))
     assert len(store.answers) == 1
 
 

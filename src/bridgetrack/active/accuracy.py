@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from bridgetrack.active.suggester import random_order, slot_numbers, within
+from bridgetrack.active.suggester import random_order, slot_numbers
 from bridgetrack.active.suggestion import SuggestOptions
 from bridgetrack.annotations.annotation import Kind, Slot
 from bridgetrack.pipeline.scene import Scene
@@ -140,15 +140,10 @@ def random_answers(
         found.update(dict.fromkeys(r.slots, AskedSlot(r.id, error, len(r.slots), least)))
     numbers = slot_numbers(scene, list(found)).tolist()
     asked = {k: known for k, known in zip(numbers, found.values(), strict=True) if k >= 0}
-    return fair_sample(scene, asked, options.seed, options.frames)
+    return fair_sample(scene, asked, options.seed)
 
 
-def fair_sample(
-    scene: Scene,
-    asked: Mapping[int, AskedSlot],
-    seed: int,
-    frames: tuple[int, int] | None = None,
-) -> list[AskedSlot]:
+def fair_sample(scene: Scene, asked: Mapping[int, AskedSlot], seed: int) -> list[AskedSlot]:
     """What is known at the beginning of the random order, up to the first slot nobody answered.
 
     Whatever else was answered, for whatever reason, does not make this sample unfair: its slots
@@ -156,8 +151,7 @@ def fair_sample(
     count too. Slots go by their number in the problem.
     """
     found: dict[str, AskedSlot] = {}
-    order = random_order(scene, seed)
-    for slot in order[within(scene, frames)[order]].tolist():
+    for slot in random_order(scene, seed).tolist():
         known = asked.get(slot)
         if known is None:
             break
@@ -170,7 +164,7 @@ def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
     """Accuracy with its 95 % interval; None without any answer.
 
     Every event counts ``1 / width`` since it is drawn in proportion to the slots it covers
-    (`right_share`). Slots are drawn one by one from the frames asked about, so that answers are
+    (`right_share`). Slots are drawn one by one, so that answers are
     independent however errors lie together in the movie. The lower end goes by the errors of
     models that had not seen the answers, which learned from less and err more often than the
     present one; the upper end allows for the errors of the present model, which errs less often

@@ -82,7 +82,7 @@ class ActiveSession:
     prior
         Model to start from and to stay close to; the shipped one where None.
     answers
-        Where answers are kept (the plugin's ``Answers``); in memory, beginning with the scene's
+        Where answers are kept (those of the window); in memory, beginning with the scene's
         annotations, where None. Answers that come into it by other ways are learned from too.
     options
         How to work.

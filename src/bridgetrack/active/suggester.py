@@ -90,35 +90,23 @@ def believe(scene: Scene, scores: Array, solution: Solution, allowed: Mask) -> B
     return Beliefs(solution, cost, total, kinds, margin)
 
 
-def asked_slots(
-    scene: Scene, settled: Collection[Slot] = (), frames: tuple[int, int] | None = None
-) -> Mask:
-    """Slots of the problem that were answered, are settled otherwise or out of bounds, (S,).
+def asked_slots(scene: Scene, settled: Collection[Slot] = ()) -> Mask:
+    """Slots of the problem that were answered or are settled otherwise, (S,).
 
     A confirmed event settles all its slots, alternatives and "cannot tell" count as asked. A
     rejected event leaves its slots open: what is right instead may still be asked.
     """
     anchored = scene.anchored
     n = len(scene.detections)
-    answers = np.array([k != Kind.REJECT for k in anchored.kind], dtype=bool)
+    answers = np.array([a.kind != Kind.REJECT for a in anchored.listed], dtype=bool)
     keep = answers[anchored.owner] if len(answers) else np.zeros(0, dtype=bool)
     slots = anchored.events.take(keep).slots(n)
     slots = slots[(slots >= 0) & np.isin(slots, scene.slots)]
-    out = ~within(scene, frames)
+    out = np.zeros(len(scene.slots), dtype=bool)
     out[np.searchsorted(scene.slots, slots)] = True
     more = slot_numbers(scene, list(settled))
     out[more[more >= 0]] = True
     return out
-
-
-def within(scene: Scene, frames: tuple[int, int] | None) -> Mask:
-    """Slots between some frames, fates in the last and histories in the first left out, (S,)."""
-    if frames is None:
-        return np.ones(len(scene.slots), dtype=bool)
-    n = len(scene.detections)
-    frame = scene.detections.frame[scene.slots % n]
-    earlier = frame - (scene.slots >= n)
-    return np.asarray((earlier >= frames[0]) & (earlier < frames[1]))
 
 
 def slot_numbers(scene: Scene, slots: Sequence[Slot]) -> Index:
@@ -286,7 +274,7 @@ def rank(
     answered: int = 0,
 ) -> list[Suggestion]:
     """Suggestions from what a model believes, none about slots that are settled meanwhile."""
-    asked = asked_slots(scene, settled, options.frames)
+    asked = asked_slots(scene, settled)
     questions = open_questions(scene, beliefs, asked)
     # which of the next ones are drawn at random, evenly spread
     share = 1.0 if options.strategy == "random" else options.random_share

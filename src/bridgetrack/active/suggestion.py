@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, Slot, describe_event
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.option import check_options, option
 
@@ -32,8 +31,6 @@ class SuggestOptions:
         Share drawn at random from all cells, to estimate the accuracy.
     separation
         Suggestions keep this many cell diameters apart within neighbouring frames.
-    frames
-        First and last frame whose cells are asked about; all where None.
     seed
         Seed of the random ones.
 
@@ -46,13 +43,10 @@ class SuggestOptions:
     strategy: SuggestStrategy = "uncertainty"
     random_share: float = option(0.2, least=0, most=1)
     separation: float = option(4.0, least=0)
-    frames: tuple[int, int] | None = None
     seed: int = option(0, least=0)
 
     def __post_init__(self) -> None:
         check_options(self, "the suggestion option")
-        if self.frames is not None and not 0 <= self.frames[0] < self.frames[1]:
-            raise InputError(f"the frames {self.frames} must rise, from 0 on")
 
 
 @dataclass(frozen=True)

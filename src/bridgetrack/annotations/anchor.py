@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.errors import InputError
@@ -71,11 +71,6 @@ class Anchored:
     lost: tuple[Lost, ...]
     rows: dict[CellRef, int]
 
-    @property
-    def kind(self) -> list[Kind]:
-        """What each anchored annotation says, A of them."""
-        return [a.kind for a in self.listed]
-
     def take(self, rows: NDArray[np.integer]) -> Anchored:
         """Some of the anchored annotations, by rising index into `listed`."""
         place = np.full(len(self.listed), -1, dtype=np.int64)
@@ -94,21 +89,10 @@ class Anchored:
         Lost ones stay as they were. Keep this set after a new segmentation, so that labels of
         two segmentations are not mixed.
         """
-        found = sorted(set(self.rows.values()))
-        refs = dict(zip(found, cell_refs(self.detections, np.array(found, int)), strict=True))
-
-        def fresh(cells: tuple[CellRef, ...]) -> tuple[CellRef, ...]:
-            return tuple(refs[self.rows[c]] for c in cells)
-
-        def renewed(a: Annotation) -> Annotation:
-            events = (EventRef(e.event, fresh(e.sources), fresh(e.targets)) for e in a.events)
-            return replace(a, events=tuple(events))
-
+        refs = iter(event_refs(self.detections, self.events))
+        fresh = [replace(a, events=tuple(next(refs) for _ in a.events)) for a in self.listed]
         gone = (self.annotations[i.id] for i in self.lost)
-        renewals = (renewed(a) for a in self.listed)
-        return AnnotationSet(
-            self.detections.geometry, (*renewals, *gone), self.annotations.last_ids
-        )
+        return AnnotationSet(self.detections.geometry, (*fresh, *gone), self.annotations.last_ids)
 
 
 def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef]:
@@ -207,28 +191,25 @@ def anchor(
         _How.AMBIGUOUS: "two detections are about equally near to it now",
         _How.SHARED: "it and another annotated cell are one detection now",
     }
-    missing = np.flatnonzero(row < 0).tolist()
-    reasons = {cells[k]: why[_How(int(how[k]))] for k in missing}
-    listed, lost = _sort_out(annotations, rows, reasons)
-    return _anchored(annotations, detections, listed, lost, rows)
-
-
-def _sort_out(
-    annotations: AnnotationSet, rows: dict[CellRef, int], reasons: dict[CellRef, str]
-) -> tuple[list[Annotation], list[Lost]]:
+    reasons = {cells[k]: why[_How(int(how[k]))] for k in np.flatnonzero(row < 0).tolist()}
     listed, lost = [], []
     for a in annotations:
         missing = next((c for c in a.cells if c in reasons), None)
         if missing is not None:
             lost.append(Lost(a.id, missing, reasons[missing]))
-            continue
-        twin = _twin(a, rows)
-        if twin is not None:
+        elif (twin := _twin(a, rows)) is not None:
             reason = "it and another cell of the same annotation are one detection now"
             lost.append(Lost(a.id, twin, reason))
         else:
             listed.append(a)
-    return listed, lost
+    named = [(k, e) for k, a in enumerate(listed) for e in a.events]
+    owner = np.array([k for k, _ in named], dtype=np.int64)
+    events = Events(
+        np.array([e.event for _, e in named], dtype=np.int8),
+        _pairs([[rows[c] for c in e.sources] for _, e in named]),
+        _pairs([[rows[c] for c in e.targets] for _, e in named]),
+    )
+    return Anchored(annotations, detections, tuple(listed), owner, events, tuple(lost), rows)
 
 
 def _twin(annotation: Annotation, rows: dict[CellRef, int]) -> CellRef | None:
@@ -240,35 +221,10 @@ def _twin(annotation: Annotation, rows: dict[CellRef, int]) -> CellRef | None:
     return None
 
 
-def _anchored(
-    annotations: AnnotationSet,
-    detections: Detections,
-    listed: list[Annotation],
-    lost: list[Lost],
-    rows: dict[CellRef, int],
-) -> Anchored:
-    events = [(k, e) for k, a in enumerate(listed) for e in a.events]
-
-    def pairs(cells: list[tuple[CellRef, ...]]) -> NDArray[np.int64]:
-        # large stands for "none" while sorting, so that the first entry is filled first
-        none = len(detections)
-        full = [[rows[c] for c in pair] + [none] * (2 - len(pair)) for pair in cells]
-        table = np.sort(np.array(full, dtype=np.int64).reshape(-1, 2), axis=1)
-        return np.where(table == none, -1, table)
-
-    return Anchored(
-        annotations=annotations,
-        detections=detections,
-        listed=tuple(listed),
-        owner=np.array([k for k, _ in events], dtype=np.int64),
-        events=Events(
-            np.array([e.event for _, e in events], dtype=np.int8),
-            pairs([e.sources for _, e in events]),
-            pairs([e.targets for _, e in events]),
-        ),
-        lost=tuple(lost),
-        rows=rows,
-    )
+def _pairs(rows: list[list[int]]) -> NDArray[np.int64]:
+    """Up to two rows of each event, ascending, -1 where there is none, shape (E, 2)."""
+    full = [[*sorted(pair), -1, -1][:2] for pair in rows]
+    return np.array(full, dtype=np.int64).reshape(-1, 2)
 
 
 class _How(IntEnum):
@@ -296,10 +252,7 @@ def _locate(
     labels: Movie | None,
     reach: float,
 ) -> _Found:
-    """Find what m cells are now; positions in pixels, shape (m, ndim); see `anchor`.
-
-    Frames of the label movie are read only where labels do not decide.
-    """
+    """Find what m cells are now; frames of the label movie are read only where labels fail."""
     position = np.clip(position, -FAR, FAR)
     row = np.full(len(frame), -1, dtype=np.int64)
     how = np.full(len(frame), _How.NO_FRAME, dtype=np.int8)
@@ -348,10 +301,7 @@ class _Frame:
         return row, np.where(same >= 0, np.int8(_How.LABEL), how)
 
     def _same_label(
-        self,
-        label: _Index,
-        point: NDArray[np.float64],
-        nearest: NDArray[np.float64],
+        self, label: _Index, point: NDArray[np.float64], nearest: NDArray[np.float64]
     ) -> _Index:
         k = self._row_of(label)
         away = np.linalg.norm(self.position[k] - point, axis=1)
@@ -386,10 +336,7 @@ def _part_shared(
     present: NDArray[np.float64],
     reach: NDArray[np.float64],
 ) -> None:
-    """Unanchor cells that lay apart and are one detection now (changes row and how).
-
-    The one that kept its label and place keeps its detection.
-    """
+    """Unanchor cells that lay apart and are one detection now, but for one with its own label."""
     found = np.flatnonzero(row >= 0)
     found = found[np.argsort(row[found], kind="stable")]
     _, start, count = np.unique(row[found], return_index=True, return_counts=True)

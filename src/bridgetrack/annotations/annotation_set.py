@@ -283,31 +283,74 @@ class _Said:
     """What is confirmed and rejected, by event and by slot."""
 
     def __init__(self, annotations: Iterable[Annotation]) -> None:
-        self.at: dict[Slot, dict[EventKey, tuple[EventRef, str]]] = {}
+        self.confirmed: dict[Slot, dict[EventKey, str]] = {}
         self.rejected: dict[EventKey, str] = {}
         for a in annotations:
             event = a.events[0]
             if a.kind == Kind.CONFIRM:
                 for slot in event.slots:
-                    self.at.setdefault(slot, {}).setdefault(event.key, (event, a.id))
+                    self.confirmed.setdefault(slot, {}).setdefault(event.key, a.id)
             elif a.kind == Kind.REJECT:
                 self.rejected.setdefault(event.key, a.id)
 
     def rejection_of(self, event: EventRef) -> str | None:
         """The annotation that rejects an event, directly or by a pattern."""
-        if event.key in self.rejected:
-            return self.rejected[event.key]
         patterns: list[EventKey] = [(event.event, (c.cell,), ()) for c in event.sources]
         patterns += [(event.event, (), (c.cell,)) for c in event.targets]
-        return next((self.rejected[p] for p in patterns if p in self.rejected), None)
+        return next((self.rejected[k] for k in [event.key, *patterns] if k in self.rejected), None)
 
     def rival_of(self, event: EventRef) -> str | None:
         """The confirmed annotation of another event that takes one of this event's slots."""
-        for slot in event.slots:
-            for key, (_, name) in self.at.get(slot, {}).items():
-                if key != event.key:
-                    return name
-        return None
+        rivals = (i for s in event.slots for i in self.confirmed.get(s, {}).items())
+        return next((name for key, name in rivals if key != event.key), None)
+
+
+def find_contradictions(annotations: Iterable[Annotation]) -> list[Contradiction]:
+    """All pairs (and, for ambiguous answers, groups) of annotations that exclude each other.
+
+    Answers that exclude each other only through the candidates of a third cell are left to the
+    solver.
+    """
+    listed = list(annotations)
+    said = _Said(listed)
+    ambiguous = [a for a in listed if a.kind == Kind.ONE_OF]
+    first = {key: i for events in said.confirmed.values() for key, i in events.items()}
+    confirmed = [a for a in listed if first.get(a.events[0].key) == a.id]
+    found = _disjoint(confirmed)
+    for a in confirmed:
+        event, by = a.events[0], said.rejection_of(a.events[0])
+        if by is not None:
+            this = ": this" if event.event == Event.FALSE else ""
+            message = f"{describe_event(event)}{this} is both confirmed and rejected"
+            found.append(Contradiction((a.id, by), message))
+    for a in ambiguous:
+        blockers = [said.rejection_of(e) or said.rival_of(e) for e in a.events]
+        if None not in blockers:
+            message = (
+                f"{cell_words(a.common_slots[0][1])}: other answers exclude every one of the "
+                f"{len(a.events)} alternatives given for it"
+            )
+            names = (a.id, *dict.fromkeys(b for b in blockers if b is not None))
+            found.append(Contradiction(names, message))
+    return found + _disjoint(ambiguous)
+
+
+def _disjoint(annotations: list[Annotation]) -> list[Contradiction]:
+    """Pairs, all confirmed or all ambiguous, that have no event in common at a slot of both."""
+    at: dict[Slot, list[Annotation]] = {}
+    for a in annotations:
+        for slot in a.common_slots:
+            at.setdefault(slot, []).append(a)
+    found: dict[tuple[str, str], Contradiction] = {}
+    for slot, group in at.items():
+        for a, b in combinations(group, 2):
+            if not {e.key for e in a.events} & {e.key for e in b.events}:
+                message = _both(slot, a.events[0], b.events[0])
+                if a.kind == Kind.ONE_OF:
+                    message = f"{cell_words(slot[1])}: two lists of alternatives have no event in"
+                    message += " common"
+                found.setdefault((a.id, b.id), Contradiction((a.id, b.id), message))
+    return list(found.values())
 
 
 def _both(slot: Slot, first: EventRef, second: EventRef) -> str:
@@ -323,70 +366,6 @@ def _both(slot: Slot, first: EventRef, second: EventRef) -> str:
         f"{cell} is the {role} of two {nouns}: {describe_event(first)}, and "
         f"{describe_event(second)}"
     )
-
-
-def _confirmed_twice(book: _Said) -> list[Contradiction]:
-    found: dict[tuple[str, str], Contradiction] = {}
-    for slot, events in book.at.items():
-        for (a, i), (b, j) in combinations(events.values(), 2):
-            found.setdefault((i, j), Contradiction((i, j), _both(slot, a, b)))
-    return list(found.values())
-
-
-def _confirmed_and_rejected(book: _Said) -> list[Contradiction]:
-    found = []
-    for events in book.at.values():
-        for event, i in events.values():
-            j = book.rejection_of(event)
-            if j is not None:
-                this = ": this" if event.event == Event.FALSE else ""
-                message = f"{describe_event(event)}{this} is both confirmed and rejected"
-                found.append(Contradiction((i, j), message))
-    return list(dict.fromkeys(found))
-
-
-def _alternatives_excluded(book: _Said, annotation: Annotation) -> list[Contradiction]:
-    blockers: dict[str, None] = {}
-    for event in annotation.events:
-        by = book.rejection_of(event) or book.rival_of(event)
-        if by is None:
-            return []
-        blockers[by] = None
-    cell = cell_words(annotation.common_slots[0][1])
-    message = f"{cell}: other answers exclude every one of the {len(annotation.events)} "
-    message += "alternatives given for it"
-    return [Contradiction((annotation.id, *blockers), message)]
-
-
-def _alternatives_disjoint(ambiguous: list[Annotation]) -> list[Contradiction]:
-    by_slot: dict[Slot, list[Annotation]] = {}
-    for a in ambiguous:
-        for slot in a.common_slots:
-            by_slot.setdefault(slot, []).append(a)
-    found: dict[tuple[str, str], Contradiction] = {}
-    for slot, group in by_slot.items():
-        for a, b in combinations(group, 2):
-            if not {e.key for e in a.events} & {e.key for e in b.events}:
-                message = (
-                    f"{cell_words(slot[1])}: two lists of alternatives have no event in common"
-                )
-                found.setdefault((a.id, b.id), Contradiction((a.id, b.id), message))
-    return list(found.values())
-
-
-def find_contradictions(annotations: Iterable[Annotation]) -> list[Contradiction]:
-    """All pairs (and, for ambiguous answers, groups) of annotations that exclude each other.
-
-    Answers that exclude each other only through the candidates of a third cell are left to the
-    solver.
-    """
-    listed = list(annotations)
-    book = _Said(listed)
-    ambiguous = [a for a in listed if a.kind == Kind.ONE_OF]
-    found = _confirmed_twice(book) + _confirmed_and_rejected(book)
-    for a in ambiguous:
-        found += _alternatives_excluded(book, a)
-    return found + _alternatives_disjoint(ambiguous)
 
 
 def conflicts_with(annotations: AnnotationSet, new: Iterable[Annotation]) -> list[Contradiction]:

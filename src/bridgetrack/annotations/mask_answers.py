@@ -155,8 +155,6 @@ class MaskAnswers:
         Extent of the movie.
     past
         The answers that count.
-    future
-        Answers taken back, the next to repeat last.
     last_id, last_label
         Highest number of an id and highest label ever given, also by answers that are gone.
     held
@@ -171,7 +169,6 @@ class MaskAnswers:
 
     geometry: Geometry
     past: tuple[MaskAnswer, ...] = ()
-    future: tuple[MaskAnswer, ...] = ()
     last_id: int = 0
     last_label: int = 0
     held: tuple[MaskAnswer, ...] = ()
@@ -179,7 +176,7 @@ class MaskAnswers:
     def __post_init__(self) -> None:
         n_pixels = int(np.prod(self.geometry.shape or (), dtype=object))
         seen: set[str] = set()
-        for a in (*self.past, *self.future):
+        for a in self.past:
             if a.id in seen:
                 raise InputError(f"there are two mask answers with the id {a.id!r}")
             seen.add(a.id)
@@ -188,7 +185,7 @@ class MaskAnswers:
             if a.id != f"m{_number(a.id)}":
                 raise InputError(f"the mask answer id {a.id[:80]!r} must be m and a number")
         numbers = [_number(i) for i in seen]
-        labels = [a.highest for a in (*self.past, *self.future)]
+        labels = [a.highest for a in self.past]
         object.__setattr__(self, "last_id", max([self.last_id, *numbers]))
         object.__setattr__(self, "last_label", max([self.last_label, *labels]))
 
@@ -209,8 +206,8 @@ class MaskAnswers:
         return sum(a.kind in _MENDING for a in self.past)
 
     def added(self, mend: Mend) -> MaskAnswers:
-        """With what a change of masks says; what was taken back can no longer be repeated."""
-        return replace(self, past=(*self.past, *self.next_for([mend])), future=())
+        """With what a change of masks says."""
+        return replace(self, past=(*self.past, *self.next_for([mend])))
 
     def next_for(self, mends: Sequence[Mend]) -> tuple[MaskAnswer, ...]:
         """What changes of masks say, with the next free ids."""
@@ -227,19 +224,11 @@ class MaskAnswers:
             for number, mend in enumerate(mends, self.last_id + 1)
         )
 
-    def undone(self) -> MaskAnswers:
-        """Without the last answer, which can be repeated."""
-        return replace(self, past=self.past[:-1], future=(*self.future, *self.past[-1:]))
-
-    def redone(self) -> MaskAnswers:
-        """With the answer that was taken back last."""
-        return replace(self, past=(*self.past, *self.future[-1:]), future=self.future[:-1])
-
     def exchanged(self, gone: Iterable[MaskAnswer], come: Iterable[MaskAnswer]) -> MaskAnswers:
         """Without some answers and with others, which come where they stood before."""
         ids = {a.id for a in gone}
         past = [*(a for a in self.past if a.id not in ids), *come]
-        return replace(self, past=tuple(sorted(past, key=lambda a: _number(a.id))), future=())
+        return replace(self, past=tuple(sorted(past, key=lambda a: _number(a.id))))
 
 
 def _number(answer_id: str) -> int:
@@ -302,15 +291,14 @@ _Listed = list[Annotated[MaskAnswer, made_by(_Answer, _Answer.answer)]]
 class _Content(FilePart):
     movie: GeometryField
     answers: _Listed
-    undone: _Listed
+    undone: _Listed  # of earlier versions, in which answers could be repeated from the file
     last_id: Count
     last_label: Annotated[int, Field(ge=0, le=HIGHEST)]
 
     def made(self) -> MaskAnswers:
         if self.movie.shape is None:
             raise InputError("movie: answers about masks need the extent of its frames")
-        last = self.last_id, self.last_label
-        return MaskAnswers(self.movie, tuple(self.answers), tuple(self.undone), *last)
+        return MaskAnswers(self.movie, tuple(self.answers), self.last_id, self.last_label)
 
 
 MASK_FILE = FileFormat(
@@ -326,13 +314,11 @@ MASK_FILE = FileFormat(
 
 def encode_masks(answers: MaskAnswers) -> str:
     """Answers about masks as the text of their file, one a line."""
-    past, future = (
-        ",\n".join("  " + _line(a) for a in side) for side in (answers.past, answers.future)
-    )
+    past = ",\n".join("  " + _line(a) for a in answers.past)
     movie = json.dumps(geometry_to_json(answers.geometry), allow_nan=False)
     return (
         f'{{\n "format": "{MASK_FILE.name}",\n "version": {MASK_FILE.version},\n'
-        f' "movie": {movie},\n "answers": [\n{past}\n ],\n "undone": [\n{future}\n ],\n'
+        f' "movie": {movie},\n "answers": [\n{past}\n ],\n "undone": [],\n'
         f' "last_id": {answers.last_id},\n "last_label": {answers.last_label}\n}}\n'
     )
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
+from psygnal import Signal
 from pydantic import Field, PlainValidator
 
-from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, now
+from bridgetrack.annotations.annotation import VERIFIED, Annotation, CellRef, EventRef, Kind, now
 from bridgetrack.annotations.annotation_set import (
     AnnotationSet,
     AnswerChange,
@@ -310,6 +311,8 @@ def _stamp(path: Path | None) -> tuple[int, int, int] | None:
 class AutosavingStore:
     """Annotations of a movie kept in a file: a change is on disk when the call returns.
 
+    Emits `changed` after every change.
+
     Parameters
     ----------
     path
@@ -320,12 +323,21 @@ class AutosavingStore:
     begin
         Annotations to begin with where there is no file yet.
 
+    Attributes
+    ----------
+    resumed
+        How many annotations were in the file already.
+    locked
+        Whether others may not take the place of an annotation: those that verified tracks rest on.
+
     Raises
     ------
     InputError
         Where the file is there but not valid, or belongs to a movie with another number of
         axes.
     """
+
+    changed = Signal()
 
     def __init__(
         self,
@@ -336,8 +348,12 @@ class AutosavingStore:
         self._file = KeptFile(path, "the annotations")
         self._lines: Lines = {}
         self._history = AnswerHistory(AnnotationSet(geometry) if begin is None else begin)
-        if self._file.path is not None and self._file.there:
-            self._history = load_history(self._file.path)
+        if self._file.path is not None:
+            self._file.path.parent.mkdir(parents=True, exist_ok=True)
+            if self._file.there:
+                self._history = load_history(self._file.path)
+        self.resumed = len(self.annotations)
+        self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
         ndim = self.annotations.geometry.ndim
         if ndim != geometry.ndim:
             raise InputError(
@@ -425,8 +441,27 @@ class AutosavingStore:
         self.edit(replaced, new)
         return len(replaced)
 
-    def refuse_locked(self, answers: Iterable[Annotation]) -> None:
-        """Raise InputError where some of these may not be replaced; here all may."""
+    def refuse_locked(self, annotations: Iterable[Annotation]) -> None:
+        """Complain where a verified track rests on one of these annotations, which may not go.
+
+        Raises
+        ------
+        InputError
+            With the first of them, and what to do.
+        """
+        locked = next((a for a in annotations if self.locked(a)), None)
+        if locked is not None:
+            raise InputError(
+                f"this contradicts a track that is verified and locked, at {locked.cells[0]}; "
+                "release it first: press Shift-V and click it"
+            )
+
+    def put_aside(self) -> Path:
+        """Keep a copy of all annotations; returns where it is."""
+        assert self.path is not None
+        kept = self.path.with_name(self.path.name + ".old")
+        save_annotations(self.history, kept)
+        return kept
 
     def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
         """Remove and add annotations as one step.
@@ -460,4 +495,5 @@ class AutosavingStore:
         """Write first, then believe it: a failed write leaves memory and disk as they were."""
         self._file.write(lambda: encode(history, self._lines))
         self._history = history
+        self.changed.emit()
         return history.annotations

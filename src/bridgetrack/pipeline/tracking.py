@@ -208,7 +208,7 @@ def _tracked(
 def tell_verified(tracks: Tracks, scene: Scene, chosen: Mask) -> Tracks:
     """The tracks, told which of them answers confirm altogether."""
     anchored = scene.anchored
-    said = np.array([kind == Kind.CONFIRM for kind in anchored.kind], dtype=bool)[anchored.owner]
+    said = np.array([a.kind == Kind.CONFIRM for a in anchored.listed], dtype=bool)[anchored.owner]
     if not said.any():
         return tracks
     found = scene.hypotheses.find(anchored.events.take(said))

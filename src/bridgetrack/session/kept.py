@@ -11,6 +11,7 @@ import numpy as np
 from psygnal import Signal
 from pydantic import Field
 
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.files import write_text
 from bridgetrack.hypotheses.kinds import EventKinds
@@ -22,7 +23,7 @@ from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import Finding, beside_labels, finding_to_json, how_found
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.schema import FileFormat, FilePart, OpenEntry, json_text, made_by
-from bridgetrack.session.answers import Answers, cells_path, settings_path
+from bridgetrack.session.answers import cells_path, settings_path
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 from bridgetrack.session.tracked_movie import TrackedMovie
@@ -287,7 +288,7 @@ class KeptSettings:
 
     def __init__(self, session: Session) -> None:
         movie = self._movie = session
-        self._answers: Answers | None = None  # of the movie that was restored
+        self._answers: AutosavingStore | None = None  # of the movie that was restored
         self._path: Path | None = None
         self._of: Path | None = None  # the file that was known last
         self._kept = Settings()

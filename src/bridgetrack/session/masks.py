@@ -33,7 +33,7 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class MaskStep:
-    """Several changes of masks, and of answers about them, that are undone as one.
+    """Changes of masks, and of answers about them, that are done and undone as one.
 
     Parameters
     ----------
@@ -50,6 +50,11 @@ class MaskStep:
     removed: tuple[MaskAnswer, ...] = ()
     chosen: tuple[MaskAnswer, ...] = ()
     unchosen: tuple[MaskAnswer, ...] = ()
+
+    @property
+    def frames(self) -> set[int]:
+        """The frames concerned."""
+        return {mend.frame for mend in self.mends}
 
     @property
     def inverse(self) -> MaskStep:
@@ -124,8 +129,7 @@ class MovieMasks:
         self._chosen = MaskStore(chosen, labels.geometry, "the masks chosen anew")
         self.resumed = len(self._store.answers)  # how many answers were in the file already
         self._edited: _EditedFrames | None = None
-        self._done: list[MaskStep] = []
-        self._undone: list[MaskStep] = []
+        self._unpainted: list[MaskAnswer] = []  # whose painting was undone elsewhere
         self._found = settings or SegmentationSettings()
         self._settings: SegmentationSettings | None = None
 
@@ -249,32 +253,26 @@ class MovieMasks:
         known = (int(detections.label.max(initial=0)), int(labels.max(initial=0)))
         return 1 + max(*known, self.answers.last_label)
 
-    def make(self, mend: Mend, detections: Detections) -> Mend:
-        """Make a change and keep it as an answer; a new cell's number is free in the whole movie.
+    def mending(self, mend: Mend, detections: Detections) -> MaskStep:
+        """A change with the answer that it is; a new cell's number is free in the whole movie.
 
         Raises
         ------
         InputError
             Where the masks changed since, or the number of a new cell cannot be stored.
-        OutputError
-            Where the answer cannot be saved; then nothing has changed.
         """
-        labels = self._frame(mend.frame)
-        if not mend.fits(labels):
+        if not self.fits(mend):
             raise InputError(
                 f"frame {mend.frame}: the masks have changed there since; point at the cell again"
             )
         if mend.kind in (MendKind.CUT, MendKind.GROW):
-            free = self._free(labels, detections)
+            free = self._free(self._frame(mend.frame), detections)
             [new] = np.setdiff1d(mend.after, [*mend.before.tolist(), 0]).tolist()
             mend = _renumbered(mend, new, max(new, free))
-        self._check_numbers(mend)
-        self._store.keep(self.answers.added(mend))
-        self._write(mend.frame, mend.pixels, mend.after)
-        return mend
+        return MaskStep((mend,), added=self.answers.next_for([mend]))
 
-    def painted(self, t: int, pixels: Index, before: Index) -> bool:
-        """Keep what somebody painted in a frame as an answer; whether that says anything.
+    def painted(self, t: int, pixels: Index, before: Index) -> MaskStep | None:
+        """Keep what somebody painted in a frame as an answer; None where that says nothing.
 
         Parameters
         ----------
@@ -290,7 +288,7 @@ class MovieMasks:
         changed = after != before
         pixels, before, after = pixels[changed], before[changed].astype(np.int64), after[changed]
         if not len(pixels):
-            return False
+            return None
         cells = np.unique(np.concatenate([before, after]))
         right = [(k, np.flatnonzero(labels.reshape(-1) == k)) for k in cells[cells > 0].tolist()]
         there = [(k, p) for k, p in right if len(p)]
@@ -298,30 +296,37 @@ class MovieMasks:
         gone = np.setdiff1d(before, [0, *numbers])
         wiped = tuple(pixels[before == k] for k in gone.tolist())
         said = Mend(MendKind.PAINT, t, (), pixels, before, after, numbers, sets, wiped)
-        self._store.keep(self.answers.added(said))
-        return True
+        step = MaskStep((said,), added=self.answers.next_for([said]))
+        self._store.keep(self.answers.exchanged((), step.added))
+        self._unpainted.clear()
+        return step
 
-    def follow_painting(self) -> int:
-        """Take back or repeat answers whose painting was undone or done again elsewhere.
+    def follow_painting(self) -> tuple[list[MaskAnswer], list[MaskAnswer]]:
+        """Take answers back, or repeat them, whose painting was undone or done again elsewhere.
 
         Returns
         -------
-        int
-            How many answers there are now more than before.
+        gone, come
+            The answers taken back, and those repeated.
         """
-        n = len(self.answers)
-        while (last := _last(self.answers.past)) and self._is(last, last.mend.before):
-            self._store.keep(self.answers.undone())
-        if len(self.answers) == n:
-            while (last := _last(self.answers.future)) and self._is(last, last.mend.after):
-                self._store.keep(self.answers.redone())
-        return len(self.answers) - n
+        gone: list[MaskAnswer] = []
+        come: list[MaskAnswer] = []
+        while self.answers.past and self._is(self.answers.past[-1], undone=True):
+            gone.append(self.answers.past[-1])
+            self._store.keep(self.answers.exchanged(gone[-1:], ()))
+        while not gone and self._unpainted and self._is(self._unpainted[-1], undone=False):
+            self._store.keep(self.answers.exchanged((), self._unpainted[-1:]))
+            come.append(self._unpainted.pop())
+        self._unpainted += gone
+        return gone, come
 
-    def _is(self, answer: MaskAnswer, labels: Index) -> bool:
+    def _is(self, answer: MaskAnswer, undone: bool) -> bool:
+        """Whether an answer is painting, and the masks are as before it, or as after it."""
         if answer.kind != MendKind.PAINT:
             return False
-        there = self._frame(answer.frame).reshape(-1)[answer.mend.pixels]
-        return bool(np.array_equal(there, labels))
+        mend = answer.mend
+        there = self._frame(answer.frame).reshape(-1)[mend.pixels]
+        return bool(np.array_equal(there, mend.before if undone else mend.after))
 
     def removing(self, ids: Collection[str]) -> MaskStep:
         """What takes some answers back, with what they changed in the masks."""
@@ -333,8 +338,13 @@ class MovieMasks:
         mends = tuple(a.mend.inverse for a in reversed(self._changes))
         return MaskStep(mends, removed=self.answers.past, unchosen=self._chosen.answers.past)
 
-    def take(self, step: MaskStep) -> tuple[set[int], bool]:
-        """Make a step; the frames concerned, and whether the masks were what it begins with.
+    def choosing(self, mends: Iterable[Mend]) -> MaskStep:
+        """Changes of which no answer tells."""
+        made = tuple(m for m in mends if len(m.pixels) and self.fits(m))
+        return MaskStep(made, chosen=self._chosen.answers.next_for(made))
+
+    def take(self, step: MaskStep) -> bool:
+        """Make a step; whether the masks were what it begins with.
 
         Raises
         ------
@@ -345,51 +355,12 @@ class MovieMasks:
         """
         for mend in step.mends:
             self._check_numbers(mend)
-        if not (step.added or step.removed or step.unchosen):
-            made = [m for m in step.mends if len(m.pixels) and self.fits(m)]
-            step = replace(step, chosen=self._chosen.answers.next_for(made))
-        done = self._take(step)
-        self._done.append(step)
-        self._undone.clear()
-        return done
-
-    def undo_step(self) -> tuple[set[int], bool]:
-        """Take the last step back; returns and raises as `take`."""
-        done = self._take(self._done[-1].inverse)
-        self._undone.append(self._done.pop())
-        return done
-
-    def redo_step(self) -> tuple[set[int], bool]:
-        """Repeat the step undone last; returns and raises as `take`."""
-        done = self._take(self._undone[-1])
-        self._done.append(self._undone.pop())
-        return done
-
-    def _take(self, step: MaskStep) -> tuple[set[int], bool]:
         if step.added or step.removed:
             self._store.keep(self.answers.exchanged(step.removed, step.added))
         if step.chosen or step.unchosen:
             self._chosen.keep(self._chosen.answers.exchanged(step.unchosen, step.chosen))
         done = [self._follow(mend) for mend in step.mends]
-        return {m.frame for m in step.mends}, all(done)
-
-    def undo(self) -> tuple[set[int], bool]:
-        """Take the last answer back; its frame, and whether the masks changed with it.
-
-        Raises
-        ------
-        OutputError
-            Where it cannot be saved; then nothing has changed.
-        """
-        mend = self.answers.past[-1].mend.inverse
-        self._store.keep(self.answers.undone())
-        return {mend.frame}, self._follow(mend)
-
-    def redo(self) -> tuple[set[int], bool]:
-        """Repeat the answer undone last; returns and raises as `undo`."""
-        mend = self.answers.future[-1].mend
-        self._store.keep(self.answers.redone())
-        return {mend.frame}, self._follow(mend)
+        return all(done)
 
     def fits(self, mend: Mend) -> bool:
         """Whether the masks are what a change begins with."""
@@ -444,10 +415,6 @@ def _judge(score: MovieScore, settings: SegmentationSettings, scale: tuple[float
         return np.asarray(1 / (1 + np.exp(-odds)))
 
     return judge
-
-
-def _last(answers: tuple[MaskAnswer, ...]) -> MaskAnswer | None:
-    return answers[-1] if answers else None
 
 
 def _composed(answers: list[MaskAnswer]) -> tuple[Index, Index, Index]:

@@ -21,7 +21,7 @@ from bridgetrack.regions.taught import MovieScore
 from bridgetrack.session.background import Runner
 from bridgetrack.session.mask_work import chosen_again, highest_named
 from bridgetrack.session.masks import MaskStep, MovieMasks
-from bridgetrack.session.tracked_movie import TrackedMovie
+from bridgetrack.session.tracked_movie import Step, TrackedMovie
 
 
 class MendedMovie(TrackedMovie):
@@ -98,8 +98,10 @@ class MendedMovie(TrackedMovie):
         """Make a change of masks that `act` prepared; returns and raises as `mend`."""
         masks, detections = self._mendable()
         self._refuse_locked([mend])
-        made = masks.make(mend, detections)
-        self._steps = self._steps.then("masks")
+        step = masks.mending(mend, detections)
+        masks.take(step)
+        self._did(Step(masks=step))
+        [made] = step.mends
         if len(made.pixels):
             self._on_masks({made.frame})
         else:  # the masks are right as they are
@@ -160,15 +162,20 @@ class MendedMovie(TrackedMovie):
     def _remove(self, events: list[str], masks: MovieMasks, step: MaskStep) -> None:
         """Take answers about events and a step of masks back, as one step."""
         assert self.answers is not None
-        frames, done = masks.take(step)
+        done = masks.take(step)
         if events:
             self._stepping = True
             try:
                 self.answers.remove(*events)
             finally:
                 self._stepping = False
-        self._steps = self._steps.then("both" if events else "steps")
-        self._on_masks(frames)
+        self._taken(Step(bool(events), step), done)
+
+    def _taken(self, step: Step, done: bool) -> None:
+        """A step was made that changed masks."""
+        assert step.masks is not None
+        self._did(step)
+        self._on_masks(step.masks.frames)
         if not done:
             self.message.emit("info", "The masks have changed there since and stay as they are.")
 
@@ -216,13 +223,6 @@ class MendedMovie(TrackedMovie):
         else:
             self.remove(events, ())
         return kept
-
-    def _take(self, step: MaskStep) -> bool:
-        masks, _ = self._mendable()
-        frames, done = masks.take(step)
-        self._steps = self._steps.then("steps")
-        self._on_masks(frames)
-        return done
 
     def said_of_masks(self) -> Steps[MaskAnswers]:
         """All that was said of the masks until now, also by answers about events.
@@ -291,7 +291,8 @@ class MendedMovie(TrackedMovie):
         mends = tuple(m for m in fit if not locked or not self._is_locked(m))
         if mends:
             with self.telling():
-                self._take(MaskStep(mends))
+                step = masks.choosing(mends)
+                self._taken(Step(masks=step), masks.take(step))
                 self.message.emit(
                     "info", f"The masks changed in {len(mends)} frame(s). Undo (Z) takes that back."
                 )
@@ -318,8 +319,9 @@ class MendedMovie(TrackedMovie):
         """
         if self.masks is not None:
             with self.telling():
-                if self.masks.painted(frame, pixels, before):
-                    self._steps = self._steps.then("masks")
+                step = self.masks.painted(frame, pixels, before)
+                if step is not None:
+                    self._did(Step(masks=step))
                     self.answers_changed.emit()
 
     def _mendable(self) -> tuple[MovieMasks, Detections]:

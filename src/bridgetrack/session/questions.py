@@ -14,10 +14,11 @@ from bridgetrack.active.suggestion import SessionOptions, Suggestion, still_aske
 from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.evaluation.sample import SampleOptions, Verdict
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.session.answers import Answers, questions_path
+from bridgetrack.session.answers import questions_path
 from bridgetrack.session.check import Report, SampleCheck, SampleQuestion, report_of
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.names import said_back
@@ -330,7 +331,7 @@ class Questions:
             movie.tell(error)
         return self.active is not None
 
-    def _resumed(self, scene: Scene, answers: Answers, path: Path | None) -> ActiveSession:
+    def _resumed(self, scene: Scene, answers: AutosavingStore, path: Path | None) -> ActiveSession:
         if path is not None and path.exists():
             try:
                 found = load_session(path, scene, answers, self._options)

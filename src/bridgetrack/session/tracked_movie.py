@@ -11,7 +11,8 @@ from psygnal import Signal
 from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.imported_tracks import Answer
-from bridgetrack.annotations.mask_answers import masks_path
+from bridgetrack.annotations.mask_answers import MaskAnswer, masks_path
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
@@ -22,14 +23,11 @@ from bridgetrack.pipeline.scene import Scene, annotate, check_kinds
 from bridgetrack.pipeline.tracking import Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import (
-    Answers,
-    UndoOrder,
     autosave_path,
     chosen_path,
-    steps_of,
 )
 from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
-from bridgetrack.session.masks import MovieMasks
+from bridgetrack.session.masks import MaskStep, MovieMasks
 from bridgetrack.session.movie import MovieAndCells, Prints, measured
 from bridgetrack.session.names import CellNames, said_back
 
@@ -54,6 +52,31 @@ def _in_place_of(replaced: int) -> str:
         return ""
     many = f"{replaced} earlier answers" if replaced > 1 else "an earlier answer"
     return f" It replaces {many}."
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is undone and redone at once: a step of answers about events, of masks, or both."""
+
+    answers: bool = False
+    masks: MaskStep | None = None
+
+
+def _step_of(answer: MaskAnswer) -> Step:
+    return Step(masks=MaskStep((answer.mend,), added=(answer,)))
+
+
+def _earlier_steps(
+    answers: AutosavingStore, masks: MovieMasks | None
+) -> tuple[list[Step], list[Step]]:
+    """The steps of a movie that is opened again, in order of time as far as it is known."""
+    last, timed = "", []
+    for change in answers.history.past:
+        last = max([last, *(a.created or "" for a in change.added)])
+        timed.append((last, Step(answers=True)))
+    timed += [] if masks is None else [(a.created, _step_of(a)) for a in masks.answers]
+    past = [step for _, step in sorted(timed, key=lambda step: step[0])]
+    return past, [Step(answers=True)] * len(answers.history.future)
 
 
 @dataclass(frozen=True)
@@ -100,13 +123,14 @@ class TrackedMovie(BackgroundWork):
     def __init__(self, runner: Runner | None = None) -> None:
         super().__init__(runner or InlineRunner())
         self.movie: MovieAndCells | None = None
-        self.answers: Answers | None = None
+        self.answers: AutosavingStore | None = None
         self.scene: Scene | None = None
         self.tracking: Tracking | None = None
         self.projects: dict[Path, str | None] = {}  # digests of those read and written here
         self.model: Model = shipped_model()
         self.masks: MovieMasks | None = None
-        self._steps = UndoOrder()
+        self._past: list[Step] = []
+        self._future: list[Step] = []
         self._stepping = False
         self._base: Scene | None = None
         self._prints: Prints = {}
@@ -133,7 +157,7 @@ class TrackedMovie(BackgroundWork):
         try:
             if movie.image is not None and movie.labels is not None:
                 check_same_extent(movie.image, movie.labels)
-            answers = Answers(path, movie.geometry)
+            answers = AutosavingStore(path, movie.geometry)
             masks, mended, lost = _masks_of(movie, path)
         except (BridgetrackError, OSError) as error:
             self.tell(error)
@@ -142,7 +166,7 @@ class TrackedMovie(BackgroundWork):
         self.close()
         self.movie, self.answers, self.masks = movie, answers, masks
         self.kinds = EVERYTHING
-        self._steps = steps_of(answers.history, None if masks is None else masks.answers)
+        self._past, self._future = _earlier_steps(answers, masks)
         self._take_masks()
         answers.changed.connect(self._on_answers)
         answers.locked = self._locked
@@ -166,7 +190,7 @@ class TrackedMovie(BackgroundWork):
         if self.answers is not None:
             self.answers.changed.disconnect(self._on_answers)
         self.movie = self.answers = self.scene = self.tracking = self._base = self.masks = None
-        self._steps = UndoOrder()
+        self._past, self._future = [], []
         self._tracked_answers = None
         super().close()
 
@@ -213,11 +237,11 @@ class TrackedMovie(BackgroundWork):
     def _follow_painting(self) -> None:
         """Answers about painting that was undone elsewhere go."""
         with self.telling():
-            more = 0 if self.masks is None else self.masks.follow_painting()
-            for _ in range(abs(more)):
-                self._steps = (
-                    self._steps.then("masks") if more > 0 else self._steps.without_last("masks")
-                )
+            gone, come = ([], []) if self.masks is None else self.masks.follow_painting()
+            for answer in come:
+                self._did(_step_of(answer))
+            undone = [(answer,) for answer in gone]
+            self._past = [s for s in self._past if not (s.masks and s.masks.added in undone)]
 
     def _measured(self, found: tuple[Scene, Scene, Prints]) -> None:
         # Every later scene is made from the same base, so that it does not depend on the order
@@ -275,12 +299,12 @@ class TrackedMovie(BackgroundWork):
     @property
     def can_undo(self) -> bool:
         """Whether an answer or a change of masks can be taken back."""
-        return bool(self._steps.past)
+        return bool(self._past)
 
     @property
     def can_redo(self) -> bool:
         """Whether something was taken back that can be repeated."""
-        return bool(self._steps.future)
+        return bool(self._future)
 
     def undo(self) -> None:
         """Take the last answer or change of masks back."""
@@ -289,7 +313,7 @@ class TrackedMovie(BackgroundWork):
             return
         with self.telling():
             self.message.emit("info", "Undone. Redo (R) brings it back.")
-            self._step(self._steps.past[-1], "undo", self._steps.back())
+            self._step(self._past[-1], back=True)
 
     def redo(self) -> None:
         """Repeat what was taken back last."""
@@ -298,28 +322,32 @@ class TrackedMovie(BackgroundWork):
             return
         with self.telling():
             self.message.emit("info", "Done again. Undo (Z) takes it back.")
-            self._step(self._steps.future[-1], "redo", self._steps.forth())
+            self._step(self._future[-1], back=False)
 
-    def _step(self, of: str, way: str, steps: UndoOrder) -> None:
-        """Undo or redo an annotation, an answer about masks, or a step of several of these."""
-        before, self._steps, self._stepping = self._steps, steps, True
+    def _did(self, step: Step) -> None:
+        """A new step, which can be undone; nothing that was undone can be repeated."""
+        self._past.append(step)
+        self._future.clear()
+
+    def _step(self, step: Step, back: bool) -> None:
+        """Undo or redo a step."""
+        came_from, goes_to = (self._past, self._future)[:: 1 if back else -1]
+        goes_to.append(came_from.pop())
+        self._stepping, done = True, True
         try:
-            if of == "answers":
-                getattr(self.answers, way)()
-                return
-            assert self.masks is not None
-            act = way if of == "masks" else f"{way}_step"
-            frames, done = getattr(self.masks, act)()
-            if of == "both":
-                getattr(self.answers, way)()
+            if step.masks is not None and self.masks is not None:
+                done = self.masks.take(step.masks.inverse if back else step.masks)
+            if step.answers and self.answers is not None:
+                (self.answers.undo if back else self.answers.redo)()
         except BridgetrackError:
-            self._steps = before
+            came_from.append(goes_to.pop())
             raise
         finally:
             self._stepping = False
         if not done:
             self.message.emit("info", "The masks have changed there since and stay as they are.")
-        self._on_masks(frames)
+        if step.masks is not None:
+            self._on_masks(step.masks.frames)
 
     def _locked(self, answer: Annotation) -> bool:
         """Whether a track that somebody verified as a whole rests on an answer."""
@@ -334,7 +362,7 @@ class TrackedMovie(BackgroundWork):
 
     def _on_answers(self) -> None:
         if not self._stepping:
-            self._steps = self._steps.then("answers")
+            self._did(Step(answers=True))
         self.answers_changed.emit()
         self._catch_up()
 
