@@ -29,8 +29,8 @@ PAIRS = [
     (
         confirm("a1", MOVE, [1], [7], frame=2),
         confirm("a2", MOVE, [2], [7], frame=2),
-        "cell 7 in frame 3 is the target of two moves: the move of cell 1 in frame 2 to cell 7, "
-        "and the move of cell 2 in frame 2 to cell 7",
+        "cell 7 in frame 3 is the target of two moves: cell 1 in frame 2 moves to cell 7, "
+        "and cell 2 in frame 2 moves to cell 7",
     ),
     (
         confirm("a1", Event.APPEAR, [], [2]),
@@ -45,12 +45,13 @@ PAIRS = [
     (
         confirm("a1", MOVE, [1], [2]),
         says("a2", "reject", event(MOVE, [1], [2])),
-        "the move of cell 1 in frame 0 to cell 2 is both confirmed and rejected",
+        "cell 1 in frame 0 moves to cell 2: this is both confirmed and rejected",
     ),
     (
         confirm("a1", Event.MERGE, [1, 2], [3]),
         says("a2", "reject", EventRef(Event.MERGE, (), (cell(1, 3),))),
-        "the merge of cells 1 and 2 in frame 0 into cell 3 is both confirmed and rejected",
+        "cell 1 in frame 0 merges (cell 1 and cell 2 become cell 3): this is both confirmed and "
+        "rejected",
     ),
     (
         confirm("a1", Event.DISAPPEAR, [1]),

@@ -111,7 +111,7 @@ def test_on_the_command_line(
     assert not any("link scores" in note or "scores that" in note for note in record["notes"])
     assert main(["explain", str(out), "--frame", "0", "--cell", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["event"].startswith("the move of cell 1")
+    assert told["event"].startswith("cell 1 in frame")
     assert main(track) == 0
     assert "learned from scores that another program gave" in capsys.readouterr().out
     with pytest.warns(BridgetrackWarning, match=r"move\.link_score, divide\.link_score"):

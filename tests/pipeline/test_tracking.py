@@ -178,7 +178,7 @@ def test_answers_that_exclude_each_other_in_a_circle_are_named() -> None:
     message = str(caught.value)
     assert all(f"({a.id})" in message for a in needed)
     assert "idle" not in message and "infeasible" not in message
-    assert "not the appearance of cell 2 in frame 1 (" in message
+    assert "not: cell 2 in frame 1 appears (" in message
 
 
 def test_another_extent() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.annotations.annotation import CellRef
-from bridgetrack.session.names import CellNames, by_label
+from bridgetrack.annotations.annotation import CellRef, by_label
+from bridgetrack.session.names import CellNames
 from bridgetrack.session.session import Session
 
 

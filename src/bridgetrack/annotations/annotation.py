@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -300,50 +300,70 @@ NOUN = {
 """One and several of each event."""
 
 
+Name = Callable[[CellRef], str]
+"""What a cell is called."""
+
+
+def by_label(cell: CellRef) -> str:
+    """A cell by its number in the segmentation, e.g. ``cell 7``."""
+    return f"cell {cell.label}"
+
+
 def cell_words(cell: Cell) -> str:
     """A cell, e.g. ``cell 12 in frame 5``."""
     return f"cell {cell[1]} in frame {cell[0]}"
 
 
-def _labels(cells: Iterable[CellRef]) -> str:
-    labels = [str(c.label) for c in cells]
-    return f"cell {labels[0]}" if len(labels) == 1 else f"cells {' and '.join(labels)}"
+def short_words(event: EventRef, history: bool, name: Name = by_label) -> str:
+    """An event as a predicate of the cell in question, e.g. ``divides into #4 and #7``."""
+    first, then = [name(c) for c in event.sources], [name(c) for c in event.targets]
+    before, after = " and ".join(first), " and ".join(then)
+    again, back = ("there again", "there") if first == then else (after, before)
+    fate = {
+        Event.MOVE: "moves on" if first == then else f"moves to {after}",
+        Event.DIVIDE: f"divides into {after}",
+        Event.SPLIT: f"is cut into {after}",
+        Event.MERGE: f"merges ({before} become {after})",
+        Event.DISAPPEAR: "leaves",
+        Event.FALSE: "is not a cell",
+        Event.SKIP: f"is missed for some frames, then is {again}",
+        Event.APPEAR: "appears",
+    }
+    past = {
+        Event.MOVE: "was there before" if first == then else f"comes from {before}",
+        Event.DIVIDE: f"is a daughter of {before}",
+        Event.SPLIT: f"is a piece of {before}",
+        Event.MERGE: f"is {before} merged",
+        Event.SKIP: f"was missed for some frames, was {back} before",
+    }
+    return past.get(event.event, fate[event.event]) if history else fate[event.event]
 
 
-def describe_event(event: EventRef) -> str:
-    """An event or a pattern as a short phrase.
-
-    Examples are ``the move of cell 3 in frame 0 to cell 5``, ``a division of cell 3 in frame 0``
-    and ``cell 3 in frame 0 is not a cell``.
-    """
-    kind = event.event
-    if kind == Event.FALSE:
-        return f"{event.cells[0]} {FATE[kind]}"
-    noun = NOUN[Event.MOVE if kind == Event.SKIP else kind][0]
-    missed = ", missed for some frames" if kind == Event.SKIP else ""
-    if not event.complete:
-        where = "of" if event.sources else "that leads to"
-        return f"{noun} {where} {event.cells[0]}{missed}"
-    if kind == Event.APPEAR:
-        return f"the appearance of {event.targets[0]}"
-    start = f"the {noun.split(' ', 1)[1]} of {_labels(event.sources)} in frame"
-    start = f"{start} {event.sources[0].frame}"
-    if not event.targets:
-        return start
-    later = f" in frame {event.targets[0].frame}" if kind == Event.SKIP else ""
-    joint = "to" if kind in (Event.MOVE, Event.SKIP) else "into"
-    return f"{start} {joint} {_labels(event.targets)}{later}{missed}"
+def describe_event(event: EventRef, name: Name = by_label) -> str:
+    """An event or a pattern, e.g. ``cell 3 in frame 0 divides into cell 4 and cell 7``."""
+    first = event.cells[0]
+    return f"{name(first)} in frame {first.frame} {_predicate(event, name)}"
 
 
-def describe(annotation: Annotation) -> str:
-    """An annotation as one line, e.g. ``not a division of cell 3 in frame 0``."""
-    words = [describe_event(e) for e in annotation.events]
-    if annotation.kind == Kind.REJECT and annotation.events[0].event == Event.FALSE:
-        return f"{annotation.events[0].cells[0]} is a cell"
-    if annotation.kind == Kind.REJECT:
-        return f"not {words[0]}"
-    if annotation.kind == Kind.ONE_OF:
-        return f"one of: {'; '.join(words)}"
-    if annotation.kind == Kind.CANNOT_TELL:
-        return f"cannot tell: {words[0]}"
-    return words[0]
+def describe(annotation: Annotation, name: Name = by_label) -> str:
+    """An annotation as one line, e.g. ``not: cell 3 in frame 0 divides``."""
+    words = "; ".join(describe_event(e, name) for e in annotation.events)
+    event = annotation.events[0]
+    if annotation.kind == Kind.REJECT and event.event == Event.FALSE:
+        return f"{name(event.cells[0])} in frame {event.cells[0].frame} is a cell"
+    return f"{_SAID.get(annotation.kind, '')}{words}"
+
+
+def short_answer(annotation: Annotation, name: Name = by_label) -> str:
+    """An answer for a table that has the frame's number beside it, e.g. ``#1 leaves``."""
+    event = annotation.events[0]
+    return f"{_SAID.get(annotation.kind, '')}{name(event.cells[0])} {_predicate(event, name)}"
+
+
+def _predicate(event: EventRef, name: Name) -> str:
+    if event.complete:
+        return short_words(event, False, name)
+    return (FATE if event.sources else HISTORY)[event.event]
+
+
+_SAID = {Kind.REJECT: "not: ", Kind.CANNOT_TELL: "cannot tell: ", Kind.ONE_OF: "one of: "}

@@ -320,8 +320,7 @@ def find_contradictions(annotations: Iterable[Annotation]) -> list[Contradiction
     for a in confirmed:
         event, by = a.events[0], said.rejection_of(a.events[0])
         if by is not None:
-            this = ": this" if event.event == Event.FALSE else ""
-            message = f"{describe_event(event)}{this} is both confirmed and rejected"
+            message = f"{describe_event(event)}: this is both confirmed and rejected"
             found.append(Contradiction((a.id, by), message))
     for a in ambiguous:
         blockers = [said.rejection_of(e) or said.rival_of(e) for e in a.events]

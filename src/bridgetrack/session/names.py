@@ -1,30 +1,24 @@
-"""What cells are called, by the numbers of their tracks, and events in few words with such names.
-
-The numbers stand on the image at their cells.
-"""
+"""What cells are called, by the numbers of their tracks, and questions with such names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import FATE, HISTORY, Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation import (
+    CellRef,
+    EventRef,
+    Name,
+    by_label,
+    describe_event,
+    short_words,
+)
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.table import verified_tracks
-
-Name = Callable[[CellRef], str]
-"""What a cell is called."""
-
-
-def by_label(cell: CellRef) -> str:
-    """A cell by its number in the segmentation, e.g. ``cell 7``."""
-    return f"cell {cell.label}"
 
 
 class CellNames:
@@ -85,66 +79,9 @@ class CellNames:
         return f"#{track}{letter}{'✓' if track in self._verified else ''}"
 
 
-# ---------------------------------------------------------------------- events
-
-
-def short_words(event: EventRef, history: bool, name: Name = by_label) -> str:
-    """An event as a predicate of the cell in question, e.g. ``divides into #4 and #7``."""
-    first, then = [name(c) for c in event.sources], [name(c) for c in event.targets]
-    before, after = " and ".join(first), " and ".join(then)
-    again, back = ("there again", "there") if first == then else (after, before)
-    fate = {
-        Event.MOVE: "moves on" if first == then else f"moves to {after}",
-        Event.DIVIDE: f"divides into {after}",
-        Event.SPLIT: f"is cut into {after}",
-        Event.MERGE: f"merges ({before} become {after})",
-        Event.DISAPPEAR: "leaves",
-        Event.FALSE: "is not a cell",
-        Event.SKIP: f"is missed for some frames, then is {again}",
-        Event.APPEAR: "appears",
-    }
-    past = {
-        Event.MOVE: "was there before" if first == then else f"comes from {before}",
-        Event.DIVIDE: f"is a daughter of {before}",
-        Event.SPLIT: f"is a piece of {before}",
-        Event.MERGE: f"is {before} merged",
-        Event.SKIP: f"was missed for some frames, was {back} before",
-    }
-    return past.get(event.event, fate[event.event]) if history else fate[event.event]
-
-
-_SAID = {Kind.REJECT: "not: ", Kind.CANNOT_TELL: "cannot tell: ", Kind.ONE_OF: "one of several: "}
-
-
-def short_answer(annotation: Annotation, name: Name = by_label) -> str:
-    """An answer for a table that has the frame's number beside it, e.g. ``#1 leaves``."""
-    event = annotation.events[0]
-    return f"{_SAID.get(annotation.kind, '')}{name(event.cells[0])} {_predicate(event, name)}"
-
-
-def event_words(event: EventRef, name: Name = by_label) -> str:
-    """An event as a sentence, e.g. ``#3 in frame 0 divides into #4 and #7``."""
-    first = event.cells[0]
-    return f"{name(first)} in frame {first.frame} {_predicate(event, name)}"
-
-
-def _predicate(event: EventRef, name: Name) -> str:
-    if event.complete:
-        return short_words(event, False, name)
-    return (FATE if event.sources else HISTORY)[event.event]
-
-
-def said_back(noted: Annotation, name: Name = by_label) -> str:
-    """An answer, as it is said back."""
-    if noted.kind == Kind.CANNOT_TELL:
-        return "you cannot tell"
-    said = event_words(noted.events[0], name)
-    return f"not: {said}" if noted.kind == Kind.REJECT else said
-
-
 def question_words(asked: Suggestion, name: Name = by_label) -> str:
     """The question."""
-    return f"Is this right: {event_words(asked.event, name)}?"
+    return f"Is this right: {describe_event(asked.event, name)}?"
 
 
 def choice_words(event: EventRef, asked: Suggestion, name: Name = by_label) -> str:

@@ -12,7 +12,7 @@ from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
 from bridgetrack.active.suggestion import SessionOptions, Suggestion, still_asked
 from bridgetrack.active.update import Update
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError
@@ -21,7 +21,6 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.session.answers import questions_path
 from bridgetrack.session.check import Report, SampleCheck, SampleQuestion, report_of
 from bridgetrack.session.mended_movie import MendedMovie
-from bridgetrack.session.names import said_back
 from bridgetrack.session.training import Trainer
 
 JOB = "suggest"
@@ -265,7 +264,7 @@ class Questions:
         finally:
             self._writing = False
         self._answered.append((asked, noted))
-        self._movie.message.emit("info", f"Noted: {said_back(noted, names)}. Z takes it back.")
+        self._movie.message.emit("info", f"Noted: {describe(noted, names)}. Z takes it back.")
         return True
 
     def _follow_answers(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind
+from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.imported_tracks import Answer
 from bridgetrack.annotations.mask_answers import MaskAnswer, masks_path
@@ -29,7 +29,7 @@ from bridgetrack.session.answers import (
 from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
 from bridgetrack.session.masks import MaskStep, MovieMasks
 from bridgetrack.session.movie import MovieAndCells, Prints, measured
-from bridgetrack.session.names import CellNames, said_back
+from bridgetrack.session.names import CellNames
 
 
 def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | None, set[int], int]:
@@ -278,7 +278,7 @@ class TrackedMovie(BackgroundWork):
                     )
                 noted, replaced = answers.answer(kind, [event], source, seconds)
                 more = _in_place_of(replaced)
-                self.message.emit("info", f"Noted: {said_back(noted, names)}.{more}")
+                self.message.emit("info", f"Noted: {describe(noted, names)}.{more}")
 
     def note_all(self, said: Sequence[Answer], source: str, told: str) -> None:
         """Write answers down as one step, in place of those that they contradict, and say so.

@@ -16,10 +16,16 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from bridgetrack.annotations.annotation import NOUN, Annotation, Kind, describe
+from bridgetrack.annotations.annotation import (
+    NOUN,
+    Annotation,
+    Kind,
+    describe,
+    short_answer,
+    short_words,
+)
 from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_masks
 from bridgetrack.io.results import track_path
-from bridgetrack.session.names import event_words, short_answer, short_words
 from bridgetrack.session.track_edits import JOB
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
@@ -100,7 +106,7 @@ class AnswersTable(KeyedTable):
         names, frame = self._annotator.names, answer.cells[0].frame
         sign = LOOKS[answer.events[0].event].sign
         sign = sign if answer.kind == Kind.CONFIRM else f"¬ {sign}"
-        tip = f"{describe(answer)} ({event_words(answer.events[0], names)})"
+        tip = describe(answer)
         return sign, str(frame), short_answer(answer, names), tip
 
     def _set_row(self, k: int, sign: str, frame: str, words: str, tip: str) -> None:

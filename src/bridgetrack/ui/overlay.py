@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, Name, by_label
 from bridgetrack.session.check import SampleQuestion
-from bridgetrack.session.names import Name, by_label
 from bridgetrack.session.proposals import Proposal, shown_beliefs
 from bridgetrack.ui.looks import GHOST, LOOKS, PROPOSAL, rgba
 

@@ -13,13 +13,12 @@ from qtpy.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPainterPath, QP
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import Cell, CellRef
+from bridgetrack.annotations.annotation import Cell, CellRef, Name, by_label
 from bridgetrack.detections.table import Detections
 from bridgetrack.movie import Movie
 from bridgetrack.movie.movie import pixels_of
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.names import Name, by_label
 from bridgetrack.ui.looks import LOOKS, rgba
 from bridgetrack.ui.overlay import Numbered, numbered
 

@@ -9,8 +9,9 @@ from qtpy.QtWidgets import QListWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.annotation import Name
 from bridgetrack.session.check import SampleQuestion
-from bridgetrack.session.names import Name, choice_words, question_words
+from bridgetrack.session.names import choice_words, question_words
 from bridgetrack.session.proposals import shown_beliefs
 from bridgetrack.session.questions import JOB
 from bridgetrack.ui.background import PICTURES
