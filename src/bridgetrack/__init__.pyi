@@ -22,7 +22,7 @@ from .evaluation.truth import true_events as true_events
 from .features.link_scores import LinkScores as LinkScores
 from .features.link_scores import with_link_scores as with_link_scores
 from .files import sample_folder as sample_folder
-from .hypotheses.kinds import EventKinds as EventKinds
+from .hypotheses.events import EventKinds as EventKinds
 from .io.csv import read_tracks_csv as read_tracks_csv
 from .io.ctc import read_ctc as read_ctc
 from .io.geff import read_geff as read_geff

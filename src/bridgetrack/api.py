@@ -18,7 +18,7 @@ from bridgetrack.annotations.store import load_annotations
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.features.feature import FeatureSet, needs_link_scores
 from bridgetrack.features.link_scores import LinkScores, with_link_scores
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import read_link_scores
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable

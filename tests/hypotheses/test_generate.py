@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.hypotheses.candidates import Reach
 from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Events, active_slots
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.hypotheses.motion import estimate_motion
@@ -196,20 +195,16 @@ def test_components_stay_within_a_few_frame_pairs() -> None:
 
 
 def test_limits_hold() -> None:
-    limits = Reach(moves=1, back=1, daughters=3, divisions=1, splits=1, merges=1)
     evidence = evidence_of(label_movie(simulated(cells=60)))
-    hypotheses = generate_hypotheses(evidence, limits=limits)
-    many = generate_hypotheses(evidence)
-    assert len(hypotheses) < len(many)
+    hypotheses = generate_hypotheses(evidence)
     for event, cells, most in (
-        (Event.DIVIDE, hypotheses.sources, 1),
-        (Event.SPLIT, hypotheses.sources, 1),
-        (Event.MERGE, hypotheses.targets, 1),
+        (Event.DIVIDE, hypotheses.sources, 5),
+        (Event.SPLIT, hypotheses.sources, 2),
+        (Event.MERGE, hypotheses.targets, 2),
     ):
         rows = hypotheses.of(event)
         assert len(rows)
-        assert np.bincount(cells[rows, 0]).max() <= most
-    assert len(many.of(Event.DIVIDE)) <= 5 * len(evidence.detections)
+        assert np.bincount(cells[rows, 0]).max() == most
 
 
 @pytest.mark.parametrize("n_frames", [1, 2, 3])
@@ -252,6 +247,5 @@ def test_skips_are_few_but_over_frames_without_cells() -> None:
     assert {(60 + k, 120 + k) for k in range(60)} <= pairs
     gone = rng.permutation(60)[:20]
     holes = [start, start, np.delete(start, gone, axis=0), start]
-    few = Reach(skip_share=0.05)
-    hypotheses = generate_hypotheses(evidence_of(points_table(holes)), limits=few)
-    assert 0 < len(hypotheses.of(Event.SKIP)) <= 0.05 * 220
+    hypotheses = generate_hypotheses(evidence_of(points_table(holes)))
+    assert 0 < len(hypotheses.of(Event.SKIP)) <= 0.02 * 220

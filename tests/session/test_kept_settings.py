@@ -9,7 +9,7 @@ import pytest
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.progress import run
 from bridgetrack.session.kept import KeptSettings, Scale, load_settings

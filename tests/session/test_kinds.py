@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.hypotheses.events import Event, EventKinds
 from bridgetrack.pipeline.project import load_project, run_project
 from bridgetrack.progress import run
 from bridgetrack.session.project import saving

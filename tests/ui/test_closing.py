@@ -11,7 +11,7 @@ import tifffile
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox
 
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.session.answers import cells_path
 from bridgetrack.ui.closing import may_close

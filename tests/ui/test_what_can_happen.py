@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.hypotheses.events import Event, EventKinds
 from bridgetrack.ui.panel import state_of
 from doubtful_kind import as_if
 

@@ -17,7 +17,7 @@ from bridgetrack.api import check_link_scores, open_link_scores
 from bridgetrack.cli.console import show
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.link_scores import with_link_scores
-from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.library import find_model_file
 from bridgetrack.notes import Note
 from bridgetrack.option import Option, options_of

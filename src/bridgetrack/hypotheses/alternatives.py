@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections, equivalent_diameter
-from bridgetrack.hypotheses.candidates import best_per_row, nearest, neighbours
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.hypotheses.generate import best_per_row, nearest, neighbours
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.regions.regions import Regions
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,6 +105,10 @@ class Evidence:
 
 
 Known = tuple[Evidence, Collection[int]]
+Overlaps = tuple[Index, Array]
+"""`Evidence.overlap_key` and `overlap_pixels`."""
+_AT_ONCE = 8
+"""Frames that are compared one after another; the first of them is read twice."""
 
 
 def _disc_overlap(evidence: Evidence, i: Index, j: Index) -> Array:
@@ -124,90 +126,64 @@ def _disc_overlap(evidence: Evidence, i: Index, j: Index) -> Array:
 
 
 @dataclass(frozen=True)
-class _Shifted:
+class _Frames:
     """What it takes to compare frames: labels, rows of every frame, and shifts in pixels."""
 
     labels: Movie
     offsets: Index
     label: Index
     shift: Array
+    known: Known | None
 
     def cells(self, t: int) -> Foreground:
         """The cells of a frame."""
         return foreground(checked_labels(self.labels, t))
 
-    def empty(self, t: int) -> bool:
-        """Whether frame t or the next has no cells, or none that were looked at."""
-        first, then, stop = (int(k) for k in self.offsets[t : t + 3])
-        return then in (first, stop)
-
-    def compare(self, t: int, before: Foreground, after: Foreground) -> tuple[Index, Array]:
-        """Overlap keys and pixels of the cells of frame t and of the next."""
+    def compare(self, t: int, before: Foreground, after: Foreground) -> Overlaps:
+        """Overlaps of the cells of frame t and of the next."""
         first, then, stop = (int(k) for k in self.offsets[t : t + 3])
         i = np.searchsorted(self.label[first:then], before.labels) + first
         j = np.searchsorted(self.label[then:stop], after.labels) + then
         k, m, pixels = shifted_overlap(before, after, self.shift[i])
         return i[k] * len(self.label) + j[m], pixels.astype(np.float64)
 
+    def without_reading(self, t: int) -> Overlaps | None:
+        """Overlaps of frames t and t + 1 where one is empty, or both are known; else None.
 
-def _pair_overlaps(
-    movie: _Shifted, detections: Detections, known: Known | None
-) -> Iterator[tuple[Index, Array]]:
-    """Overlap keys and pixels, frame pair by frame pair, in order."""
-    # Every frame is needed twice, as the earlier and as the later one, and read once.
-    cells: dict[int, Future[Foreground]] = {}
-    pairs: deque[Future[tuple[Index, Array]]] = deque()
-
-    def one(t: int, *cells: Future[Foreground]) -> tuple[Index, Array]:
-        return movie.compare(t, *(c.result() for c in cells))
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        for t in range(movie.labels.n_frames - 1):
-            shift = movie.shift[movie.offsets[t] : movie.offsets[t + 1]]
-            found = None if known is None else _known_overlaps(known, detections, t, shift)
-            if movie.empty(t):
-                found = np.zeros(0, dtype=np.int64), np.zeros(0)
-            if found is not None:
-                yield from (f.result() for f in pairs)
-                pairs.clear()
-                cells.clear()
-                yield found
-                continue
-            # Frames are begun before the pairs that wait for them, so that none waits for ever.
-            for frame in (t, t + 1):
-                if frame not in cells:
-                    cells[frame] = pool.submit(movie.cells, frame)
-            pairs.append(pool.submit(one, t, cells.pop(t), cells[t + 1]))
-            if len(pairs) > THREADS:
-                yield pairs.popleft().result()
-        yield from (f.result() for f in pairs)
+        They are known where neither was changed and the cells move as before.
+        """
+        first, then, stop = (int(k) for k in self.offsets[t : t + 3])
+        if then in (first, stop):
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        if self.known is None or {t, t + 1} & set(self.known[1]):
+            return None
+        before = self.known[0]
+        old, n, n_old = before.detections, len(self.label), len(before.detections)
+        here = slice(int(old.offsets[t]), int(old.offsets[t + 1]))
+        moved = (before.predicted[here] - old.position[here]) / old.geometry.scale_array
+        # Overlaps are of cells shifted by whole pixels.
+        if not np.array_equal(np.rint(moved), np.rint(self.shift[first:then])):
+            return None
+        low, high = np.searchsorted(before.overlap_key, [here.start * n_old, here.stop * n_old])
+        i, j = np.divmod(before.overlap_key[low:high], n_old)
+        i, j = i + (first - old.offsets[t]), j + (then - old.offsets[t + 1])
+        return i * n + j, before.overlap_pixels[low:high]
 
 
-def _compare(movie: _Shifted, t: int) -> tuple[Index, Array]:
-    """As `_Shifted.compare`, on a worker."""
-    if movie.empty(t):
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
-    return movie.compare(t, movie.cells(t), movie.cells(t + 1))
-
-
-def _known_overlaps(
-    known: Known, detections: Detections, t: int, shift: Array
-) -> tuple[Index, Array] | None:
-    """Overlaps of frames t and t + 1 where neither was changed and the cells move as before."""
-    before, changed = known
-    if t in changed or t + 1 in changed:
-        return None
-    old, offsets = before.detections, detections.offsets
-    n, n_old = len(detections), len(old)
-    here = slice(int(old.offsets[t]), int(old.offsets[t + 1]))
-    moved = (before.predicted[here] - old.position[here]) / old.geometry.scale_array
-    # Overlaps are of cells shifted by whole pixels.
-    if not np.array_equal(np.rint(moved), np.rint(shift)):
-        return None
-    low, high = np.searchsorted(before.overlap_key, [here.start * n_old, here.stop * n_old])
-    i, j = np.divmod(before.overlap_key[low:high], n_old)
-    i, j = i + (offsets[t] - old.offsets[t]), j + (offsets[t + 1] - old.offsets[t + 1])
-    return i * n + j, before.overlap_pixels[low:high]
+def _compare(movie: _Frames, frames: range) -> Overlaps:
+    """Overlaps of some successive frames with the next ones; the first alone is read anew."""
+    keys, pixels = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    before: Foreground | None = None
+    for t in frames:
+        found, after = movie.without_reading(t), None
+        if found is None:
+            after = movie.cells(t + 1)
+            found = movie.compare(t, movie.cells(t) if before is None else before, after)
+        before = after
+        order = np.argsort(found[0], kind="stable")
+        keys.append(found[0][order])
+        pixels.append(found[1][order])
+    return np.concatenate(keys), np.concatenate(pixels)
 
 
 def gather_evidence(
@@ -228,8 +204,7 @@ def gather_evidence(
         Evidence of the same movie before some frames of it were changed, and these frames: the
         others are read only where their cells are expected to move otherwise than before.
     client
-        A dask client, over whose cluster frames are compared where all are read; this process
-        where None.
+        A dask client, over whose cluster frames are compared; this process where None.
 
     Yields
     ------
@@ -253,16 +228,13 @@ def gather_evidence(
         ahead[here] = back[there] = pair.residual[matched]
     keys, pixels = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     if labels is not None and detections.has_masks:
-        scale = detections.geometry.scale_array
-        shift = (predicted - detections.position) / scale
-        movie = _Shifted(labels, offsets, detections.label, shift)
-        found = _pair_overlaps(movie, detections, known)
-        if client is not None and known is None:
-            found = spread(_compare, movie, range(labels.n_frames - 1), client)
-        for t, (key, count) in enumerate(found):
-            order = np.argsort(key, kind="stable")
-            keys.append(key[order])
-            pixels.append(count[order])
-            yield Progress("Comparing frames", (t + 1) / labels.n_frames)
+        shift = (predicted - detections.position) / detections.geometry.scale_array
+        movie = _Frames(labels, offsets, detections.label, shift, known)
+        last = labels.n_frames - 1
+        runs = [range(t, min(t + _AT_ONCE, last)) for t in range(0, last, _AT_ONCE)]
+        for k, part in enumerate(spread(_compare, movie, runs, client, THREADS)):
+            keys.append(part[0])
+            pixels.append(part[1])
+            yield Progress("Comparing frames", (k + 1) / len(runs))
     overlaps = np.concatenate(keys), np.concatenate(pixels)
     return Evidence(detections, motion, predicted, following, previous, ahead, back, *overlaps)

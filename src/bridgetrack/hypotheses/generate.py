@@ -1,4 +1,8 @@
-"""Propose events for a movie, with gates and limits that the movie itself sets."""
+"""Propose events for a movie, with gates and limits that the movie itself sets.
+
+Skips and false detections tie neighbouring frame pairs together, so they are proposed only where no
+direct event is plausible: components must not grow through the movie.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +12,77 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
-from bridgetrack.hypotheses.candidates import (
-    Near,
-    Reach,
-    best_per_row,
-    false_detections,
-    move_pairs,
-    neighbour_pairs,
-    neighbours,
-    skip_pairs,
-)
-from bridgetrack.hypotheses.events import Event, Events, active_slots
+from bridgetrack.detections.table import Detections, equivalent_diameter, median_diameter
+from bridgetrack.hypotheses.events import EVERYTHING, Event, EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.hypotheses.motion import mutual_neighbours
 from bridgetrack.spread import THREADS
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 LAST_RESORT = frozenset((Event.APPEAR, Event.DISAPPEAR))
 """Without events of these kinds there may be no choice at all."""
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
+_TINY, _SPECK, _SMALL = 0.45, 0.55, 0.65
+"""Diameters over the median below which a cell may be a speck: where it is badly explained, where
+its mask lies within the frame, and in any case."""
+_SPECK_SHARE, _SMALL_SHARE = 0.1, 0.02
+"""Of all cells, how many of the latter two are proposed at most."""
+
+
+MAX_GAP = 3
+"""Largest number of frames a skip bridges (2 = one missed frame)."""
+_SKIP_SHARE = 0.02
+"""Skips proposed, as a share of all cells; the nearest are kept."""
+_MOVES, _BACK = 4, 2
+"""Nearest later cells per earlier cell, and nearest earlier ones per later cell, so that every cell
+has a history."""
+_DAUGHTERS = 6
+"""Nearest later cells of which pairs are formed for divisions and splits."""
+_DIVISIONS, _SPLITS, _MERGES = 5, 2, 2
+"""Pairs kept per cell, the geometrically most plausible first."""
+
+Near = tuple[Array, Index]
+"""Distances from every cell to its nearest ones of another frame, the nearest first and infinite
+beyond a gate, and their rows; shapes (n, k)."""
+
+
+def neighbours(points: Array, others: Array, k: int, gate: float) -> Near:
+    """The k nearest others of every point."""
+    k = min(k, len(others))
+    if not k:
+        return np.zeros((len(points), 0)), np.zeros((len(points), 0), dtype=np.int64)
+    distance, neighbour = cKDTree(others).query(points, k=k, distance_upper_bound=gate)
+    return distance.reshape(len(points), k), neighbour.reshape(len(points), k).astype(np.int64)
+
+
+def nearest(near: Near, k: int) -> tuple[Index, Index, Array]:
+    """The k nearest neighbours within the gate, as (row, neighbour, distance) triplets."""
+    distance, neighbour = near[0][:, :k], near[1][:, :k]
+    rows, columns = np.nonzero(np.isfinite(distance))
+    return rows, neighbour[rows, columns], distance[rows, columns]
+
+
+def neighbour_pairs(near: Near, k: int) -> tuple[Index, Index, Index]:
+    """All unordered pairs among the k nearest of every point: (point, a, b), a < b."""
+    distance, neighbour = near[0][:, :k], near[1][:, :k]
+    one, two = np.triu_indices(distance.shape[1], 1)
+    there = np.isfinite(distance)
+    rows, pair = np.nonzero(there[:, one] & there[:, two])
+    a, b = neighbour[rows, one[pair]], neighbour[rows, two[pair]]
+    return rows, np.minimum(a, b), np.maximum(a, b)
+
+
+def best_per_row(rows: Index, cost: Array, keep: int) -> Index:
+    """Positions of the `keep` cheapest entries of every row, in input order."""
+    order = np.lexsort((cost, rows))
+    sorted_rows = rows[order]
+    first = np.r_[True, sorted_rows[1:] != sorted_rows[:-1]][: len(order)]
+    start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
+    return np.sort(order[np.arange(len(order)) - start < keep])
 
 
 @dataclass(frozen=True)
@@ -46,7 +101,6 @@ class _Pair:
 def generate_hypotheses(
     evidence: Evidence,
     required: Events | None = None,
-    limits: Reach | None = None,
     kinds: EventKinds = EVERYTHING,
 ) -> Events:
     """Propose the events of a movie.
@@ -57,8 +111,6 @@ def generate_hypotheses(
         What is known of the movie.
     required
         Events that annotations name; they are always included.
-    limits
-        Numbers of candidates; the default serves every movie.
     kinds
         What can happen; appearances and disappearances are proposed in any case.
 
@@ -67,18 +119,17 @@ def generate_hypotheses(
     Events
         Sorted by event, then by the rows named; each once, and none without an active slot.
     """
-    limits = limits or Reach()
-    rare = rare_events(evidence, limits)
+    rare = rare_events(evidence)
     frames = range(evidence.detections.geometry.n_frames)
-    proposed = events_between(evidence, frames, rare, limits, kinds)
+    proposed = events_between(evidence, frames, rare, kinds)
     events = proposed if required is None else proposed.with_others(required)
     covered = events.touching(active_slots(evidence.detections))
     return events if covered.all() else events.take(covered)
 
 
-def rare_events(evidence: Evidence, limits: Reach | None = None) -> Events:
+def rare_events(evidence: Evidence) -> Events:
     """Skips and false detections, of which there are few in a whole movie."""
-    i, j = skip_pairs(evidence, limits or Reach())
+    i, j = skip_pairs(evidence)
     false = Events.of_kind(Event.FALSE, [false_detections(evidence)])
     return Events.join([Events.of_kind(Event.SKIP, [i], [j]), false])
 
@@ -87,7 +138,6 @@ def events_between(
     evidence: Evidence,
     frames: range,
     rare: Events,
-    limits: Reach | None = None,
     kinds: EventKinds = EVERYTHING,
 ) -> Events:
     """The events of a movie that name cells of some frames alone.
@@ -100,7 +150,7 @@ def events_between(
         Successive frames.
     rare
         See `rare_events`.
-    limits, kinds
+    kinds
         See `generate_hypotheses`.
 
     Returns
@@ -108,12 +158,12 @@ def events_between(
     Events
         Sorted as by `generate_hypotheses`; some may have no active slot.
     """
-    limits, motion = limits or Reach(), evidence.motion
+    motion = evidence.motion
     # How far from its predicted position a cell is looked for.
     gate = 2.5 * motion.diameter + 8.0 * motion.step
 
     def direct(pair: _Pair) -> list[Events]:
-        return [e.unique() for e in _direct_events(pair, gate, motion.diameter, limits)]
+        return [e.unique() for e in _direct_events(pair, gate, motion.diameter)]
 
     with ThreadPoolExecutor(THREADS) as pool:
         parts = list(pool.map(direct, _pairs(evidence, frames)))
@@ -146,21 +196,19 @@ def _pairs(evidence: Evidence, frames: range) -> Iterator[_Pair]:
         yield _Pair(before, after, area[a:b], area[b:c], a, b, overlapping)
 
 
-def _direct_events(pair: _Pair, gate: float, diameter: float, limits: Reach) -> list[Events]:
+def _direct_events(pair: _Pair, gate: float, diameter: float) -> list[Events]:
     """The events of one frame pair but skips and false detections, kind by kind."""
     n, m, start, then = len(pair.predicted), len(pair.after), pair.start, pair.next_start
-    ahead = neighbours(pair.predicted, pair.after, max(limits.moves, limits.daughters), gate)
-    back = neighbours(pair.after, pair.predicted, max(limits.back, limits.daughters), gate)
-    i, j = move_pairs(ahead, back, pair.overlapping, limits)
+    ahead = neighbours(pair.predicted, pair.after, max(_MOVES, _DAUGHTERS), gate)
+    back = neighbours(pair.after, pair.predicted, max(_BACK, _DAUGHTERS), gate)
+    i, j = _move_pairs(ahead, back, pair.overlapping)
     # Divisions and splits: one earlier cell, two later ones. Merges: the same, seen backwards.
     areas = pair.area_before, pair.area_after
-    whole, a, b, cost, one = _triplets((pair.predicted, pair.after), areas, ahead, diameter, limits)
-    divide = best_per_row(whole, cost, limits.divisions)
-    split = one[best_per_row(whole[one], cost[one], limits.splits)]
-    region, c, d, cost, one = _triplets(
-        (pair.after, pair.predicted), areas[::-1], back, diameter, limits
-    )
-    merge = one[best_per_row(region[one], cost[one], limits.merges)]
+    whole, a, b, cost, one = _triplets((pair.predicted, pair.after), areas, ahead, diameter)
+    divide = best_per_row(whole, cost, _DIVISIONS)
+    split = one[best_per_row(whole[one], cost[one], _SPLITS)]
+    region, c, d, cost, one = _triplets((pair.after, pair.predicted), areas[::-1], back, diameter)
+    merge = one[best_per_row(region[one], cost[one], _MERGES)]
     return [
         Events.of_kind(Event.MOVE, [i + start], [j + then]),
         Events.of_kind(Event.DIVIDE, [whole[divide] + start], [a[divide] + then, b[divide] + then]),
@@ -171,19 +219,29 @@ def _direct_events(pair: _Pair, gate: float, diameter: float, limits: Reach) -> 
     ]
 
 
+def _move_pairs(ahead: Near, back: Near, overlapping: tuple[Index, Index]) -> tuple[Index, Index]:
+    """Candidate moves: near from either side, or overlapping."""
+    i1, j1, _ = nearest(ahead, _MOVES)
+    j2, i2, _ = nearest(back, _BACK)
+    i = np.concatenate([i1, i2, overlapping[0]])
+    j = np.concatenate([j1, j2, overlapping[1]])
+    width = max(len(back[0]), 1)
+    key = np.unique(i * width + j)
+    return key // width, key % width
+
+
 def _triplets(
     points: tuple[Array, Array],
     areas: tuple[Array, Array],
     near: Near,
     diameter: float,
-    limits: Reach,
 ) -> tuple[Index, Index, Index, Array, Index]:
     """A cell and two cells of the other frame: rows (3), cost, and which could be one cell cut.
 
     The cost says how little two cells look like the halves of one: their midpoint is off, or
     their sizes do not add up.
     """
-    whole, a, b = neighbour_pairs(near, limits.daughters)
+    whole, a, b = neighbour_pairs(near, _DAUGHTERS)
     point = points[0].T[:, whole]
     one, two = (points[1].T[:, rows] for rows in (a, b))
     growth = (areas[1][a] + areas[1][b]) / areas[0][whole]
@@ -200,3 +258,118 @@ def _triplets(
 def _length(vectors: Array) -> Array:
     """Lengths of vectors, shape (ndim, n); faster than numpy's norm over so few entries."""
     return np.asarray(np.sqrt(sum(axis * axis for axis in vectors)))
+
+
+# --- skips and false detections ---------------------------------------------------------------
+
+
+def _plausible(evidence: Evidence) -> tuple[Mask, Mask]:
+    """Whether every cell has a plausible direct successor and predecessor, shapes (n,)."""
+    reach = max(4.0 * evidence.motion.step, 0.5 * evidence.motion.diameter)
+    size = np.log(np.maximum(equivalent_diameter(evidence.detections), 1e-9))
+    size = size * evidence.detections.geometry.ndim
+
+    def similar(match: Index, residual: Array) -> Mask:
+        change = np.abs(size[np.maximum(match, 0)] - size)
+        return np.asarray((match >= 0) & (residual <= reach) & (change < np.log(2.0)))
+
+    return (
+        similar(evidence.match_next, evidence.residual_next),
+        similar(evidence.match_previous, evidence.residual_previous),
+    )
+
+
+def skip_pairs(evidence: Evidence) -> tuple[Index, Index]:
+    """Cells lost in one frame and found again a few frames later: rows, shapes (S,).
+
+    Only cells of similar size, and no more than a small share of all cells, the nearest first.
+    Skips over frames without any cell tie nothing together, so they do not count.
+    """
+    detections = evidence.detections
+    found = []
+    for frames in detections.some_frames():
+        wide = _around(detections, frames, MAX_GAP)
+        start = int(detections.offsets[wide.start])
+        i, j, cost, blank = _skips_from(evidence.within(wide), frames)
+        found.append((i + start, j + start, cost, blank))
+    source, target, cost, blank = (np.concatenate(part) for part in zip(*found, strict=True))
+    most = max(3, int(_SKIP_SHARE * len(detections)))
+    counted = np.flatnonzero(~blank)
+    best = counted[np.argsort(cost[counted], kind="stable")[:most]]
+    keep = np.append(np.flatnonzero(blank), best)
+    return source[keep], target[keep]
+
+
+def _around(detections: Detections, frames: range, reach: int) -> range:
+    """Some frames with so many before and after them."""
+    last = detections.geometry.n_frames
+    return range(max(frames.start - reach, 0), min(frames.stop + reach, last))
+
+
+def _skips_from(evidence: Evidence, frames: range) -> tuple[Index, Index, Array, Mask]:
+    """Pairs of cells of similar size, lost in some frames; costs, and which skip empty frames."""
+    followed, preceded = _plausible(evidence)
+    detections, motion = evidence.detections, evidence.motion
+    offsets, position = detections.offsets, detections.position
+    n_frames = detections.geometry.n_frames
+    empty = np.zeros(0, dtype=np.int64)
+    found = [(empty, empty, np.zeros(0), np.zeros(0, dtype=bool))]
+    for t in range(frames.start, min(frames.stop, n_frames - 2)):
+        lost = offsets[t] + np.flatnonzero(~followed[offsets[t] : offsets[t + 1]])
+        here = evidence.predicted[lost]
+        for gap in range(2, min(MAX_GAP, n_frames - 1 - t) + 1):
+            here = here + motion.pairs[t + gap - 1].drift
+            rows = slice(offsets[t + gap], offsets[t + gap + 1])
+            new = rows.start + np.flatnonzero(~preceded[rows])
+            gate = 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(gap)
+            match, residual = mutual_neighbours(here, position[new], float(gate))
+            i = np.flatnonzero(match >= 0)
+            j, distance = match[i], residual[i]
+            blank = np.full(len(i), offsets[t + 1] == offsets[t + gap])
+            found.append((lost[i], new[j], distance + 0.3 * gap * motion.diameter, blank))
+    source, target, cost, blank = (np.concatenate(part) for part in zip(*found, strict=True))
+    size = np.log(np.maximum(equivalent_diameter(detections), 1e-9))
+    change = np.abs(size[source] - size[target]) * detections.geometry.ndim
+    keep = np.flatnonzero(change < np.log(2.5))
+    return source[keep], target[keep], cost[keep], blank[keep]
+
+
+def false_detections(evidence: Evidence) -> Index:
+    """Rows of detections that nothing before or after explains, or that are oddly small.
+
+    Specks persist, so small ones are proposed even where neighbours in time explain them, but no
+    more than a share of all cells, the smallest first: a tenth, as in masks that the program makes
+    of phase contrast, and fewer of those that the edge of the frame may have cut, or that are
+    hardly smaller than others.
+    """
+    detections = evidence.detections
+    if not len(detections):
+        return np.zeros(0, dtype=np.int64)
+    usual = median_diameter(detections)
+    alone, small, sizes, inner = [], [], [], []
+    for frames in detections.some_frames():
+        wide = _around(detections, frames, 1)
+        part, start = evidence.within(wide), int(detections.offsets[wide.start])
+        followed, preceded = _plausible(part)
+        relative = equivalent_diameter(part.detections) / usual
+        mine = np.zeros(len(relative), dtype=bool)
+        offsets = part.detections.offsets
+        mine[offsets[frames.start] : offsets[frames.stop]] = True
+        lost = (relative < _TINY) & ~(followed & preceded)
+        alone.append(start + np.flatnonzero(mine & (lost | (~followed & ~preceded))))
+        little = np.flatnonzero(mine & (relative < _SMALL))
+        small.append(start + little)
+        sizes.append(relative[little])
+        inner.append(_within(part.detections)[little] & (relative[little] < _SPECK))
+    order = np.argsort(np.concatenate(sizes), kind="stable")
+    smallest, inside = np.concatenate(small)[order], np.concatenate(inner)[order]
+    specks = smallest[inside][: int(_SPECK_SHARE * len(detections))]
+    smallest = smallest[: max(3, int(_SMALL_SHARE * len(detections)))]
+    return np.union1d(np.concatenate(alone), np.union1d(smallest, specks))
+
+
+def _within(detections: Detections) -> Mask:
+    """Which cells have a mask that does not touch the edge of the frame, shape (n,)."""
+    if not detections.has_masks or "border_distance" not in detections.table.columns:
+        return np.zeros(len(detections), dtype=bool)
+    return np.asarray(detections.table["border_distance"].to_numpy() > 0)

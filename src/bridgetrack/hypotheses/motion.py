@@ -31,50 +31,23 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True)
 class PairMotion:
-    """Motion from one frame to a later one.
+    """Motion from one frame to the next, in the movie's unit."""
 
-    Parameters
-    ----------
-    drift
-        Shift common to the frame, shape (ndim,), in the movie's unit.
-    flow
-        Predicted shift of every cell of the earlier frame (drift included), shape (n, ndim).
-    match
-        Mutual nearest neighbour in the later frame after the flow, or -1, shape (n,);
-        numbered within that frame.
-    residual
-        Distance between predicted and matched position, NaN where unmatched, shape (n,).
-    """
-
-    drift: Array
-    flow: Array
-    match: Index
-    residual: Array
+    drift: Array  # shift common to the frame, shape (ndim,)
+    flow: Array  # predicted shift of every cell, drift included, shape (n, ndim)
+    match: Index  # mutual nearest neighbour after the flow in the later frame, or -1, shape (n,)
+    residual: Array  # distance between predicted and matched position, NaN where unmatched
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Motion of a movie and its scales.
+    """Motion of a movie and its scales, in the movie's unit."""
 
-    Parameters
-    ----------
-    pairs
-        One entry per frame t, from t to t + 1.
-    diameter
-        Median cell diameter, in the movie's unit.
-    spacing
-        Median distance from a cell to its nearest neighbour in the same frame.
-    step
-        Median residual motion of matched cells (never below 2 % of the diameter).
-    discs
-        Diameter over that of a disc of a cell's area; not 1 where areas are unknown.
-    """
-
-    pairs: tuple[PairMotion, ...]
-    diameter: float
-    spacing: float
-    step: float
-    discs: float = 1.0
+    pairs: tuple[PairMotion, ...]  # one entry per frame t, from t to t + 1
+    diameter: float  # median cell diameter
+    spacing: float  # median distance from a cell to its nearest neighbour in the same frame
+    step: float  # median residual motion of matched cells, never below 2 % of the diameter
+    discs: float = 1.0  # diameter over that of a disc of a cell's area; not 1 for unknown areas
 
 
 def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) -> Array:
@@ -119,7 +92,7 @@ def _most_votes(shifts: Array, sample: Array, tolerance: float) -> Array:
     return np.asarray(around[tuple(some_in)], dtype=np.float64)
 
 
-def _mutual(predicted: Array, after: Array, gate: float) -> tuple[Index, Array]:
+def mutual_neighbours(predicted: Array, after: Array, gate: float) -> tuple[Index, Array]:
     """Mutual nearest neighbours within a gate: index or -1, and distance or NaN."""
     n = len(predicted)
     match = np.full(n, -1, dtype=np.int64)
@@ -175,10 +148,10 @@ def pair_motion(before: Array, after: Array, diameter: float, spacing: float) ->
     reach = 4.0 * max(diameter, spacing)
     drift = _voted_drift(before, after, reach, 0.35 * min(diameter, spacing))
     flow = np.broadcast_to(drift, before.shape).copy()
-    match, residual = _mutual(before + flow, after, reach)
+    match, residual = mutual_neighbours(before + flow, after, reach)
     for _ in range(_ROUNDS):
         flow = _local_flow(before, after, match, drift)
-        again, residual = _mutual(before + flow, after, reach)
+        again, residual = mutual_neighbours(before + flow, after, reach)
         if (again == match).all():
             break
         match = again

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.files import lent_folder, resolved, writing
-from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.io.may_write import check_file, check_folder, signed
 from bridgetrack.io.tables import TABLES
 from bridgetrack.models.library import find_model_file

@@ -14,7 +14,7 @@ from bridgetrack.annotations.store import ANNOTATION_FILE, encode
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.files import program_version, resolved
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import read_detections_csv
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json

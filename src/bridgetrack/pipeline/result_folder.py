@@ -17,7 +17,7 @@ from bridgetrack.annotations.mask_targets import with_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.files import write_text
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.may_write import check_folder, refuse_other, signed
 from bridgetrack.io.results import FILES, METHODS, RUN_FILE, stage_results
 from bridgetrack.models.model import Model

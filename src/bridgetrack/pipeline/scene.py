@@ -31,10 +31,9 @@ from bridgetrack.errors import (
 )
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import LINK_SCORE, FeatureMatrix, FeatureSet, compute_features
-from bridgetrack.hypotheses.events import Events, active_slots
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots, kind_words
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT, generate_hypotheses
-from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.anchor import Anchored, event_refs
 from bridgetrack.annotations.annotation import NOUN, describe_event
 from bridgetrack.errors import InputError, SolverError
-from bridgetrack.hypotheses.events import ODD, Event
-from bridgetrack.hypotheses.kinds import kind_words
+from bridgetrack.hypotheses.events import ODD, Event, kind_words
 from bridgetrack.inference.margins import best_without, smallest_first, smallest_margins
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import plural

@@ -28,11 +28,9 @@ from bridgetrack.annotations.constraints import (
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.features.feature import FeatureSet, compute_features
 from bridgetrack.features.view import CellMeasures, describe_cells
-from bridgetrack.hypotheses.candidates import Reach
-from bridgetrack.hypotheses.events import Events, active_slots
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.generate import events_between, rare_events
-from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.hypotheses.generate import MAX_GAP, events_between, rare_events
 from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.relax import SolverLimits, prices
@@ -42,7 +40,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-REACH = Reach().max_gap
+REACH = MAX_GAP
 """Frames that an event spans at most."""
 TOLERANCE = 1e-6
 """How far the solver lets prices stay below scores."""

@@ -29,10 +29,9 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InfeasibleError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet, compute_features
-from bridgetrack.hypotheses.events import Events
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT, events_between
-from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.models.model import Model

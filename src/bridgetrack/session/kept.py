@@ -14,7 +14,7 @@ from pydantic import Field
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.files import write_text
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import Movie, open_labels, save_labels

@@ -10,7 +10,7 @@ from typing import Any
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.features.default import default_features
-from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.movie import Geometry, Movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.scene import Scene, fingerprints, prepare, remeasure

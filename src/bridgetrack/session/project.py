@@ -14,7 +14,7 @@ from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.files import replacing, resolved, write_text
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.may_write import refuse_other, signed
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json

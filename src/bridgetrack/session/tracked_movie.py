@@ -14,8 +14,7 @@ from bridgetrack.annotations.imported_tracks import Answer
 from bridgetrack.annotations.mask_answers import MaskAnswer, masks_path
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
+from bridgetrack.hypotheses.events import EVERYTHING, Event, EventKinds, kind_words
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.project import is_project, load_project

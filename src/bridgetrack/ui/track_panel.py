@@ -14,8 +14,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.hypotheses.events import Event, EventKinds
 from bridgetrack.session.proposals import proposals
 from bridgetrack.session.results import least_certain, summary
 from bridgetrack.ui.background import EventLoopQueue

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.kinds import kind_words
+from bridgetrack.hypotheses.events import Event, kind_words
 from bridgetrack.pipeline.summary import unclear_kinds, unclear_words
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.ui.panel import Panel
