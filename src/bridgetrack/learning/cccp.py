@@ -2,9 +2,10 @@
 
     J(w) = regulariser(w; lambda, w0, M) + P(w) - R(w)
 
-Iteration t replaces -R by its tangent ``<v_t, w> + c_t`` at w_t and minimises the convex surrogate
-J~ to a gap of epsilon_t. With full annotation R is linear, v_t is constant, and the same loop is
-BMRM.
+P and R are those of `risk`, the regulariser is one of `regularizers`; docs/method.md has all
+equations. Iteration t replaces -R by its tangent ``<v_t, w> + c_t`` at w_t and minimises the convex
+surrogate J~ to a gap of epsilon_t. With full annotation R is linear, v_t is constant, and the same
+loop is BMRM.
 
 Every surrogate bounds J from above and touches it at w_t. Its best point becomes the next w unless
 J is larger there, so J never increases.
