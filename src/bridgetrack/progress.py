@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,48 +83,6 @@ def give_back() -> None:
 
 Steps = Generator[Progress, None, Result]
 """Long work: yields progress, returns its result; closing it ends the work."""
-
-
-class Stopwatch:
-    """Adds up the seconds between the reports of long work, stage by stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._stage: str | None = None
-        self._since = time.perf_counter()
-
-    def __call__(self, step: Progress) -> None:
-        """Charge the time since the last report to the stage that ran."""
-        self._charge()
-        self._stage = step.stage
-
-    def stop(self) -> None:
-        """Charge the rest to the last stage."""
-        self._charge()
-        self._stage = None
-
-    def during(self, work: Steps[Result]) -> Steps[Result]:
-        """The same work, timed."""
-
-        def timed(step: Progress) -> Progress:
-            self(step)
-            return step
-
-        result = yield from relayed(work, timed)
-        self.stop()
-        return result
-
-    @property
-    def rounded(self) -> dict[str, float]:
-        """The seconds of every stage, for a record."""
-        return {stage: round(seconds, 3) for stage, seconds in self.seconds.items()}
-
-    def _charge(self) -> None:
-        now = time.perf_counter()
-        if self._stage is not None:
-            spent = self.seconds.get(self._stage, 0.0)
-            self.seconds[self._stage] = spent + now - self._since
-        self._since = now
 
 
 ROWS_AT_ONCE = 1 << 16

@@ -48,8 +48,7 @@ def test_record_says_how_it_was_made(run: Run, movie: Path, truth: Path, tmp_pat
     assert record["model"]["name"] == "shipped"
     assert record["inference"]["gap"] < 1e-6 * abs(record["inference"]["objective"])
     assert set(record["versions"]) >= {"python", "bridgetrack", "numpy", "mip"}
-    stages = {"Measuring cells", "Comparing frames", "Proposing events", "Choosing events"}
-    assert stages <= set(record["seconds"])
+    assert record["seconds"] > 0
     assert any("no image" in note for note in record["notes"])
 
 

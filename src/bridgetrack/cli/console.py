@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import typer
 
 from bridgetrack.notes import Note, NoteKind, plural
-from bridgetrack.progress import Progress, Steps, Stopwatch, run
+from bridgetrack.progress import Progress, Steps, run
 
 Result = TypeVar("Result")
 
@@ -22,31 +22,15 @@ class Stopped(Exception):  # noqa: N818 - not an error
     """Ctrl-C at a point where something was kept; the message says what."""
 
 
-def show(steps: Steps[Result], watch: Callable[[Progress], None] | None = None) -> Result:
+def show(steps: Steps[Result]) -> Result:
     """Drive long work to its end, with a progress bar where a person watches."""
-    with reporting(watch) as report:
+    with reporting() as report:
         return run(steps, report)
 
 
 @contextmanager
-def reporting(
-    watch: Callable[[Progress], None] | None = None,
-) -> Iterator[Callable[[Progress], None]]:
+def reporting() -> Iterator[Callable[[Progress], None]]:
     """A function that takes reports of progress, for work that calls back."""
-    with _bar() as draw:
-
-        def report(step: Progress) -> None:
-            draw(step)
-            if watch is not None:
-                watch(step)
-
-        yield report
-    if isinstance(watch, Stopwatch):
-        watch.stop()
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[Progress], None]]:
     if not sys.stderr.isatty():
         yield lambda step: None
         return

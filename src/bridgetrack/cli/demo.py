@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +27,6 @@ from bridgetrack.pipeline.inputs import RunInputs
 from bridgetrack.pipeline.result_folder import save_run
 from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.pipeline.tracking import track_scene
-from bridgetrack.progress import Stopwatch
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.training.outcome import Training
 
@@ -63,11 +63,11 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     check_folder(result, *given.inputs)
     for path in (masks, weights):
         check_file(path, images, clicks)
-    watch, image = Stopwatch(), open_movie(images)
+    began, image = time.perf_counter(), open_movie(images)
     with signed(masks) as spare, label_writer(spare, image.geometry) as writer:
-        show(find_masks(Finding(SegmentationSettings()), image, writer.write), watch)
+        show(find_masks(Finding(SegmentationSettings()), image, writer.write))
     labels, truth = open_labels(masks), read_ctc(folder / f"{SAMPLE_SEQUENCE}_GT")
-    scene = show(prepare(labels, image), watch)
+    scene = show(prepare(labels, image))
     clicked = annotate(scene, load_annotations(clicks))
 
     def train(report: api.Report) -> Training:
@@ -75,13 +75,13 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         assert learned is not None
         return learned
 
-    training = learn(train, weights, watch)
+    training = learn(train, weights)
     model, n = training.model, plural(training.n_annotations, "click")
     held = "trained, and held to them"
     tracked = {
         "untrained": show(track_scene(scene)),
-        f"trained on {n}": show(track_scene(scene, model), watch),
-        held: show(track_scene(clicked, model), watch),
+        f"trained on {n}": show(track_scene(scene, model)),
+        held: show(track_scene(clicked, model)),
     }
     match = match_detections(scene.detections, labels, truth.tracks, truth.labels)
     events = true_events(scene.detections, truth.tracks, match)
@@ -90,8 +90,8 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         | {"events_right": share_found(t.tracks, events)}
         for name, t in tracked.items()
     }
-    done, said = save_run(tracked[held], result, given, watch, notes)
-    learned = describe_training(training, weights, watch, ())
+    done, said = save_run(tracked[held], result, given, began, notes)
+    learned = describe_training(training, weights, began, ())
     record = {"run": done, "training": learned, "scores": scores}
     rows = [[name, *(_figure(s[key]) for _, key in COLUMNS)] for name, s in scores.items()]
     lines = [

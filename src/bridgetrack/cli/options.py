@@ -24,7 +24,6 @@ from bridgetrack.option import Option, options_of
 from bridgetrack.pipeline.inputs import Reading, check_belonging, open_answers, open_files
 from bridgetrack.pipeline.project import is_project, load_project
 from bridgetrack.pipeline.scene import Scene, prepare
-from bridgetrack.progress import Progress
 from bridgetrack.spread import ClusterError, connect, worth_it
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -333,7 +332,6 @@ def open_scene(
     annotations: Path | None,
     reading: Reading,
     notes: list[Note],
-    watch: Callable[[Progress], None] | None = None,
     *,
     kinds: EventKinds = EVERYTHING,
     link_scores: Path | None = None,
@@ -342,7 +340,7 @@ def open_scene(
     answers, scores = open_answers(annotations), open_link_scores(link_scores)
     features = None if scores is None else with_link_scores(scores)
     cells, pixels = open_files(labels, image, reading, notes)
-    scene = show(prepare(cells, pixels, answers, features, kinds), watch)
+    scene = show(prepare(cells, pixels, answers, features, kinds))
     check_link_scores(scores, scene)
     if answers is not None and annotations is not None:
         check_belonging(scene, labels, annotations, notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
@@ -37,7 +38,6 @@ from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, p
 from bridgetrack.pipeline.finding import Finding, FoundMasks, beside_labels, find_masks, open_beside
 from bridgetrack.pipeline.inputs import open_mask_answers
 from bridgetrack.pipeline.result_folder import masks_record, write_json, write_margins
-from bridgetrack.progress import Stopwatch
 from bridgetrack.segmentation.probability import open_probability
 from bridgetrack.segmentation.settings import Backend, Choose, MaskChoice, SegmentationSettings
 
@@ -118,7 +118,7 @@ def segment(
     refuse_inputs([out, record_file, margins_file], inputs)
     for place in (out, record_file, margins_file):
         refuse_other(place)
-    notes, watch, number = list[Note](), Stopwatch(), parse_channel(channel)
+    notes, began, number = list[Note](), time.perf_counter(), parse_channel(channel)
     with signed(record_file) as record_spare, signed(out) as spare:  # the record comes last
         with collecting_warnings(notes), ExitStack() as cluster:
             movie = open_movie(
@@ -135,12 +135,12 @@ def segment(
             said = open_mask_answers(answers, movie, needed=True)
             with label_writer(spare, movie.geometry) as writer:
                 steps = find_masks(how, movie, writer.write, said, channel=number, client=client)
-                found = show(steps, watch)
+                found = show(steps)
         if found.margins is not None:
             with signed(margins_file) as margins_spare:
                 write_margins(found.margins, margins_spare)
         notes += _remarks(movie, found, number)
-        counts, seconds = found.counts, sum(watch.seconds.values())
+        counts, seconds = found.counts, time.perf_counter() - began
         record = {
             "labels": str(out),
             "frames": movie.n_frames,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_library
 import math
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -52,7 +53,6 @@ from bridgetrack.pipeline.result_folder import (
 )
 from bridgetrack.pipeline.summary import misfit
 from bridgetrack.pipeline.windows import parse_memory
-from bridgetrack.progress import Stopwatch
 from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
 from bridgetrack.session.project import found_of
 
@@ -113,7 +113,7 @@ def track(
         channel=parse_channel(channel), memory=memory, window=window,
     )  # fmt: skip
     check_folder(out, *given.inputs)
-    notes, watch = list[Note](), Stopwatch()
+    notes, began = list[Note](), time.perf_counter()
     beside = None
     with collecting_warnings([]), ExitStack() as temporary:
         weights = open_weights(given.model) or shipped_model()
@@ -124,8 +124,8 @@ def track(
             if repair:
                 beside = temporary.enter_context(lent_folder(out))
                 work = repair_into(beside, out, cells, pixels, weights, given, client)
-                cells = show(work, watch)
-            with reporting(watch) as report:
+                cells = show(work)
+            with reporting() as report:
                 tracking = api.track(
                     cells, pixels, weights, answers, without=given.without,
                     memory=memory, window=window, client=client, link_scores=link_scores,
@@ -133,7 +133,7 @@ def track(
                 )  # fmt: skip
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
-        record, notes = save_run(tracking, out, given, watch, notes, beside)
+        record, notes = save_run(tracking, out, given, began, notes, beside)
     answer(json, record, lambda: run_lines(record, notes))
 
 
@@ -160,11 +160,11 @@ def run(
         loaded.formats, project, "run", without=loaded.without,
     )  # fmt: skip
     check_folder(out, *given.inputs)
-    notes, watch = list[Note](), Stopwatch()
+    notes, began = list[Note](), time.perf_counter()
     with collecting_warnings(notes):
-        tracking = show(run_project(loaded), watch)
+        tracking = show(run_project(loaded))
     found = found_of(loaded, project)
-    record, notes = save_run(tracking, out, given, watch, notes, found=found)
+    record, notes = save_run(tracking, out, given, began, notes, found=found)
     answer(json, record, lambda: run_lines(record, notes))
 
 
@@ -261,7 +261,7 @@ def run_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
         *_inference(record["inference"]),
         *_least_certain(record["least_certain"]),
         *note_lines(notes),
-        f"{sum(record['seconds'].values()):.1f} s; files in {record['out']}: "
+        f"{record['seconds']:.1f} s; files in {record['out']}: "
         + ", ".join([*record["files"], RUN_FILE]),
     ]
 

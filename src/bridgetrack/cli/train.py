@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,7 @@ from bridgetrack.models.model import Model, check_usable, load_model, save_model
 from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, plural
 from bridgetrack.pipeline.inputs import Reading, open_weights
 from bridgetrack.pipeline.project import is_project
-from bridgetrack.progress import Progress, Stopwatch
+from bridgetrack.progress import Progress
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.sources import STRATEGIES, Strategy
@@ -119,13 +120,13 @@ def train(
         raise typer.BadParameter(
             "--annotations is missing; only with --source PROJECT can a movie do without"
         )
-    notes, watch, kinds = list[Note](), Stopwatch(), parse_kinds(without)
+    notes, began, kinds = list[Note](), time.perf_counter(), parse_kinds(without)
 
     def work(report: api.Report) -> Training:
         start = open_weights(prior)
         sources = [_source(path, chosen) for path in source or ()]
         scene = open_scene(
-            labels, image, annotations, reading, notes, watch, kinds=kinds,
+            labels, image, annotations, reading, notes, kinds=kinds,
             link_scores=link_scores,
         )  # fmt: skip
         learned = api.train(
@@ -135,11 +136,11 @@ def train(
         return learned.training
 
     with collecting_warnings(notes):
-        training = learn(work, out, watch, options)
+        training = learn(work, out, options)
     notes += _doubts(training)
     origin = training.origin[:1]
     called = source[0] if source and origin in (("prior",), ("delta",)) else prior
-    record = describe_training(training, out, watch, notes, _called(called))
+    record = describe_training(training, out, began, notes, _called(called))
     answer(json, record, lambda: training_lines(record, [*notes, *training.notes]))
 
 
@@ -154,14 +155,13 @@ def _source(path: Path, strategy: Strategy | None) -> Path | Model:
 def learn(
     work: Callable[[api.Report], Training],
     out: Path,
-    watch: Stopwatch,
     options: TrainingOptions | None = None,
 ) -> Training:
     """Train and save the model; after Ctrl-C save the best one so far and raise `Stopped`."""
     best: list[Model] = []
     options = options or TrainingOptions()
     try:
-        with reporting(watch) as report:
+        with reporting() as report:
 
             def remember(step: Progress) -> None:
                 report(step)
@@ -210,7 +210,7 @@ def _called(model: Path | None) -> str:
 
 
 def describe_training(
-    training: Training, out: Path, watch: Stopwatch, notes: Sequence[Note], prior: str = "shipped"
+    training: Training, out: Path, began: float, notes: Sequence[Note], prior: str = "shipped"
 ) -> dict[str, Any]:
     """What came of a training that started from the model `prior`, as JSON values."""
     result, estimate = training.result, training.estimate
@@ -230,7 +230,7 @@ def describe_training(
         "estimate_words": None if estimate is None else estimate.words,
         "changes": {event: _change(training, event) for event in training.changes},
         "unusual": [annotation.id for annotation in training.unusual],
-        "seconds": watch.rounded,
+        "seconds": round(time.perf_counter() - began, 3),
         "notes": note_texts([*notes, *training.notes]),
     }
 
@@ -278,7 +278,7 @@ def training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
         lines.append(f"estimated accuracy: {record['estimate_words']}")
     lines.append(f"against the starting model: {_gained_and_lost(record['changes'])}")
     lines += note_lines(notes)
-    return [*lines, f"{sum(record['seconds'].values()):.1f} s; model: {record['model']}"]
+    return [*lines, f"{record['seconds']:.1f} s; model: {record['model']}"]
 
 
 def _gained_and_lost(changes: dict[str, dict[str, int]]) -> str:

@@ -42,7 +42,7 @@ from bridgetrack.pipeline.result_folder import (
 from bridgetrack.pipeline.summary import count_events
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_steps
-from bridgetrack.progress import Progress, Steps, Stopwatch, relayed
+from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
 from bridgetrack.tracks.tracks import EDGE_EVENTS, margin_column
 
@@ -197,7 +197,7 @@ def _tried(
 
 
 def _track(movie: BatchFiles, given: BatchRun, file: Path | None, model: Model) -> Steps[BatchRow]:
-    out, watch, notes = given.out / movie.name, Stopwatch(), list[Note]()
+    out, began, notes = given.out / movie.name, time.perf_counter(), list[Note]()
     found, beside = None, None
     repairs = given.repair and movie.labels is not None and movie.image is not None
     inputs = RunInputs(
@@ -217,17 +217,16 @@ def _track(movie: BatchFiles, given: BatchRun, file: Path | None, model: Model) 
                 assert movie.image is not None and beside is not None
                 pixels = given.reading.open_image(movie.image)
                 work = _found_here(pixels, inputs, beside, given, notes)
-                cells, found = yield from watch.during(work)
+                cells, found = yield from work
             if repairs:
                 assert beside is not None
                 mending = repair_into(beside, out, cells, pixels, model, inputs)
-                cells = yield from watch.during(mending)
+                cells = yield from mending
             elif given.repair and movie.labels is not None:
                 words = "the masks were not repaired, as there is no image of them in the folder"
                 notes.append(Note(NoteKind.WARNING, words))
-            tracked = track_steps(cells, pixels, model, kinds=given.kinds)
-            tracking = yield from watch.during(tracked)
-        save_run(tracking, out, inputs, watch, notes, beside, found)
+            tracking = yield from track_steps(cells, pixels, model, kinds=given.kinds)
+        save_run(tracking, out, inputs, began, notes, beside, found)
     told = tuple(n.words for n in notes if n.kind == NoteKind.WARNING)
     return row_of(movie.name, tracking, told)
 

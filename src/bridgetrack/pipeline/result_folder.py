@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -38,7 +39,7 @@ from bridgetrack.pipeline.summary import (
     use_of_annotations,
 )
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.progress import Progress, Steps, Stopwatch
+from bridgetrack.progress import Steps
 
 FOUND_HERE = ("labels.tif", "labels.run.json", "labels.masks.csv")
 """Masks that were found on the way, how, and how sure each is, written beside the results."""
@@ -66,14 +67,14 @@ def save_run(
     tracking: Tracking,
     out: Path,
     given: RunInputs,
-    watch: Stopwatch,
+    began: float,
     notes: Sequence[Note],
     beside: Path | None = None,
     found: Finding | None = None,
 ) -> tuple[dict[str, Any], list[Note]]:
     """Write results and ``run.json`` into `out`, with what stands in the folder `beside`.
 
-    `found` says how the masks were found, where that is known.
+    `began` is when the run did, and `found` says how the masks were found, where that is known.
 
     All or nothing. An earlier result there is replaced as a whole.
 
@@ -84,19 +85,15 @@ def save_run(
         format.
     """
     check_folder(out, *given.inputs)
-    watch(Progress("Looking for doubtful events", 0.0))
     doubts = least_certain(tracking)
-    watch(Progress("Writing files", 0.0))
-
     with signed(out) as staging:
         staging.mkdir()
         tracks = tracking.tracks
         methods, labels = _methods(tracking, given, found), tracking.scene.labels
         limits = stage_results(tracks, labels, staging, given.formats, methods)
-        watch.stop()
         remarks = (*limits, *tracks.notes, *unclear_remarks(tracking))
         said = [*notes, *(Note(NoteKind.REMARK, words) for words in remarks)]
-        record = _described(tracking, out, given, watch, said, doubts)
+        record = _described(tracking, out, given, began, said, doubts)
         if beside is not None:
             shutil.copytree(beside, staging, dirs_exist_ok=True)
         if given.repair:
@@ -121,7 +118,7 @@ def _described(
     tracking: Tracking,
     out: Path,
     given: RunInputs,
-    watch: Stopwatch,
+    began: float,
     notes: Sequence[Note],
     doubts: list[dict[str, Any]],
 ) -> dict[str, Any]:
@@ -167,7 +164,7 @@ def _described(
         "annotations": use_of_annotations(tracking),
         "inference": inference,
         "least_certain": doubts,
-        "seconds": watch.rounded,
+        "seconds": round(time.perf_counter() - began, 3),
         "notes": note_texts(notes),
         "versions": versions(),
     }
