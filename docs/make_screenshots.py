@@ -193,8 +193,7 @@ def find_cells(camera: Camera) -> None:
 
 def true_labels() -> Any:
     """The true masks of the sample."""
-    from bridgetrack.sample import sample_folder
-
+    from bridgetrack.files import sample_folder
     from bridgetrack.movie import open_labels
 
     return np.asarray(open_labels(sample_folder() / "01_GT" / "TRA").array[:, 0].compute())
@@ -319,9 +318,8 @@ def give_more(camera: Camera) -> None:
 
 def true_events_of(session: Any) -> Any:
     """What truly happens to the cells that were found."""
-    from bridgetrack.sample import sample_folder
-
     from bridgetrack.evaluation.truth import match_detections, true_events
+    from bridgetrack.files import sample_folder
     from bridgetrack.io.ctc import read_ctc
 
     truth = read_ctc(sample_folder() / "01_GT" / "TRA")
