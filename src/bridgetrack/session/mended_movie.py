@@ -87,12 +87,7 @@ class MendedMovie(TrackedMovie):
             Where there is no such frame, or there are no masks.
         """
         masks, detections = self._mendable()
-        return masks.site(frame, detections, self._score)
-
-    @property
-    def _score(self) -> MovieScore | None:
-        """What the movie taught, by which masks are mended."""
-        return self.learned
+        return masks.site(frame, detections, self.learned)
 
     def accept(self, mend: Mend) -> Mend:
         """Make a change of masks that `act` prepared; returns and raises as `mend`."""

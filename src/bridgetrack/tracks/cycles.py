@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import CensoredData, ecdf
 
 from bridgetrack.tracks.table import time_unit, track_table, track_titles
 from bridgetrack.tracks.tracks import Tracks
@@ -166,6 +165,8 @@ def survival(duration: Array, divides: NDArray[np.bool_]) -> pd.DataFrame:
     pandas.DataFrame
         See `CellCycles`; empty where there is nothing.
     """
+    from scipy.stats import CensoredData, ecdf  # slow to import
+
     columns = ["time", "at_risk", "divide", "censored", "undivided", "low", "high"]
     if not len(duration):
         return pd.DataFrame(columns=columns, dtype=np.float64)
