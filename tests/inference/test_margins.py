@@ -117,7 +117,7 @@ def test_the_smallest_margins_are_the_smallest() -> None:
     chosen = np.flatnonzero(solution.chosen & np.isfinite(bounds))
     every = np.array([exact_margin(problem, scores, solution, c) for c in chosen.tolist()])
     found = smallest_margins(problem, scores, solution, bounds, 5)
-    assert found.exact.all() and found.overlooked == 0
+    assert found.exact.all()
     np.testing.assert_allclose(found.margins, np.sort(every)[:5], atol=1e-6)
     margin = dict(zip(chosen.tolist(), every.tolist(), strict=True))
     np.testing.assert_allclose([margin[c] for c in found.columns], found.margins, atol=1e-6)

@@ -14,10 +14,11 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import shipped_model, untrained_model
 
 
-def test_it_tracks_like_the_hand_set_weights() -> None:
+def test_untrained_weights_are_those_shipped_and_tied_alike() -> None:
     shipped, plain = shipped_model(), untrained_model()
-    assert shipped.keys == plain.keys
+    assert shipped.keys == plain.keys == default_features().keys
     np.testing.assert_array_equal(shipped.weights, plain.weights)
+    assert plain.tightness is None
 
 
 def test_it_belongs_to_the_features_of_this_program() -> None:

@@ -155,7 +155,6 @@ class Smallest:
     columns: Index
     margins: Array
     exact: Mask  # where these are the margins themselves; others are at most that large
-    overlooked: int  # columns of which it is not known that their margins are larger than those
 
 
 def smallest_first(margins: Array, columns: Index) -> Index:
@@ -213,10 +212,7 @@ def smallest_margins(
     margins, k = np.asarray(found, dtype=np.float64), len(found)
     best = smallest_first(margins, order[:k])[:count]
     best = best[np.isfinite(margins[best])]
-    last = margins[best].max(initial=-np.inf) if len(best) == count else np.inf
-    unknown = bounds[order[k:]] if whole else np.delete(bounds[order], best)
-    overlooked = int((unknown < last).sum())
-    return Smallest(order[best], margins[best], np.full(len(best), whole), overlooked)
+    return Smallest(order[best], margins[best], np.full(len(best), whole))
 
 
 def _spare(problem: Problem, solution: Solution) -> float:
