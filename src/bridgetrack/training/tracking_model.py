@@ -163,18 +163,21 @@ class TrackingModel(StructuredModel):
     ) -> InferredBatch:
         """Solve the programs that some samples are in; ``w`` (d,), or (n, d) for all samples."""
         wanted = _numbers(samples)
-        needed = [c for c in self._chunks if c.holds(wanted)]
-        n = len(self.data.samples)
-        features, losses, bounds = np.zeros((n, self.n_features)), np.zeros(n), np.zeros(n)
+        needed = [c for c in self._chunks if c.holds(wanted).any()]
+        features = np.zeros((len(wanted), self.n_features))
+        losses, bounds = np.zeros((2, len(wanted)))
         with ThreadPoolExecutor(THREADS) as pool:
             jobs = [pool.submit(self._solved, c, w, sign, compatible) for c in needed]
             for chunk, job in zip(needed, jobs, strict=True):
                 x, scores, above = job.result()
-                mine, factor = chunk.samples, self.data.importance[chunk.samples]
-                found, missed, values = chunk.measure(x, scores, self._n_of[mine])
-                features[mine], losses[mine] = found * factor[:, None], missed * factor
-                bounds[mine] = (values + above) * factor + sign * losses[mine]
-        return InferredBatch(features[wanted], losses[wanted], bounds[wanted])
+                found, missed, values = chunk.measure(x, scores, self._n_of[chunk.samples])
+                rows = np.flatnonzero(chunk.holds(wanted))
+                here = wanted[rows] - chunk.samples.start
+                factor = self.data.importance[wanted[rows]]
+                features[rows] = found[here] * factor[:, None]
+                losses[rows] = missed[here] * factor
+                bounds[rows] = (values + above)[here] * factor + sign * losses[rows]
+        return InferredBatch(features, losses, bounds)
 
     def _solved(
         self, chunk: _Chunk, w: Array, sign: int, compatible: bool
@@ -204,7 +207,7 @@ class TrackingModel(StructuredModel):
         wanted = _numbers(self.data.samples if samples is None else samples)
         x = np.zeros(len(self._credit))
         for chunk in self._chunks:
-            if chunk.holds(wanted):
+            if chunk.holds(wanted).any():
                 x[chunk.columns] = self._solved(chunk, w, 0, False)[0]
         return np.asarray(self.data.sets @ x)
 
@@ -336,9 +339,9 @@ class _Chunk:
             for kind, keep in ((False, None), (True, allowed)):
                 self.programs.setdefault(kind, KeptProgram(incidence, keep))
 
-    def holds(self, wanted: Index) -> bool:
-        """Whether some of these samples are here."""
-        return bool(((wanted >= self.samples.start) & (wanted < self.samples.stop)).any())
+    def holds(self, wanted: Index) -> Mask:
+        """Which of some samples are here."""
+        return np.asarray((wanted >= self.samples.start) & (wanted < self.samples.stop))
 
     def scores(self, w: Array) -> Array:
         """Scores of the columns at weights (d,), or (n, d) of all samples."""

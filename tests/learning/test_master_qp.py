@@ -1,7 +1,8 @@
-"""The quadratic master problem: certificates, both forms, metrics, groups, extreme scales."""
+"""The master problem: certificates, both forms, metrics, groups, extreme scales, and L1."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError, SolverError
-from bridgetrack.learning import L2
+from bridgetrack.learning import L1, L2, LearningOptions, fit
 from bridgetrack.learning import master_qp as module
 from bridgetrack.learning.master_qp import Master, solve_master
+from models import chain_problem
 
 
 def rows(seed: int, m: int = 12, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -144,6 +146,20 @@ def test_what_a_back_end_should_not_do_is_reported(monkeypatch: pytest.MonkeyPat
         solve_l2_master(*rows(0), L2(1.0))
 
 
+def test_warnings_of_a_back_end_do_not_reach_the_user(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    solve = qpsolvers.solve_problem
+
+    def loud(*given: Any, **more: Any) -> Any:
+        warnings.warn("Clarabel.rs terminated with status NumericalError", stacklevel=2)
+        return solve(*given, **more)
+
+    monkeypatch.setattr(qpsolvers, "solve_problem", loud)
+    assert solve_l2_master(*rows(0), L2(1.0)).gap < 1e-6
+    assert not recwarn.list
+
+
 def test_unusable_requests() -> None:
     A, b = rows(0)
     with pytest.raises(InputError, match="no QP back end 'cplex'"):
@@ -152,3 +168,40 @@ def test_unusable_requests() -> None:
         solve_l2_master(A[:0], b[:0], L2(1.0))
     with pytest.raises(InputError, match="group 1 has no bound"):
         solve_l2_master(A, b, L2(1.0), groups=np.where(np.arange(12) > 5, 2, 0))
+
+
+# --- L1
+
+
+def l1_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return np.vstack([rng.normal(size=(9, 4)), np.zeros(4)]), np.append(rng.random(9), 0.0)
+
+
+@given(seed=st.integers(0, 10_000), weight=st.sampled_from([1e-3, 0.1, 1.0, 1e3]))
+@settings(max_examples=40, deadline=None)
+def test_dual_value_of_l1_equals_primal(seed: int, weight: float) -> None:
+    A, b = l1_rows(seed)
+    rng = np.random.default_rng(seed)
+    wanted = L1(weight, rng.normal(size=4), rng.uniform(0.5, 2, 4))
+    found = solve_master(A, b, np.zeros(len(b), dtype=int), wanted)
+    size = 1 + abs(found.primal)
+    assert found.primal == pytest.approx(wanted.value(found.w) + (A @ found.w + b).max())
+    assert abs(found.gap) < 1e-6 * size
+
+
+def test_unbounded_without_the_reward_bound() -> None:
+    A, b = l1_rows(0)
+    with pytest.raises(SolverError, match="unbounded"):
+        solve_master(A[:1], b[:1], np.zeros(1, dtype=int), L1(1e-3))
+
+
+def test_weights_are_sparse_and_the_gap_is_true() -> None:
+    model, samples = chain_problem(4, n=15)
+    options = LearningOptions(precision=1e-4)
+    loose = fit(model, samples, L1(0.01), options=options)
+    tight = fit(model, samples, L1(0.3), options=options)
+    assert loose.converged and tight.converged
+    assert -1e-9 < tight.gap <= 1e-4
+    assert np.sum(tight.w == 0) > np.sum(loose.w == 0)
+    assert 0 < np.sum(tight.w != 0) < model.n_features
