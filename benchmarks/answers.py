@@ -24,7 +24,6 @@ from pathlib import Path
 import numpy as np
 
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
 from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.hypotheses.events import Event
@@ -47,6 +46,7 @@ from common import (
     row,
     score,
 )
+from simulated_annotator import SimulatedAnnotator, answer_by
 
 COUNTS = (10, 20, 50, 100)
 

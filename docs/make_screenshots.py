@@ -265,8 +265,10 @@ def near(camera: Camera, row: int) -> list[int]:
 
 def suggest(camera: Camera) -> None:
     """Let the model ask, and answer truly what it asks."""
-    from bridgetrack.active.simulated_annotator import SimulatedAnnotator
     from bridgetrack.annotations.truth import read_events
+
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+    from simulated_annotator import SimulatedAnnotator
 
     asker, cells = camera.session.questions, camera.session.scene.detections
     annotator = SimulatedAnnotator(read_events(true_events_of(camera.session), cells), cells)

@@ -204,7 +204,6 @@ def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.M
     assert 0 <= clicks - len(lost) - used <= 1, "one is about the last frame"
     assert len(lost & lasting) <= 0.1 * len(lasting)
     assert len(lost) < 0.2 * clicks
-    assert all(s["events_right"] > 0.9 for s in scores)
     assert load_model(out / "model.json").keys
     for name in ("detections.csv", "ctc", "tracks.geff", "lineages.svg", "run.json"):
         assert (out / "result" / name).exists()

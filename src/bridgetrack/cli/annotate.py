@@ -7,17 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import (
-    SimulatedAnnotator,
-    simulate_session,
-    true_accuracy,
-)
 from bridgetrack.active.suggester import suggest_steps
-from bridgetrack.active.suggestion import SessionOptions, Suggestion, SuggestOptions
-from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.store import save_annotations
-from bridgetrack.annotations.truth import draw_annotations, read_events
+from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.cli.console import answer, note_lines, show
 from bridgetrack.cli.options import (
     Axes,
@@ -37,14 +30,12 @@ from bridgetrack.cli.options import (
 )
 from bridgetrack.detections.table import Detections
 from bridgetrack.evaluation.truth import match_detections, true_events
-from bridgetrack.hypotheses.events import Events
-from bridgetrack.io.ctc import CtcTruth, read_ctc
+from bridgetrack.io.ctc import read_ctc
 from bridgetrack.io.may_write import check_file, signed
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.movie.movie import Movie
 from bridgetrack.notes import Note, collecting_warnings, note_texts, plural
 from bridgetrack.pipeline.inputs import Reading, open_files, open_weights
-from bridgetrack.pipeline.scene import measure, prepare
+from bridgetrack.pipeline.scene import measure
 
 
 @one_option_each(SuggestOptions, "strategy", "random_share", "seed")
@@ -114,14 +105,6 @@ def annotate(
     count: Annotated[
         int | None, typer.Option("--count", metavar="N", min=1, help="Number of events.")
     ] = None,
-    suggested: Annotated[
-        bool,
-        typer.Option(
-            "--suggested",
-            help="Answer --count suggestions in turn, while the model learns from each, as in the "
-            "window; otherwise events are drawn, rare ones more often than they occur.",
-        ),
-    ] = False,
     wrong: Annotated[
         float,
         typer.Option("--wrong", metavar="F", min=0, max=1, help="Share of wrong answers, 0 to 1."),
@@ -141,54 +124,24 @@ def annotate(
     """
     if (fraction is None) == (count is None):
         raise typer.BadParameter("give one of --fraction and --count")
-    if suggested and count is None:
-        raise typer.BadParameter("--suggested needs --count")
     check_file(out, labels, image, ground_truth)
     notes: list[Note] = []
-    more: dict[str, Any] = {}
     with collecting_warnings(notes):
         cells, pixels = open_files(labels, image, Reading(axes), [])
         truth = read_ctc(ground_truth)
-        if suggested and count is not None:
-            answers, more = _answered(cells, pixels, truth, count, wrong, seed)
-        else:
-            detections = show(measure(cells, pixels))
-            events = _true_events(cells, detections, truth)
-            answers = draw_annotations(
-                events, detections, count=count, fraction=fraction, seed=seed, wrong=wrong
-            )
+        detections = show(measure(cells, pixels))
+        movie = None if isinstance(cells, Detections) else cells
+        match = match_detections(detections, movie, truth.tracks, truth.labels)
+        events = true_events(detections, truth.tracks, match)
+        answers = draw_annotations(
+            events, detections, count=count, fraction=fraction, seed=seed, wrong=wrong
+        )
         with signed(out) as spare:
             save_annotations(answers, spare)
     counts = {event.key: number for event, number in answers.counts().items()}
     total = sum(counts.values())
-    record = {"out": str(out), "annotations": total, "events": counts, **more}
+    record = {"out": str(out), "annotations": total, "events": counts}
     kinds = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
     lines = [f"{plural(total, 'annotation')} ({kinds}) in {out}"]
-    if suggested:
-        lines.append(f"with them {100 * more['right']:.1f} % of the true events are found")
     record["notes"] = note_texts(notes)
     answer(json, record, lambda: [*lines, *note_lines(notes)])
-
-
-def _true_events(cells: Movie | Detections, detections: Detections, truth: CtcTruth) -> Events:
-    """What happened to the cells, where the truth settles it."""
-    movie = None if isinstance(cells, Detections) else cells
-    match = match_detections(detections, movie, truth.tracks, truth.labels)
-    return true_events(detections, truth.tracks, match)
-
-
-def _answered(
-    cells: Movie | Detections,
-    pixels: Movie | None,
-    truth: CtcTruth,
-    count: int,
-    wrong: float,
-    seed: int,
-) -> tuple[AnnotationSet, dict[str, Any]]:
-    """Answers to suggestions, and the share of true events that the session then finds."""
-    scene = show(prepare(cells, pixels))
-    events = read_events(_true_events(cells, scene.detections, truth), scene.detections)
-    annotator = SimulatedAnnotator(events, scene.detections, wrong, seed=seed)
-    session = ActiveSession(scene, options=SessionOptions(suggest=SuggestOptions(seed=seed)))
-    show(simulate_session(session, annotator, count))
-    return session.annotations, {"right": true_accuracy(session, events)}

@@ -15,7 +15,6 @@ from bridgetrack.cli.options import Json
 from bridgetrack.cli.track import run_lines
 from bridgetrack.cli.train import describe_training, learn
 from bridgetrack.evaluation.scores import evaluate
-from bridgetrack.evaluation.truth import match_detections, share_found, true_events
 from bridgetrack.files import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.io.may_write import check_file, check_folder, signed
@@ -32,7 +31,6 @@ from bridgetrack.training.outcome import Training
 
 FORMATS = ("csv", "ctc", "geff", "lineage")
 COLUMNS = (
-    ("events right", "events_right"),
     ("edges F1", "edge_f1"),
     ("divisions F1", "division_f1"),
     ("TRA", "tra"),
@@ -83,12 +81,8 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         f"trained on {n}": show(track_scene(scene, model)),
         held: show(track_scene(clicked, model)),
     }
-    match = match_detections(scene.detections, labels, truth.tracks, truth.labels)
-    events = true_events(scene.detections, truth.tracks, match)
     scores = {
-        name: evaluate(t.tracks, truth, labels=labels).to_dict()
-        | {"events_right": share_found(t.tracks, events)}
-        for name, t in tracked.items()
+        name: evaluate(t.tracks, truth, labels=labels).to_dict() for name, t in tracked.items()
     }
     done, said = save_run(tracked[held], result, given, began, notes)
     learned = describe_training(training, weights, began, ())

@@ -458,19 +458,3 @@ def _ends(graph: _Graph, match: Match, n_frames: int) -> list[Events]:
         _rows(Event.APPEAR, None, match.detection[fresh]),
         _rows(Event.DISAPPEAR, match.detection[gone]),
     ]
-
-
-def share_found(tracks: Tracks, truth: Events) -> float | None:
-    """Share of the events that the truth settles (`true_events`) among those of tracks.
-
-    Unlike scores of edges this counts what a segmentation gets wrong as events of its own: a
-    merge that the tracker names is right. None where the truth settles nothing.
-    """
-    columns = (tracks.events[name] for name in ("event", "sources", "targets"))
-    chosen = {(e, tuple(sorted(s)), tuple(sorted(t))) for e, s, t in zip(*columns, strict=True)}
-    rows = zip(truth.event.tolist(), truth.sources.tolist(), truth.targets.tolist(), strict=True)
-    found = [
-        (Event(kind).key, *(tuple(sorted(c for c in side if c >= 0)) for side in sides)) in chosen
-        for kind, *sides in rows
-    ]
-    return sum(found) / len(found) if found else None
