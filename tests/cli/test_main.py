@@ -6,9 +6,7 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import warnings
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -150,31 +148,6 @@ def test_a_reader_that_leaves_is_no_error(movie: Path, tmp_path: Path) -> None:
     os.close(writer)
     assert done.stderr == ""
     assert (tmp_path / "out" / "run.json").is_file()
-
-
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
-def test_a_terminal_gets_a_progress_bar(movie: Path, tmp_path: Path) -> None:
-    master, terminal = os.openpty()
-    words = ["track", str(movie / "01_GT" / "TRA"), "--out", str(tmp_path / "out")]
-    shown: list[bytes] = []
-
-    def read() -> None:
-        with suppress(OSError):  # the end of a terminal is an error
-            while part := os.read(master, 4096):
-                shown.append(part)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    done = subprocess.run(
-        [*PROGRAM, *words], stdout=subprocess.PIPE, stderr=terminal, text=True, check=True
-    )
-    os.close(terminal)
-    reader.join(timeout=30)
-    os.close(master)
-    drawn = b"".join(shown).decode(errors="replace")
-    assert "Measuring cells" in drawn
-    assert "%" in drawn
-    assert "\x1b" not in done.stdout
 
 
 def test_only_words_of_our_own_become_notes() -> None:
