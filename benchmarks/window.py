@@ -118,7 +118,7 @@ def answer(state: Any, answers: int) -> None:
 
 def measure(viewer: Any, pulse: Pulse, movie: Path | None, answers: int) -> None:
     """From opening a movie to correcting its tracks."""
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     state = state_of(viewer)

@@ -32,7 +32,7 @@ class Camera:
         self.theme = theme
         self.viewer.window.resize(WIDTH, HEIGHT)
         _, self.widget = self.viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-        from bridgetrack.ui.panel import state_of
+        from bridgetrack.ui.state import state_of
 
         self.state = state_of(self.viewer)
         self.wait(300)

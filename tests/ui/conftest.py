@@ -114,7 +114,7 @@ def all_ended() -> Iterator[None]:
 def closing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows close at the end of a test without a question, whatever is under way."""
     if find_spec("napari") and "asks_before_closing" not in request.keywords:
-        monkeypatch.setattr("bridgetrack.ui.closing.may_close", lambda *_: True)
+        monkeypatch.setattr("bridgetrack.ui.state.may_close", lambda *_: True)
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +144,7 @@ def open_short(viewer: Any, qtbot: Any, pixels: tuple[np.ndarray, np.ndarray]) -
     """Opens the plugin on the short movie and waits until it is tracked."""
 
     def opened() -> Any:
-        from bridgetrack.ui.panel import state_of
+        from bridgetrack.ui.state import state_of
 
         image, labels = pixels
         scale = (1, 0.645, 0.645)

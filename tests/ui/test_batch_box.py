@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -21,7 +21,7 @@ from bridgetrack.progress import run
 from bridgetrack.session.project import saving
 from bridgetrack.ui.file_layers import layers_of
 from bridgetrack.ui.layers import path_of, role_of, tags_of
-from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.state import state_of
 from bridgetrack.ui.workflow import fill
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -18,7 +18,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     from qtpy.QtCore import Qt
     from superqt import QCollapsible
 
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     widget = open_short()
     state, questions = state_of(viewer), state_of(viewer).session.questions
@@ -26,7 +26,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     widget.track.track()
     box, asking = widget.track.check, widget.suggest
     sections = widget.track.findChildren(QCollapsible)
-    title = next(s for s in sections if s.text() == "How right is it?").toggleButton()
+    title = next(s for s in sections if s.text() == "How accurate is it?").toggleButton()
     qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: box.go.height() > 10, timeout=20_000)
     box.form["count"].value = 5

@@ -10,8 +10,8 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.proposals import proposals
 from bridgetrack.ui.layers import camera_of
-from bridgetrack.ui.panel import state_of
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

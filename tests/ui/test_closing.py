@@ -14,10 +14,9 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.session.answers import cells_path
-from bridgetrack.ui.closing import may_close
 from bridgetrack.ui.export_box import FolderDialog
 from bridgetrack.ui.layers import camera_of, find_role, tags_of
-from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.state import may_close, state_of
 from bridgetrack.ui.workflow import fill
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.fixture
 def tracked(open_short, viewer, qtbot):
     """Workflow, state and the layer of the short movie, once its tracks are shown."""
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     widget = open_short()
     widget.open_step(3)

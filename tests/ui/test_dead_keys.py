@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from qtpy.QtCore import Qt
 
-from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -34,7 +34,7 @@ def connect(annotator: Any, row: int, target: int, at: Any) -> None:
 
 
 def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     widget = open_short()
     state = state_of(viewer)

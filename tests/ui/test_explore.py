@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QDockWidget
 from bridgetrack.tracks.colours import colouring
 from bridgetrack.ui.explore_panel import NAME, ExplorePanel
 from bridgetrack.ui.layers import find_role
-from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 LEFT = Qt.MouseButton.LeftButton

@@ -34,7 +34,7 @@ def image(pixels):
 @pytest.fixture
 def opened(viewer, qtbot, image):
     """State and workflow of a viewer with a movie whose cells are not known."""
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     viewer.add_image(image, name="part")
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")

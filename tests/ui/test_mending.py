@@ -60,7 +60,7 @@ def pair(pixels):
 @pytest.fixture
 def opened(viewer, qtbot, pixels, pair):
     """The state of a viewer in which two cells are drawn as one, with step 2 open in frame T."""
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     image, truth = pixels
     labels = truth.copy()

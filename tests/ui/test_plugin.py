@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture
 def state(open_short, viewer):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     open_short().open_step(1)
     return state_of(viewer)
@@ -171,7 +171,7 @@ def answers_are_given_and_undone(state, hand, moving, qtbot):
 
 
 def test_closing_during_work_is_clean(open_short, viewer, pixels):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     state = state_of(viewer)
     _, labels = pixels
@@ -186,7 +186,7 @@ def test_closing_during_work_is_clean(open_short, viewer, pixels):
 
 
 def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     widget = open_short()
     state = state_of(viewer)
@@ -222,7 +222,7 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
 
 
 def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     one, two = make_napari_viewer(show=True), make_napari_viewer(show=True)
     _, labels = pixels
@@ -239,7 +239,7 @@ def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):
 
 
 def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
     state = state_of(viewer)

@@ -121,7 +121,7 @@ def test_doubled_labels_get_numbers_of_their_own():
 
 def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
     from bridgetrack.ui.layers import find_role
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
     session = state_of(viewer).session

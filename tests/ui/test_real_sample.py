@@ -139,7 +139,7 @@ def test_a_download_is_shown_stopped_explained_and_opened(
     viewer, qtbot, movie, server, monkeypatch
 ):
     from bridgetrack.ui import real_sample
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     monkeypatch.setattr(real_sample.open_real_movie, "__defaults__", (movie,))
     server.gate.clear()

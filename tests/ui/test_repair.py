@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_cells_are_repaired_into_a_layer_of_their_own(viewer, qtbot):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     images, truth = drawn()
     labels = truth.copy()

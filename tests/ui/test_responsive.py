@@ -22,13 +22,13 @@ def thawed():
 def test_garbage_is_searched_among_new_objects_until_a_layer_goes(thawed, qtbot, monkeypatch):
     from napari.components import ViewerModel
 
-    from bridgetrack.ui import responsive
+    from bridgetrack.ui import state
 
-    monkeypatch.setattr(responsive, "_SETTLED", 10)
+    monkeypatch.setattr(state, "_SETTLED", 10)
     before = sys.getswitchinterval(), gc.get_threshold()
     model = ViewerModel()
     model.add_image(np.zeros((3, 3)))
-    made = responsive.Responsive(model.layers)
+    made = state.Responsive(model.layers)
     assert sys.getswitchinterval() < before[0] and gc.get_threshold()[2] > before[1][2]
     qtbot.waitUntil(lambda: gc.get_freeze_count() > 0, timeout=20_000)
     seen = []

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_answers_are_there_again_or_begun_afresh(
     viewer, qtbot, pixels, tmp_path, make_napari_viewer
 ):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
     from bridgetrack.ui.workflow import fill
 
     files = tmp_path / "movie.tif", tmp_path / "cells.tif"

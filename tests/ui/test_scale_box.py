@@ -10,7 +10,7 @@ import pytest
 from qtpy.QtCore import Qt
 from superqt import QCollapsible
 
-from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -36,7 +36,7 @@ def tables(folder):
 def test_from_the_movie_to_the_same_files_without_a_window(
     viewer, hand, qtbot, tmp_path, make_napari_viewer, monkeypatch
 ):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
     from bridgetrack.ui.workflow import fill
 
     sample = short_sample(tmp_path / "sample")
@@ -67,7 +67,6 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 
     widget.open_step(2)
     before = session.model
-    widget.train.form["lambda_"].value = 1.0
     widget.train.go.click()
     qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=180_000)
     assert widget.train.results.text()
@@ -120,7 +119,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 
 
 def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     image, truth = pixels
     viewer.add_image(image[:3], name="short", scale=(1, 0.645, 0.645))
@@ -145,7 +144,7 @@ def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
 
 
 def test_painting_measures_again(open_short, viewer, qtbot, monkeypatch):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     open_short()
     session = state_of(viewer).session
@@ -177,7 +176,7 @@ def test_painting_measures_again(open_short, viewer, qtbot, monkeypatch):
 
 
 def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels, tmp_path):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     image = pixels[0][:3]
     viewer.add_image(image, name="short", scale=(1, 0.645, 0.645))

@@ -8,7 +8,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QTableWidget
 
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 LEFT = Qt.MouseButton.LeftButton

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.fixture
 def state(open_short, viewer, qtbot):
     """A state whose first questions are there, with the keys on the canvas."""
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     widget = open_short()
     state = state_of(viewer)
@@ -153,7 +153,7 @@ def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
 
 
 def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     state = state_of(viewer)

@@ -28,7 +28,7 @@ def labels():
 
 
 def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_path, monkeypatch):
-    from bridgetrack.ui.panel import state_of
+    from bridgetrack.ui.state import state_of
 
     viewer.add_labels(labels, name="cells")
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]

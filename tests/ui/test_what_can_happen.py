@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridgetrack.hypotheses.events import Event, EventKinds
-from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.state import state_of
 from doubtful_kind import as_if
 
 

@@ -216,7 +216,7 @@ def _estimated(model: Model) -> str:
         return ""
     value, low, high = (f"{100 * float(f):.1f}" for f in figures if f is not None)
     return (
-        f"On annotations set aside, {value} % of its events were estimated to be right (95 % "
+        f"On held-out annotations, {value} % of its events were estimated to be right (95 % "
         f"interval {low}-{high})."
     )
 

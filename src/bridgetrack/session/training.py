@@ -263,15 +263,15 @@ class Trainer:
 
 
 def _how_right(estimate: ErrorEstimate | None) -> str:
-    """What the answers set aside say, in words that few of them bear."""
+    """What the held-out answers say, in words that few of them bear."""
     if estimate is None:
         return "there are too few answers to say how good it is"
     if estimate.high - estimate.low <= WIDEST:
         return estimate.words
     right = round(sum(share for *_, share in estimate.per_event))
     return (
-        f"with the model in use, {right} of {plural(estimate.n_annotations, 'answer')} that were "
-        "set aside came out right: too few to say how right the whole movie is"
+        f"with the model in use, {right} of {plural(estimate.n_annotations, 'held-out answer')} "
+        "came out right: too few to say how right the whole movie is"
     )
 
 

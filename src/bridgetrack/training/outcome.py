@@ -65,7 +65,7 @@ class Training:
     step
         Share of the step from the starting to the fitted weights that was taken.
     words
-        How the model and the starting model do on answers set aside, as a sentence.
+        How the model and the starting model do on held-out answers, as a sentence.
     estimate
         Accuracy on held-out annotations; None where there are too few.
     result

@@ -281,17 +281,17 @@ def _unseen_errors(
 
 
 def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) -> str:
-    """How the trained and the starting model do on answers set aside, as a sentence."""
+    """How the trained and the starting model do on held-out answers, as a sentence."""
     if target is None:
         return (
             "nothing was annotated in this movie: the weights of the earlier movies are taken "
             "over without a check"
         )
     if unseen is None:
-        return "there were too few answers to check what was learned on answers set aside"
+        return "there were too few answers to check what was learned on held-out answers"
     error, before = float(unseen.mean()), float(errors_of(target, start).mean())
     return (
-        f"of the answers set aside the trained model gets {100 * error:.1f} % wrong, the starting "
+        f"of the held-out answers the trained model gets {100 * error:.1f} % wrong, the starting "
         f"model {100 * before:.1f} %"
     )
 

@@ -31,9 +31,10 @@ from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
 from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
-from bridgetrack.ui.panel import Answer, Panel, Work
+from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import shortcut
+from bridgetrack.ui.state import Answer
 from bridgetrack.ui.widgets import (
     Column,
     KeyedTable,

@@ -30,8 +30,8 @@ from bridgetrack.ui.layers import find_role, role_of
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.plots import Legend, NumberPlot, save_plot
 from bridgetrack.ui.track_list import TrackList
-from bridgetrack.ui.track_plots import Legend, NumberPlot, save_plot
 from bridgetrack.ui.widgets import Column, button, column_words, row, text
 
 NAME = "Tracks, trees and plots"

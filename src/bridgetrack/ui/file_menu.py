@@ -13,7 +13,6 @@ from bridgetrack.io.geff import write_geff
 from bridgetrack.io.may_write import refuse_other, signed
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.tracks.tracks import Tracks
-from bridgetrack.ui.dropping import beside
 from bridgetrack.ui.file_layers import (
     Reader,
     csv_reading,
@@ -24,6 +23,7 @@ from bridgetrack.ui.file_layers import (
     trackmate_reading,
 )
 from bridgetrack.ui.layers import KEY, LayerData
+from bridgetrack.ui.opening import beside
 
 
 def folder_reader(path: str | list[str]) -> Reader | None:

@@ -1,165 +1,18 @@
-"""A panel of the plugin, its messages, the progress of its work, and what all panels share."""
+"""A panel of the plugin, its messages, and the progress of its work."""
 
 from __future__ import annotations
 
-import contextlib
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy as np
 from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from bridgetrack.annotations.annotation import Annotation
-from bridgetrack.annotations.mask_answers import MaskAnswer
-from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import BackgroundWork
-from bridgetrack.session.kept import KeptCells, KeptSettings
 from bridgetrack.session.session import Session
-from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import EventLoopQueue, ThreadRunner, Turns
-from bridgetrack.ui.canvas import Canvas
-from bridgetrack.ui.closing import CloseGuard
-from bridgetrack.ui.coloured_cells import ColouredCells
-from bridgetrack.ui.layer_scale import fit_in
-from bridgetrack.ui.layers import LayerData
-from bridgetrack.ui.looks import Looks
-from bridgetrack.ui.opening import Opening
-from bridgetrack.ui.question_view import QuestionView
-from bridgetrack.ui.responsive import Responsive
 from bridgetrack.ui.shortcuts import shortcut
-from bridgetrack.ui.tracks_layer import ResultLayer
+from bridgetrack.ui.state import ViewerState, state_of
 from bridgetrack.ui.widgets import SPACE, Column, button, dress_icons, wrapping
-
-Answer = Annotation | MaskAnswer
-"""What people say: of events, or of masks."""
-
-_states: weakref.WeakKeyDictionary[Any, ViewerState] = weakref.WeakKeyDictionary()
-
-
-class ViewerState:
-    """The session of one viewer, and its layers."""
-
-    def __init__(self, viewer: Any) -> None:
-        self.turns = Turns()
-        self.session = Session(runner=ThreadRunner(self.turns))
-        self.files = Opening(ThreadRunner(), self.session)
-        # Work that goes on when another movie is opened: on many movies, and writing files.
-        self.elsewhere = BackgroundWork(ThreadRunner())
-        self.elsewhere.message.connect(self.session.message.emit)
-        self.kept = KeptCells(self.session)
-        self._keep_soon = QTimer()
-        self._keep_soon.setSingleShot(True)
-        self._keep_soon.setInterval(_KEEP)
-        self._keep_soon.timeout.connect(self.kept.keep)
-        self.kept.aging.connect(self._on_aging)
-        self.settings = KeptSettings(self.session)
-        self.guard = CloseGuard(self.kept, self.session, self.elsewhere)
-        self._afterwards = EventLoopQueue(self.turns, patient=True)
-        self.session.questions.later = self._afterwards.then
-        self.annotator = Annotator(self.session)
-        self.responsive = Responsive(viewer.layers)
-        self.canvas = Canvas(viewer, self.session, self.annotator, self.turns)
-        self.question_view = QuestionView(self.session, self.annotator, self.canvas)
-        self.looks = Looks()
-        self.result_layer = ResultLayer(viewer, self.session, self.looks, self.turns)
-        self.coloured_cells = ColouredCells(viewer, self.session, self.looks, self.turns)
-        self._panels = 0
-        self.session.run("warm up", _warm_up, lambda _: None)
-
-    def _on_aging(self) -> None:
-        """The cells changed: keep them once they rest."""
-        self._keep_soon.start()
-
-    @property
-    def viewer(self) -> Any:
-        """The viewer; None once it is closed."""
-        return self.canvas.viewer
-
-    def visit(self, answer: Answer) -> None:
-        """Bring what an answer is about into view, ready for another one."""
-        self.canvas.activate()
-        if isinstance(answer, Annotation):
-            scene, cell = self.session.scene, answer.cells[0]
-            row = -1 if scene is None else scene.detections.row_of(*cell.cell)
-            if row >= 0:
-                self.annotator.select(row, history=not answer.events[0].sources)
-            else:
-                self.annotator.go_to(cell)
-        elif self.session.masks is not None:
-            shape = self.session.masks.labels.geometry.shape or ()
-            where = np.unravel_index(answer.pixels, shape)
-            place = tuple(float(axis.mean()) for axis in where) if len(answer.pixels) else None
-            self.canvas.show(answer.frame, place)
-
-    def attach(self) -> None:
-        """A panel uses this."""
-        self._panels += 1
-
-    @property
-    def used(self) -> bool:
-        """Whether a panel is there."""
-        return self._panels > 0
-
-    def add_layers(self, found: Sequence[LayerData], image: Any = None) -> list[Any]:
-        """Add what a file holds; nothing where the viewer was closed meanwhile.
-
-        `image` is the movie of cells among it, unless their movie comes along.
-        """
-        from napari.layers import Layer
-
-        viewer, made = self.viewer, [Layer.create(*data) for data in found]
-        if viewer is None:
-            return []
-        fit_in(viewer.layers, made, image)
-        return [viewer.add_layer(layer) for layer in made]
-
-    def detach(self) -> None:
-        """A panel is gone; with the last one all work ends."""
-        self._panels -= 1
-        if self._panels == 0:
-            # At the end of the program Qt may be gone before this is called.
-            with contextlib.suppress(RuntimeError):
-                self._keep_soon.stop()
-                self.kept.keep_now()
-            self._afterwards.stop()
-            self.files.close()
-            self.elsewhere.close()
-            self.session.close()
-            self.question_view.close()
-            self.result_layer.close()
-            self.coloured_cells.close()
-            self.canvas.close()
-            self.responsive.close()
-            viewer = self.viewer
-            if viewer is not None:
-                _states.pop(viewer, None)
-
-
-def state_of(viewer: Any) -> ViewerState:
-    """What the panels of a viewer share, made at the first call."""
-    viewer = getattr(viewer, "__wrapped__", viewer)
-    if viewer not in _states:
-        _states[viewer] = ViewerState(viewer)
-    return _states[viewer]
-
-
-def shared_state(viewer: Any) -> ViewerState | None:
-    """What the panels of a viewer share, None where it has no panel."""
-    state = _states.get(getattr(viewer, "__wrapped__", viewer))
-    return state if state is not None and state.used else None
-
-
-def _warm_up() -> Steps[None]:
-    """Import in the background what napari imports when it draws its first tracks."""
-    yield Progress("Getting ready", 0.0)
-    import matplotlib  # noqa: F401
-    import scipy.spatial  # noqa: F401
-
-
-_KEEP = 20_000
-"""Milliseconds after a change of the cells until they are kept, if nothing else changes them."""
 
 _FADE = 8000
 """Milliseconds that a message without weight stays."""

@@ -16,7 +16,7 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.ui.file_menu import sample_layers
 from bridgetrack.ui.layers import LayerData
-from bridgetrack.ui.panel import ViewerState
+from bridgetrack.ui.state import ViewerState
 
 _POLL = 0.1
 """Seconds between two looks at how far a download is."""

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QDoubleSpinBox, QFileDialog, QVBoxLayout, QWidget
 from superqt.utils import qdebounced
 
+from bridgetrack.progress import Steps
+from bridgetrack.session.kept import Scale
+from bridgetrack.session.mask_work import Repaired, repair
 from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
 from bridgetrack.ui.find_cells import FindCells
-from bridgetrack.ui.layers import IMPORTED, LayerData, find_role
+from bridgetrack.ui.layer_scale import set_scale
+from bridgetrack.ui.layers import IMPORTED, LayerData, find_role, placed_like, tag, tags_of
 from bridgetrack.ui.opening import JOB
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.real_sample import open_real_movie
-from bridgetrack.ui.repair_box import RepairBox
-from bridgetrack.ui.scale_box import ScaleBox
 from bridgetrack.ui.source_panel import ResumeBar, SourceChooser
-from bridgetrack.ui.widgets import button, folded, heading, row, text
+from bridgetrack.ui.widgets import SPACE, button, folded, form_in, heading, row, text
 
 _MOVIES = "Movies (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs .zarray);;All files (*)"
 _TABLES = "Tables and tracks (*.csv *.xml);;All files (*)"
@@ -170,3 +173,172 @@ class SegmentPanel(Panel):
             f"“{layer.name}” holds tracks that were made elsewhere. To begin with them and correct "
             "them: step 2, Edit tracks, Import corrected tracks."
         )
+
+
+class RepairBox(QWidget):
+    """Repairs the cells chosen above into a layer of its own; theirs stays, hidden."""
+
+    def __init__(self, panel: Panel, source: SourceChooser) -> None:
+        super().__init__()
+        self._panel, self._source = panel, source
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(SPACE)
+        self.go = button(
+            "Repair these cells by the image",
+            "Cut, join, add and drop cells where the image says so; makes a layer of its own",
+            self.begin,
+            icon="go",
+        )
+        box.addWidget(self.go)
+        self.work = Work(panel, "repair")
+        box.addWidget(self.work)
+        self.words = text()
+        box.addWidget(self.words)
+        panel.listen(panel.session.movie_changed, self._on_movie)
+        self._on_movie()
+
+    def _on_movie(self) -> None:
+        movie = self._panel.session.movie
+        fits = movie is not None and movie.labels is not None and movie.image is not None
+        self.go.setEnabled(fits)
+
+    def begin(self) -> None:
+        """Repair the cells in the background."""
+        session = self._panel.session
+        movie, model = session.movie, session.model
+        if movie is None or session.busy("repair"):
+            return
+        self.words.setText("")
+        layer, said = movie.layers[1], session.said_of_masks()
+
+        def work() -> Steps[Repaired]:
+            answers = yield from said
+            return (yield from repair(movie, model, answers))
+
+        session.run(
+            "repair",
+            work,
+            lambda found: self._add(found, layer),
+            lambda error: self.words.setText(str(error)),
+            unfinished=f"The repair of “{layer.name}” ended before it was done, as these cells or "
+            "their movie are not open any more; they are as they were.",
+        )
+
+    def _add(self, found: Repaired, layer: Any) -> None:
+        viewer = self._panel.state.viewer
+        if viewer is None:
+            return
+        made = viewer.add_labels(
+            found.labels,
+            name=f"{layer.name} repaired",
+            metadata=tag(
+                "labels",
+                frame_interval=tags_of(layer).get("frame_interval"),
+                found=found.finding,
+            ),
+            opacity=layer.opacity,
+            **placed_like(layer),
+        )
+        self._source.labels.choose(made)
+        layer.visible = False
+        self.words.setText(found.words)
+
+
+_LARGEST = 1e6
+_UNKNOWN = "not known"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Micrometres of a pixel and between planes, minutes of a frame; 0 where that is not known."""
+
+    pixel: float = 0.0
+    plane: float = 0.0
+    minutes: float = 0.0
+
+
+class ScaleBox(QWidget):
+    """Three numbers and a button; all lengths and times follow."""
+
+    def __init__(self, panel: Panel, source: SourceChooser) -> None:
+        super().__init__()
+        self._panel, self._source = panel, source
+        self._form = form_in(self)
+        self.pixel = _number("Side of a pixel in the plane, in micrometres")
+        self.plane = _number("Distance of two planes, in micrometres")
+        self.minutes = _number("Time between two frames, in minutes")
+        self._form.addRow("Pixel, µm", self.pixel)
+        self._form.addRow("Between planes, µm", self.plane)
+        self._form.addRow("Frame, minutes", self.minutes)
+        self.set = button(
+            "Use for all numbers", "Measure and track anew with these; your answers stay",
+            self.apply, icon="yes",
+        )  # fmt: skip
+        self._form.addRow(self.set)
+        self.words = text(dim=True)
+        self._form.addRow(self.words)
+        for field in (self.pixel, self.plane, self.minutes):
+            field.valueChanged.connect(self._on_edit)
+        panel.listen(panel.session.movie_changed, self._on_movie)
+        self._on_movie()
+
+    @property
+    def known(self) -> Calibration:
+        """What is known of the open movie."""
+        movie = self._panel.session.movie
+        if movie is None:
+            return Calibration()
+        geometry = movie.geometry
+        minutes = geometry.frame_interval or 0.0
+        if geometry.unit != "micrometer":
+            return Calibration(minutes=minutes)
+        plane = geometry.scale[0] if geometry.ndim == 3 else 0.0
+        return Calibration(geometry.scale[-1], plane, minutes)
+
+    @property
+    def given(self) -> Calibration:
+        """What the fields say."""
+        return Calibration(self.pixel.value(), self.plane.value(), self.minutes.value())
+
+    def _on_movie(self) -> None:
+        movie, known = self._panel.session.movie, self.known
+        self.setVisible(movie is not None)
+        deep = movie is not None and movie.geometry.ndim == 3
+        self._form.setRowVisible(self.plane, deep)
+        fields = (self.pixel, known.pixel), (self.plane, known.plane), (self.minutes, known.minutes)
+        for field, value in fields:
+            field.blockSignals(True)
+            field.setValue(value)
+            field.blockSignals(False)
+        self._on_edit()
+
+    def _on_edit(self, _: Any = None) -> None:
+        given, known = self.given, self.known
+        self.set.setEnabled(given != known)
+        where = "micrometres" if known.pixel else "pixels"
+        when = "minutes" if known.minutes else "frames"
+        self.words.setText(f"Tables and speeds are in {where} and {when}.")
+
+    def apply(self) -> None:
+        """Set the scale of both layers, and open the movie anew with it."""
+        movie, given = self._panel.session.movie, self.given
+        if movie is None:
+            return
+        side = given.pixel or 1.0
+        space = (given.plane or side, side, side)[-movie.geometry.ndim :]
+        unit = "micrometer" if given.pixel else "pixel"
+        scale = Scale(space, unit, given.minutes or None)
+        self._panel.state.settings.set_scale(scale)
+        set_scale(self._panel.state.viewer, *movie.layers, scale)
+        self._source.open_again()
+        self._panel.state.viewer.reset_view()
+
+
+def _number(tip: str) -> QDoubleSpinBox:
+    made = QDoubleSpinBox()
+    made.setRange(0.0, _LARGEST)
+    made.setDecimals(4)
+    made.setSpecialValueText(_UNKNOWN)
+    made.setToolTip(tip)
+    return made

@@ -24,7 +24,7 @@ from bridgetrack.session.answers import autosave_path
 from bridgetrack.session.kept import kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
-from bridgetrack.ui.layer_choice import LayerChoice
+from bridgetrack.ui.layer_choice import LayerChoice, Pairs
 from bridgetrack.ui.layer_scale import take_scale
 from bridgetrack.ui.layers import (
     check_extent,
@@ -39,7 +39,6 @@ from bridgetrack.ui.layers import (
     tag,
     tags_of,
 )
-from bridgetrack.ui.pairing import Pairs
 from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.widgets import button, form_in, row, text
 

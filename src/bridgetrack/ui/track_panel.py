@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from qtpy.QtCore import Qt, QTimer
@@ -11,23 +12,33 @@ from qtpy.QtWidgets import (
     QDockWidget,
     QScrollArea,
     QTableWidgetItem,
+    QVBoxLayout,
     QWidget,
 )
 
-from bridgetrack.hypotheses.events import Event, EventKinds
+from bridgetrack.evaluation.sample import SampleOptions
+from bridgetrack.hypotheses.events import Event, EventKinds, kind_words
+from bridgetrack.pipeline.summary import unclear_kinds, unclear_words
+from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.proposals import proposals
 from bridgetrack.session.results import least_certain, summary
 from bridgetrack.ui.background import EventLoopQueue
-from bridgetrack.ui.batch_box import BatchBox
-from bridgetrack.ui.check_box import CheckBox
-from bridgetrack.ui.export_box import ExportBox
+from bridgetrack.ui.export_box import BatchBox, ExportBox
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.looks import LOOKS, ColourBox
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.unclear_box import UnclearBox
-from bridgetrack.ui.widgets import KeyedTable, button, dress_table, folded, heading, row, text
+from bridgetrack.ui.widgets import (
+    Column,
+    KeyedTable,
+    button,
+    dress_table,
+    folded,
+    heading,
+    row,
+    text,
+)
 
 _KINDS = {
     "divisions": "Cells divide",
@@ -84,7 +95,7 @@ class TrackPanel(Panel):
         self.doubts = self._table()
         self.column.addWidget(self.doubts, 1)
         self.check = CheckBox(self)
-        self.add(folded("How right is it?", self.check))
+        self.add(folded("How accurate is it?", self.check))
         self.kinds = SettingsForm(EventKinds, _KINDS)
         self.kinds.listen(self._on_kinds)
         self.add(folded("What can happen", self.kinds.native))
@@ -240,3 +251,103 @@ class TrackPanel(Panel):
                 self.doubts.setItem(k, column, item)
         self._listed = {key: k for k, key in reversed(list(enumerate(self._rows)))}
         self._mark_selected()
+
+
+class UnclearBox(Column):
+    """One sentence with a button; hidden where every kind is clear."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__()
+        self._session = panel.session
+        self._kind: Event | None = None
+        self.words = self.add(text())
+        self.none = self.add(
+            button(
+                "There are none",
+                "Leave all of them out, and track the movie again",
+                self._leave_out,
+                hot="Alt+N",
+            )
+        )
+        self.hide()
+
+    def show_for(self, tracking: Tracking | None) -> None:
+        """Speak of the first unclear kind of a tracking; of nothing where None."""
+        found = {} if tracking is None else unclear_kinds(tracking)
+        self._kind = next(iter(found), None)
+        if self._kind is not None:
+            words = unclear_words(self._kind, found[self._kind])
+            self.words.setText(f"{words}. Are there any in this movie?")
+        self.setVisible(self._kind is not None)
+
+    def _leave_out(self) -> None:
+        if self._kind is not None:
+            kinds = replace(self._session.kinds, **{kind_words(self._kind): False})
+            self._session.set_kinds(kinds)
+
+
+_TITLES = {"count": "How many", "of": "Out of"}
+_WORDS = {"links": "links", "divisions": "divisions", "events": "everything that happens"}
+_ABOUT = (
+    "Events of the tracks, drawn at random, to be looked at. It ends in a sentence for your "
+    "methods section, which is written with every export."
+)
+
+
+class CheckBox(QWidget):
+    """What to draw, a button, and what came of it."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__()
+        self._panel, self._questions = panel, panel.session.questions
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        about = text()
+        about.setText(_ABOUT)
+        # A folded section is as high as its contents say, which know no width to wrap words at.
+        line = about.fontMetrics().lineSpacing()
+        about.setMinimumHeight(4 * line)
+        box.addWidget(about)
+        self.form = SettingsForm(SampleOptions, _TITLES, words=_WORDS)
+        self.form.listen(self._refresh)
+        box.addWidget(self.form.native)
+        self.go = button(
+            "Check a sample",
+            "Look at events drawn at random: Enter is right, Backspace wrong, U cannot tell",
+            self.begin,
+            icon="suggest",
+        )
+        self.back = button(
+            "Take back", "Look again at the event that you judged last", self.take_back, icon="undo"
+        )
+        box.addWidget(row(self.go, self.back))
+        self.words = text()
+        self.words.setMinimumHeight(4 * line)
+        box.addWidget(self.words)
+        panel.follow(self._refresh, self._questions.check.changed, panel.session.tracking_changed)
+        self._refresh()
+
+    @property
+    def options(self) -> SampleOptions:
+        """What the form says."""
+        return self.form.applied_to(SampleOptions())
+
+    def begin(self) -> None:
+        """Draw a sample, or go on with the one that was begun."""
+        with self._panel.session.telling():
+            self._questions.check_sample(self.options)
+
+    def take_back(self) -> None:
+        """Judge the last event once more."""
+        with self._panel.session.telling():
+            self._questions.take_back()
+
+    def _refresh(self) -> None:
+        check = self._questions.check
+        sample = check.sample
+        begun = sample is not None and bool(sample.left) and check.holds
+        begun = begun and sample is not None and self.options.of == sample.options.of
+        self.go.setText("Go on" if begun else "Check a sample")
+        self.go.setEnabled(self._panel.session.tracking is not None)
+        self.back.setEnabled(check.can_take_back)
+        self.words.setText(check.words)

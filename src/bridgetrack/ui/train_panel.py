@@ -6,28 +6,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QComboBox, QFileDialog, QWidget
 
-from bridgetrack.errors import InputError
 from bridgetrack.notes import plural
-from bridgetrack.session.training import JOB
+from bridgetrack.session.training import JOB, MOVIES, PRESENT, STRATEGIES, StartChoice
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.annotate_panel import AnswersTable
-from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.plots import LearningCurve
-from bridgetrack.ui.start_from import StartFrom
-from bridgetrack.ui.widgets import button, folded, heading, row, text
+from bridgetrack.ui.widgets import Column, button, folded, heading, row, text
 
 _FILES = "Bridgetrack model (*.json)"
-
-_EXPERT = {
-    "lambda_": "Strength λ",
-    "loss": "Loss",
-    "regularizer": "Regulariser",
-    "learner": "Learner",
-    "curriculum": "Easy first, by",
-}
 
 
 class TrainPanel(Panel):
@@ -85,8 +75,7 @@ class TrainPanel(Panel):
         )  # fmt: skip
         self.add(row(self.load, self.save))
         self.add(row(self.back, self.reset))
-        self.form = SettingsForm(TrainingOptions, _EXPERT, left_open={"curriculum": "not at all"})
-        self.add(folded("Advanced settings", self.form.native, self.plot))
+        self.add(folded("Learning curve", self.plot))
         self.column.addStretch(1)
         session = self.session
         self.follow(
@@ -99,12 +88,7 @@ class TrainPanel(Panel):
 
     def train(self) -> None:
         """Begin."""
-        try:
-            options = self.form.applied_to(TrainingOptions())
-        except InputError as error:
-            self.session.message.emit("error", str(error))
-            return
-        self.session.starts.train(options)
+        self.session.starts.train(TrainingOptions())
 
     def ask_load(self) -> None:
         """Ask for a file and use its model."""
@@ -184,3 +168,84 @@ def _described(model: Any) -> str:
     if model.trained and n:
         return f"In use: {model.name}, learned from {n} answers."
     return f"In use: the {model.name} model." if not model.trained else f"In use: {model.name}."
+
+
+_PROJECTS = "Bridgetrack project (*.json *.bridgetrack);;All files (*)"
+
+
+class StartFrom(Column):
+    """The choice of what training starts from."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__()
+        self.starts: StartChoice = panel.session.starts
+        self.add(heading("Start from"))
+        self.choice = QComboBox()
+        self.choice.setToolTip("What training starts from and stays close to")
+        self.choice.setMinimumContentsLength(12)
+        self.choice.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.choice.activated.connect(self._on_choice)
+        self.add(self.choice)
+        self.words = self.add(text())
+        self.movies = self.add(self._movies())
+        self.use = button(
+            "Use without training", "Track with this model as it is", self.starts.use, icon="go"
+        )
+        self.add(self.use)
+        self.problem = self.add(text())
+        panel.listen(self.starts.changed, self.refresh)
+        self.refresh()
+
+    def _movies(self) -> QWidget:
+        """Which earlier movies, and how they are used."""
+        box = Column()
+        self.add_movies = button(
+            "Add movies…", "Choose project files of earlier movies", self.ask_movies, icon="open"
+        )
+        self.clear = button(
+            "Clear", "Use none of these movies", self.starts.forget_movies, icon="delete"
+        )
+        box.add(row(self.add_movies, self.clear))
+        self.strategy = QComboBox()
+        self.strategy.addItems(list(STRATEGIES.values()))
+        self.strategy.setToolTip(
+            "The movies may differ: each has a model of its own, tied to the others (transfer). "
+            "The movies are alike: all answers count as if of one movie (union)."
+        )
+        self.strategy.activated.connect(self._on_strategy)
+        box.add(self.strategy)
+        return box
+
+    def _on_choice(self, place: int) -> None:
+        self.starts.choose(str(self.choice.itemData(place)))
+
+    def _on_strategy(self, place: int) -> None:
+        self.starts.use_strategy(list(STRATEGIES)[place])
+
+    def ask_movies(self) -> None:
+        """Ask for project files."""
+        names, _ = QFileDialog.getOpenFileNames(self, "Earlier movies", "", _PROJECTS)
+        if names:
+            self.starts.add_movies([Path(name) for name in names])
+
+    def refresh(self) -> None:
+        """Show what there is."""
+        chosen = self.starts
+        starts, start = chosen.starts, chosen.start
+        wanted = [(s.title, s.key) for s in starts]
+        places = range(self.choice.count())
+        if wanted != [(self.choice.itemText(k), self.choice.itemData(k)) for k in places]:
+            self.choice.clear()
+            for place, each in enumerate(starts):
+                self.choice.addItem(each.title, each.key)
+                self.choice.setItemData(place, each.words, Qt.ItemDataRole.ToolTipRole)
+        self.choice.setCurrentIndex([s.key for s in starts].index(start.key))
+        self.words.setText(start.words)
+        self.movies.setVisible(start.key == MOVIES)
+        self.clear.setEnabled(bool(chosen.movies))
+        self.strategy.setCurrentIndex(list(STRATEGIES).index(chosen.strategy))
+        self.use.setVisible(start.key not in (MOVIES, PRESENT))
+        self.problem.setText(f"✕ {chosen.problem}" if chosen.problem else "")
+        self.problem.setVisible(bool(chosen.problem))
