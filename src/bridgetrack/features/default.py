@@ -221,18 +221,21 @@ def _daughters(v: EventView) -> tuple[Array, Array]:
 _divide = partial(_feature, Event.DIVIDE)
 
 
-@_feature(
-    Event.MERGE,
-    "middle",
-    "|midpoint of the earlier cells - the later region|, after prediction",
-    "diameters",
-)
-@_feature(
-    Event.SPLIT,
-    "middle",
-    "|midpoint of the pieces - the earlier cell|, after prediction",
-    "diameters",
-)
+def _parts(
+    name: str, formula: str, unit: str = "1", needs: str = ""
+) -> Callable[[Compute], Compute]:
+    """Declare a feature of splits and merges alike."""
+
+    def declare(compute: Compute) -> Compute:
+        split = formula.format(parts="pieces", whole="earlier cell")
+        merge = formula.format(parts="earlier cells", whole="later region")
+        _feature(Event.SPLIT, name, split, unit, needs)(compute)
+        return _feature(Event.MERGE, name, merge, unit, needs)(compute)
+
+    return declare
+
+
+@_parts("middle", "|midpoint of the {parts} - the {whole}|, after prediction", "diameters")
 @_divide(
     "middle",
     "|midpoint of the daughters - predicted mother| / cell diameter, at most 5",
@@ -249,15 +252,7 @@ def _daughters_apart(v: EventView) -> Array:
     return np.minimum(np.linalg.norm(one - two, axis=1), 5.0)
 
 
-@_feature(
-    Event.MERGE,
-    "separation",
-    "distance between the earlier cells / cell diameter, at most 5",
-    "diameters",
-)
-@_feature(
-    Event.SPLIT, "separation", "distance between the pieces / cell diameter, at most 5", "diameters"
-)
+@_parts("separation", "distance between the {parts} / cell diameter, at most 5", "diameters")
 def _parts_apart(v: EventView) -> Array:
     a, b = _two(v)
     return np.minimum(np.linalg.norm(v.position[a] - v.position[b], axis=1) / v.diameter, 5.0)
@@ -295,17 +290,13 @@ def _abs_growth(v: EventView) -> Array:
     return np.abs(_growth(v))
 
 
-@_feature(
-    Event.MERGE, "size_change", "|log(areas of the earlier cells / area of the later region)|"
-)
-@_feature(Event.SPLIT, "size_change", "|log(areas of the pieces / area of the earlier cell)|")
+@_parts("size_change", "|log(areas of the {parts} / area of the {whole})|")
 def _parts_size_change(v: EventView) -> Array:
     a, b = _two(v)
     return np.abs(np.log((v.area[a] + v.area[b]) / v.area[_whole(v)]))
 
 
-@_feature(Event.MERGE, "smaller_part", "log area of the smaller part over the movie's median")
-@_feature(Event.SPLIT, "smaller_part", "log area of the smaller part over the movie's median")
+@_parts("smaller_part", "log area of the smaller part over the movie's median")
 def _smaller(v: EventView) -> Array:
     a, b = _two(v)
     return np.minimum(v.cells.relative_size[a], v.cells.relative_size[b])
@@ -330,10 +321,7 @@ _measure(
 )
 
 
-@_feature(
-    Event.MERGE, "covered", "share of the later region that overlaps the earlier cells after shift"
-)
-@_feature(Event.SPLIT, "covered", "share of the earlier cell that overlaps the pieces after shift")
+@_parts("covered", "share of the {whole} that overlaps the {parts} after shift")
 @_divide("covered", "share of the shifted mother that the daughters cover")
 def _covered(v: EventView) -> Array:
     (s1, t1), (s2, t2) = _links(v)
@@ -351,8 +339,7 @@ def _orphans(v: EventView) -> Array:
     return 2 * _mean(v.cells.orphan, v)
 
 
-@_feature(Event.MERGE, "unmatched", "parts without a mutual nearest neighbour, 0 to 2")
-@_feature(Event.SPLIT, "unmatched", "parts without a mutual nearest neighbour, 0 to 2")
+@_parts("unmatched", "parts without a mutual nearest neighbour, 0 to 2")
 def _unmatched(v: EventView) -> Array:
     return 2 * _mean(v.cells.orphan if _fans_out(v) else v.cells.childless, v)
 
@@ -412,11 +399,7 @@ def _brightness_asymmetry(v: EventView) -> Array:
     return _asymmetry(v.cells.level, v)
 
 
-_TOUCHING_WORDS = "mean share of the parts' outline that touches other cells"
-
-
-@_feature(Event.MERGE, "touching", _TOUCHING_WORDS, needs="mask")
-@_feature(Event.SPLIT, "touching", _TOUCHING_WORDS, needs="mask")
+@_parts("touching", "mean share of the parts' outline that touches other cells", needs="mask")
 def _touching(v: EventView) -> Array:
     return _mean(v.cells.touching, v)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import overload
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -169,13 +169,8 @@ class FeatureMatrix:
     blocks: Sequence[Block]
     n_hypotheses: int
 
-    def keep(self) -> None:
-        """Compute all blocks that are not there yet, for work that asks for them often."""
-        for _ in self.keeping():
-            pass
-
     def keeping(self) -> Iterator[Event]:
-        """As `keep`, one block at a time; yields what is computed next."""
+        """Compute all blocks that are not there yet; yields the event that is next."""
         if isinstance(self.blocks, BlocksOnDemand):
             yield from self.blocks.keeping()
 
@@ -188,16 +183,6 @@ class FeatureMatrix:
                 out[self.rows[event]] = self.blocks.times(event, own)
             else:
                 out[self.rows[event]] = _times(self.blocks[event], own)
-        return out
-
-    def joint(self, chosen: Array) -> Array:
-        """Φ' y: the joint feature of a (possibly fractional) choice of shape (H,)."""
-        out = np.zeros(len(self.features))
-        for event in Event:
-            part, block = chosen[self.rows[event]], self.blocks[event]
-            for some in _parts(len(block)):
-                double = block[some].astype(np.float64, order="C")
-                out[self.features.block(event)] += double.T @ part[some]
         return out
 
     def row(self, hypothesis: int) -> Array:
@@ -290,15 +275,7 @@ class BlocksOnDemand(Sequence[Block]):
     def __len__(self) -> int:
         return len(Event)
 
-    @overload
-    def __getitem__(self, event: int) -> Block: ...
-
-    @overload
-    def __getitem__(self, event: slice) -> Sequence[Block]: ...
-
-    def __getitem__(self, event: int | slice) -> Block | Sequence[Block]:
-        if isinstance(event, slice):
-            return [self[k] for k in range(len(self))[event]]
+    def __getitem__(self, event: Any) -> Any:
         kind = tuple(Event)[event]
         if kind in self._kept:
             return self._kept[kind]
@@ -364,30 +341,21 @@ def compute_features(
     evidence: Evidence,
     hypotheses: Events,
     features: FeatureSet,
-    *,
-    on_demand: bool = False,
     cells: CellMeasures | None = None,
 ) -> FeatureMatrix:
-    """Compute all features of all hypotheses.
+    """The features of all hypotheses, computed when they are asked for.
+
+    They are kept from the second time on: they take more memory than anything else of a movie, and
+    tracking looks at them once. A feature (a user's own) that returns the wrong shape or something
+    not finite raises an InputError then.
 
     Parameters
     ----------
     evidence, hypotheses, features
         The movie, and what is computed.
-    on_demand
-        Compute them when they are asked for, and keep them from the second time on: the features
-        take more memory than anything else of a movie, and tracking looks at them once.
     cells
         The measures of the movie's cells, where they are known already.
-
-    Raises
-    ------
-    InputError
-        Where a feature (a user's own) returns the wrong shape or something not finite.
     """
     blocks = BlocksOnDemand(evidence, hypotheses, features, cells)
-    if not on_demand:
-        for _ in blocks.keeping():
-            pass
     rows = tuple(np.flatnonzero(hypotheses.event == e).astype(np.int32) for e in Event)
     return FeatureMatrix(features, rows, blocks, len(hypotheses))

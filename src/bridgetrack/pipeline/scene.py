@@ -187,7 +187,9 @@ def propose(
     # Features of others are computed at once, so that mistakes in them are told here.
     known = set(default_features().features)
     usual = features is None or all(f in known or f.name == LINK_SCORE for f in features.features)
-    matrix = compute_features(evidence, hypotheses, features or default_features(), on_demand=usual)
+    matrix = compute_features(evidence, hypotheses, features or default_features())
+    for _ in () if usual else matrix.keeping():
+        pass
     slots = np.flatnonzero(active)
     problem = Problem(hypotheses.covering(active))
     constraints = compile_constraints(anchored, hypotheses)
@@ -226,7 +228,7 @@ def _without_last_resort(
 
     These are the ones that are chosen where each of them costs more than all else can win.
     """
-    matrix = compute_features(evidence, hypotheses, default_features(), on_demand=True)
+    matrix = compute_features(evidence, hypotheses, default_features())
     last = np.isin(hypotheses.event, list(kinds.absent & LAST_RESORT))
     scores = matrix.scores(shipped_model().aligned(matrix.features)) - _DEAR * last
     allowed = np.ones(len(hypotheses), dtype=bool)

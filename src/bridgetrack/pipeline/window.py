@@ -133,9 +133,7 @@ class WholeMovie:
         events = events_between(self.evidence, frames, self.rare, kinds=self.kinds)
         covered = events.touching(self.active)
         events = events if covered.all() else events.take(covered)
-        matrix = compute_features(
-            self.evidence, events, self.features, on_demand=True, cells=self.cells
-        )
+        matrix = compute_features(self.evidence, events, self.features, self.cells)
         return events, matrix.scores(self.weights)
 
     def allowed(self, events: Events, slots: Mask) -> Mask:

@@ -429,7 +429,7 @@ def _result(
     solution = Solution(chosen, value, value + float(state.short.sum()), prices, nothing, one)
     problem = Problem(events.covering(movie.active))
     solution.check(problem, scores)
-    matrix = compute_features(evidence, events, movie.features, on_demand=True)
+    matrix = compute_features(evidence, events, movie.features)
     constraints = compile_constraints(anchored, events)
     scene = Scene(
         labels, evidence, events, matrix, problem, slots, anchored, constraints, movie.kinds
