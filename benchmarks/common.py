@@ -35,6 +35,7 @@ from bridgetrack.progress import run
 from bridgetrack.segmentation.segment import segment_movie
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from simulated_annotator import with_mistakes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
@@ -140,9 +141,11 @@ class Task:
     train: Part
     test: tuple[Part, ...]
 
-    def clicks(self, seed: int, **how: Any) -> AnnotationSet:
+    def clicks(self, seed: int, *, wrong: float = 0.0, **how: Any) -> AnnotationSet:
         """Answers about the training part, drawn from the truth (``count`` or ``fraction``)."""
-        return draw_annotations(self.train.events, self.train.scene.detections, seed=seed, **how)
+        events, cells = self.train.events, self.train.scene.detections
+        drawn = draw_annotations(events, cells, seed=seed, **how)
+        return with_mistakes(drawn, events, cells, wrong, seed) if wrong else drawn
 
     def annotated(self, seed: int, **how: Any) -> Scene:
         """The training movie with such answers."""

@@ -33,7 +33,7 @@ def test_wrong_answers_are_about_what_is_asked() -> None:
 
 
 def test_rates_are_checked() -> None:
-    with pytest.raises(InputError, match="rates"):
+    with pytest.raises(InputError, match="rate of wrong"):
         annotator(wrong=1.1)
 
 

@@ -55,7 +55,7 @@ def test_answers_are_not_asked_again(run: Run, movie: Path, truth: Path, tmp_pat
     "words",
     [
         ("suggest", "x.tif", "-n", 0),
-        ("annotate", "x.tif", "--ground-truth", "g", "--out", "a", "--count", 1, "--wrong", 2),
+        ("annotate", "x.tif", "--ground-truth", "g", "--out", "a"),
     ],
 )
 def test_wrong_use(run: Run, words: tuple[object, ...]) -> None:

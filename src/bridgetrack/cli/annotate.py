@@ -105,13 +105,9 @@ def annotate(
     count: Annotated[
         int | None, typer.Option("--count", metavar="N", min=1, help="Number of events.")
     ] = None,
-    wrong: Annotated[
-        float,
-        typer.Option("--wrong", metavar="F", min=0, max=1, help="Share of wrong answers, 0 to 1."),
-    ] = 0.0,
     seed: Annotated[
         int,
-        typer.Option("--seed", metavar="S", min=0, help="Seed of the draw and of wrong answers."),
+        typer.Option("--seed", metavar="S", min=0, help="Seed of the draw."),
     ] = 0,
     image: Image = None,
     axes: Axes = None,
@@ -119,8 +115,8 @@ def annotate(
 ) -> None:
     """Write the answers that a person who knows the ground truth would give.
 
-    Detections are matched to the true cells by overlap. For experiments: how many answers does a
-    movie need, and what do mistakes cost?
+    Detections are matched to the true cells by overlap; rare events are drawn more often than they
+    occur. For experiments: how many answers does a movie need?
     """
     if (fraction is None) == (count is None):
         raise typer.BadParameter("give one of --fraction and --count")
@@ -133,9 +129,7 @@ def annotate(
         movie = None if isinstance(cells, Detections) else cells
         match = match_detections(detections, movie, truth.tracks, truth.labels)
         events = true_events(detections, truth.tracks, match)
-        answers = draw_annotations(
-            events, detections, count=count, fraction=fraction, seed=seed, wrong=wrong
-        )
+        answers = draw_annotations(events, detections, count=count, fraction=fraction, seed=seed)
         with signed(out) as spare:
             save_annotations(answers, spare)
     counts = {event.key: number for event, number in answers.counts().items()}
