@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.progress import ROWS_AT_ONCE, in_parts
+from bridgetrack.progress import in_parts
 
 _SHOWN = 12
 FARTHEST = 1e12
@@ -130,22 +128,6 @@ class Detections:
         pixels = self.table[list(self.geometry.axes)].to_numpy(dtype=np.float64)
         return _fixed(pixels * self.geometry.scale_array)
 
-    def within(self, frames: range) -> Detections:
-        """The same movie with the cells of some frames alone; rows count from the first of them."""
-        first, stop = int(self.offsets[frames.start]), int(self.offsets[frames.stop])
-        found = copy(self)  # what was checked once is not checked again
-        vars(found).clear()
-        vars(found).update(
-            table=self.table.iloc[first:stop].reset_index(drop=True),
-            geometry=self.geometry,
-            channels=self.channels,
-            has_masks=self.has_masks,
-            offsets=_fixed(np.clip(self.offsets, first, stop) - first),
-        )
-        if "position" in vars(self):
-            vars(found)["position"] = self.position[first:stop]
-        return found
-
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """First row of every frame and the total at the end, shape (n_frames + 1,)."""
@@ -156,16 +138,6 @@ class Detections:
         """Rows of frame `t`."""
         offsets = self.offsets
         return slice(int(offsets[t]), int(offsets[t + 1]))
-
-    def some_frames(self) -> Iterator[range]:
-        """All frames, some at a time, for work that takes much memory for each cell."""
-        start, n_frames = 0, self.geometry.n_frames
-        while start < n_frames:
-            full = int(self.offsets[start]) + ROWS_AT_ONCE
-            stop = int(np.searchsorted(self.offsets, full, side="right")) - 1
-            stop = min(max(stop, start + 1), n_frames)
-            yield range(start, stop)
-            start = stop
 
     def row_of(self, frame: int, label: int) -> int:
         """Row of the detection with this identity.

@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.view import CellMeasures, EventView, describe_cells
 from bridgetrack.hypotheses.events import Event, Events
@@ -244,12 +243,6 @@ def _value(feature: Feature, view: EventView) -> Block:
     return value
 
 
-def known_of(detections: Detections) -> frozenset[str]:
-    """What features may need (`Feature.needs`) and is known of a movie."""
-    there = (("mask", detections.has_masks), ("image", bool(detections.channels)))
-    return frozenset(name for name, known in there if known)
-
-
 class BlocksOnDemand(Sequence[Block]):
     """The features of every event, computed when they are asked for; kept from the second time on.
 
@@ -327,12 +320,13 @@ class BlocksOnDemand(Sequence[Block]):
         sources, targets = self._hypotheses.sources[mine], self._hypotheses.targets[mine]
         named = (sources[:, 0], sources[:, 1], targets[:, 0], targets[:, 1])
         view = EventView(self._evidence, self._cells, *named)
-        available, wanted = known_of(self._evidence.detections), self._features.of(event)
+        detections, wanted = self._evidence.detections, self._features.of(event)
+        known = {"": True, "mask": detections.has_masks, "image": bool(detections.channels)}
         # Column by column, and zero: what is never written, as the movie does not tell it, takes
         # no memory.
         block = np.zeros((len(mine), len(wanted)), dtype=np.float32, order="F")
         for k, feature in enumerate(wanted):
-            if not feature.needs or feature.needs in available:
+            if known[feature.needs]:
                 block[:, k] = _value(feature, view)
         return block
 

@@ -131,11 +131,6 @@ class Events:
         """Some of the events, by index, by mask or in a row."""
         return Events(self.event[rows], self.sources[rows], self.targets[rows])
 
-    def moved(self, by: int) -> Events:
-        """The same events where rows are numbered so much higher."""
-        sources, targets = (np.where(x >= 0, x + by, -1) for x in (self.sources, self.targets))
-        return Events(self.event, sources, targets)
-
     @property
     def first(self) -> Index:
         """Row of the first cell that every event names, shape (E,)."""

@@ -68,31 +68,6 @@ class Evidence:
         place = np.minimum(np.searchsorted(self.overlap_key, key), len(self.overlap_key) - 1)
         return np.where(self.overlap_key[place] == key, self.overlap_pixels[place], 0.0)
 
-    def within(self, frames: range) -> Evidence:
-        """What is known of the cells of some frames; rows count from the first of them."""
-        n, offsets = len(self.detections), self.detections.offsets
-        first, stop = int(offsets[frames.start]), int(offsets[frames.stop])
-        rows = slice(first, stop)
-
-        def among(match: Index) -> Index:
-            return np.where((match >= first) & (match < stop), match - first, -1)
-
-        low, high = np.searchsorted(self.overlap_key, [first * n, stop * n])
-        i, j = np.divmod(self.overlap_key[low:high], n)
-        near = j < stop
-        key = (i[near] - first) * (stop - first) + (j[near] - first)
-        return Evidence(
-            self.detections.within(frames),
-            self.motion,
-            self.predicted[rows],
-            among(self.match_next[rows]),
-            among(self.match_previous[rows]),
-            self.residual_next[rows],
-            self.residual_previous[rows],
-            key,
-            self.overlap_pixels[low:high][near],
-        )
-
     def expected(self, i: Index, j: Index) -> Array:
         """Where cells i are expected in the frames of the later cells j, shape (h, ndim).
 

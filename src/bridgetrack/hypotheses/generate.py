@@ -285,36 +285,13 @@ def skip_pairs(evidence: Evidence) -> tuple[Index, Index]:
     Only cells of similar size, and no more than a small share of all cells, the nearest first.
     Skips over frames without any cell tie nothing together, so they do not count.
     """
-    detections = evidence.detections
-    found = []
-    for frames in detections.some_frames():
-        wide = _around(detections, frames, MAX_GAP)
-        start = int(detections.offsets[wide.start])
-        i, j, cost, blank = _skips_from(evidence.within(wide), frames)
-        found.append((i + start, j + start, cost, blank))
-    source, target, cost, blank = (np.concatenate(part) for part in zip(*found, strict=True))
-    most = max(3, int(_SKIP_SHARE * len(detections)))
-    counted = np.flatnonzero(~blank)
-    best = counted[np.argsort(cost[counted], kind="stable")[:most]]
-    keep = np.append(np.flatnonzero(blank), best)
-    return source[keep], target[keep]
-
-
-def _around(detections: Detections, frames: range, reach: int) -> range:
-    """Some frames with so many before and after them."""
-    last = detections.geometry.n_frames
-    return range(max(frames.start - reach, 0), min(frames.stop + reach, last))
-
-
-def _skips_from(evidence: Evidence, frames: range) -> tuple[Index, Index, Array, Mask]:
-    """Pairs of cells of similar size, lost in some frames; costs, and which skip empty frames."""
     followed, preceded = _plausible(evidence)
     detections, motion = evidence.detections, evidence.motion
     offsets, position = detections.offsets, detections.position
     n_frames = detections.geometry.n_frames
     empty = np.zeros(0, dtype=np.int64)
     found = [(empty, empty, np.zeros(0), np.zeros(0, dtype=bool))]
-    for t in range(frames.start, min(frames.stop, n_frames - 2)):
+    for t in range(n_frames - 2):
         lost = offsets[t] + np.flatnonzero(~followed[offsets[t] : offsets[t + 1]])
         here = evidence.predicted[lost]
         for gap in range(2, min(MAX_GAP, n_frames - 1 - t) + 1):
@@ -324,14 +301,18 @@ def _skips_from(evidence: Evidence, frames: range) -> tuple[Index, Index, Array,
             gate = 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(gap)
             match, residual = mutual_neighbours(here, position[new], float(gate))
             i = np.flatnonzero(match >= 0)
-            j, distance = match[i], residual[i]
             blank = np.full(len(i), offsets[t + 1] == offsets[t + gap])
-            found.append((lost[i], new[j], distance + 0.3 * gap * motion.diameter, blank))
+            cost = residual[i] + 0.3 * gap * motion.diameter
+            found.append((lost[i], new[match[i]], cost, blank))
     source, target, cost, blank = (np.concatenate(part) for part in zip(*found, strict=True))
     size = np.log(np.maximum(equivalent_diameter(detections), 1e-9))
     change = np.abs(size[source] - size[target]) * detections.geometry.ndim
-    keep = np.flatnonzero(change < np.log(2.5))
-    return source[keep], target[keep], cost[keep], blank[keep]
+    similar = change < np.log(2.5)
+    counted = np.flatnonzero(similar & ~blank)
+    most = max(3, int(_SKIP_SHARE * len(detections)))
+    best = counted[np.argsort(cost[counted], kind="stable")[:most]]
+    keep = np.append(np.flatnonzero(similar & blank), best)
+    return source[keep], target[keep]
 
 
 def false_detections(evidence: Evidence) -> Index:
@@ -345,27 +326,16 @@ def false_detections(evidence: Evidence) -> Index:
     detections = evidence.detections
     if not len(detections):
         return np.zeros(0, dtype=np.int64)
-    usual = median_diameter(detections)
-    alone, small, sizes, inner = [], [], [], []
-    for frames in detections.some_frames():
-        wide = _around(detections, frames, 1)
-        part, start = evidence.within(wide), int(detections.offsets[wide.start])
-        followed, preceded = _plausible(part)
-        relative = equivalent_diameter(part.detections) / usual
-        mine = np.zeros(len(relative), dtype=bool)
-        offsets = part.detections.offsets
-        mine[offsets[frames.start] : offsets[frames.stop]] = True
-        lost = (relative < _TINY) & ~(followed & preceded)
-        alone.append(start + np.flatnonzero(mine & (lost | (~followed & ~preceded))))
-        little = np.flatnonzero(mine & (relative < _SMALL))
-        small.append(start + little)
-        sizes.append(relative[little])
-        inner.append(_within(part.detections)[little] & (relative[little] < _SPECK))
-    order = np.argsort(np.concatenate(sizes), kind="stable")
-    smallest, inside = np.concatenate(small)[order], np.concatenate(inner)[order]
-    specks = smallest[inside][: int(_SPECK_SHARE * len(detections))]
-    smallest = smallest[: max(3, int(_SMALL_SHARE * len(detections)))]
-    return np.union1d(np.concatenate(alone), np.union1d(smallest, specks))
+    followed, preceded = _plausible(evidence)
+    relative = equivalent_diameter(detections) / median_diameter(detections)
+    lost = (relative < _TINY) & ~(followed & preceded)
+    alone = np.flatnonzero(lost | (~followed & ~preceded))
+    small = np.flatnonzero(relative < _SMALL)
+    small = small[np.argsort(relative[small], kind="stable")]
+    specks = small[_within(detections)[small] & (relative[small] < _SPECK)]
+    specks = specks[: int(_SPECK_SHARE * len(detections))]
+    smallest = small[: max(3, int(_SMALL_SHARE * len(detections)))]
+    return np.union1d(alone, np.union1d(smallest, specks))
 
 
 def _within(detections: Detections) -> Mask:

@@ -38,6 +38,8 @@ Values = tuple[Array, Array]
 
 INTEGRAL = 1e-5
 """How far from 0 and 1 the simplex method leaves values that are whole."""
+_SIDE_BY_SIDE = 2
+"""Linear programs that are solved at a time."""
 _TOLERANCE = 1e-7
 _DESCENTS = 10
 _NEAR, _BEST = 0.3, 2
@@ -60,8 +62,6 @@ class SolverLimits:
         net.
     batch
         Columns per linear program; those of at most twice as many take no time and have no limit.
-    workers
-        Linear programs solved side by side.
     large
         Columns of a component from which on it is solved by column generation.
     """
@@ -69,7 +69,6 @@ class SolverLimits:
     max_nodes: int = 20_000
     max_seconds: float = 600.0
     batch: int = 5_000
-    workers: int = 2
     large: int = 50_000
 
 
@@ -220,7 +219,7 @@ def _packed(
         raise SolverError("the linear solver stopped before the optimum; scale the scores")
 
     done = 0
-    with ThreadPoolExecutor(limits.workers) as pool:
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         # A batch number that a large component jumped over has no members.
         parts = [part for part in zip(columns, slots, strict=True) if len(part[0])]
         for part, where, relaxed in pool.map(one, parts):
