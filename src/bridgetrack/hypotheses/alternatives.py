@@ -64,12 +64,12 @@ def alternative_evidence(detections: Detections, regions: Regions, likely: Mask)
         i, j, distance = nearest(near, _NEAR)
         i, j = i + here.start, j + there.start
         cost = distance / motion.diameter + np.abs(size[i] - size[j])
-        mutual = _mutual(i, j, cost, n)
+        mutual = np.intersect1d(best_per_row(i, cost, 1), best_per_row(j, cost, 1))
         i, j, distance = i[mutual], j[mutual], distance[mutual]
         following[i], previous[j] = j, i
         ahead[i] = back[j] = distance
         shift = (predicted[here] - detections.position[here]) / detections.geometry.scale_array
-        shared = _shifted(regions, here, shift) @ _members(regions, there).T
+        shared = _pixels(regions, here, shift) @ _pixels(regions, there).T
         shared = shared.tocoo()
         keys.append((shared.row + here.start).astype(np.int64) * n + shared.col + there.start)
         pixels.append(shared.data.astype(np.float64))
@@ -157,16 +157,6 @@ def _flow(detections: Detections, guess: Detections, motion: Motion) -> Array:
     return flow
 
 
-def _mutual(i: Index, j: Index, cost: Array, n: int) -> Index:
-    """Entries that are the cheapest of their row and of their column."""
-    first, second = np.full((2, n), -1, dtype=np.int64)
-    order = np.argsort(-cost, kind="stable")
-    first[i[order]] = order
-    second[j[order]] = order
-    here = np.arange(len(i))
-    return np.flatnonzero((first[i] == here) & (second[j] == here))
-
-
 def _pairs(row: Index, column: Index) -> tuple[Index, Index, Index]:
     """All pairs a < b of the columns of every row; rows must ascend."""
     n = len(row)
@@ -186,22 +176,15 @@ def _pair_keys(conflicts: sp.csr_matrix) -> Index:
     return np.sort(entries.row.astype(np.int64) * conflicts.shape[0] + entries.col)
 
 
-def _members(regions: Regions, rows: slice) -> sp.csr_matrix:
-    """Regions × pixels of a frame."""
+def _pixels(regions: Regions, rows: slice, shift: Array | None = None) -> sp.csr_matrix:
+    """Regions × pixels of a frame, shifted by whole pixels; what leaves the frame is lost."""
     starts = regions.starts[rows.start : rows.stop + 1]
-    pixels = regions.pixels[starts[0] : starts[-1]]
-    shape = (rows.stop - rows.start, regions.n_pixels)
-    return sp.csr_matrix((np.ones(len(pixels), np.float32), pixels, starts - starts[0]), shape)
-
-
-def _shifted(regions: Regions, rows: slice, shift: Array) -> sp.csr_matrix:
-    """As `_members`, every region shifted by whole pixels; what leaves the frame is lost."""
-    starts = regions.starts[rows.start : rows.stop + 1]
-    pixels = regions.pixels[starts[0] : starts[-1]]
+    flat = regions.pixels[starts[0] : starts[-1]]
     owner = np.repeat(np.arange(rows.stop - rows.start), np.diff(starts))
-    place = np.stack(np.unravel_index(pixels, regions.shape), axis=1)
-    place = place + np.rint(shift).astype(np.int64)[owner]
-    inside = ((place >= 0) & (place < np.asarray(regions.shape))).all(axis=1)
-    flat = np.ravel_multi_index(tuple(place[inside].T), regions.shape)
+    if shift is not None:
+        place = np.stack(np.unravel_index(flat, regions.shape), axis=1)
+        place = place + np.rint(shift).astype(np.int64)[owner]
+        inside = ((place >= 0) & (place < np.asarray(regions.shape))).all(axis=1)
+        flat, owner = np.ravel_multi_index(tuple(place[inside].T), regions.shape), owner[inside]
     shape = (rows.stop - rows.start, regions.n_pixels)
-    return sp.csr_matrix((np.ones(len(flat), np.float32), (owner[inside], flat)), shape)
+    return sp.csr_matrix((np.ones(len(flat), np.float32), (owner, flat)), shape)

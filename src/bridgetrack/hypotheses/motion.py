@@ -7,7 +7,6 @@ positions, so that a drifting stage or a growing colony costs nothing.
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -67,29 +66,11 @@ def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) ->
     none = tree.query_ball_point(zero, tolerance, return_length=True)
     enough = 1.25 * none + 3
     sample = shifts[:: max(1, len(shifts) // 1500)]
-    sample = sample[_most_votes(shifts, sample, tolerance) >= enough]
     votes = tree.query_ball_point(sample, tolerance, return_length=True)
     if votes.max(initial=0) < enough:
         return zero
     agreeing = tree.query_ball_point(sample[int(np.argmax(votes))], tolerance)
     return np.asarray(np.median(shifts[agreeing], axis=0))
-
-
-def _most_votes(shifts: Array, sample: Array, tolerance: float) -> Array:
-    """How many shifts lie near each of a sample at most, shape (sample,), found in little time.
-
-    Those within the tolerance are in the same square of that side or in one beside it.
-    """
-    low, side = shifts.min(axis=0), tolerance * (1 + 1e-9)
-    size = tuple(((shifts.max(axis=0) - low) / side).astype(np.int64) + 3)
-    if np.prod(size, dtype=np.float64) > 20 * len(shifts):  # finer than there is anything to count
-        return np.full(len(sample), np.inf)
-    all_in, some_in = ((((x - low) / side).astype(np.int64) + 1).T for x in (shifts, sample))
-    flat = np.bincount(np.ravel_multi_index(tuple(all_in), size), minlength=math.prod(size))
-    around = flat.reshape(size)
-    for axis in range(len(size)):  # nothing is in the outermost squares
-        around = around + np.roll(around, 1, axis) + np.roll(around, -1, axis)
-    return np.asarray(around[tuple(some_in)], dtype=np.float64)
 
 
 def mutual_neighbours(predicted: Array, after: Array, gate: float) -> tuple[Index, Array]:
@@ -107,15 +88,6 @@ def mutual_neighbours(predicted: Array, after: Array, gate: float) -> tuple[Inde
     return match, residual
 
 
-def _median(values: Array) -> Array:
-    """As ``np.nanmedian(values, axis=1)``, where one value of a row is no number at most."""
-    ordered = np.sort(values, axis=1)  # what is no number comes last
-    count = values.shape[1] - np.isnan(ordered[:, -1])
-    low, high = (count - 1) // 2, count // 2
-    ends = [np.take_along_axis(ordered, k[:, None], axis=1)[:, 0] for k in (low, high)]
-    return np.asarray(np.mean(ends, axis=0))
-
-
 def _local_flow(before: Array, after: Array, match: Index, drift: Array) -> Array:
     """Median shift of the nearest matched neighbours, shrunk to the drift where they disagree."""
     flow = np.broadcast_to(drift, before.shape).copy()
@@ -127,8 +99,8 @@ def _local_flow(before: Array, after: Array, match: Index, drift: Array) -> Arra
     _, neighbour = cKDTree(before[matched]).query(before, k=k)
     own = matched[neighbour] == np.arange(len(before))[:, None]
     around = np.where(own[:, :, None], np.nan, shift[neighbour])
-    local = _median(around)
-    spread = _median(np.abs(around - local[:, None]))
+    local = np.nanmedian(around, axis=1)
+    spread = np.nanmedian(np.abs(around - local[:, None]), axis=1)
     noise = (1.5 * spread) ** 2 / (k - 1)
     signal = (local - drift) ** 2
     weight = np.clip(1.0 - 2.0 * noise.sum(axis=1) / np.maximum(signal.sum(axis=1), 1e-12), 0, 1)
