@@ -126,45 +126,8 @@ class CellMeasures:
     chains: Chains  # what lies before and after every cell; nothing without masks
 
 
-@dataclass(frozen=True)
-class Usual:
-    """What is usual in a movie, with which its cells are compared."""
-
-    size: float  # median logarithm of the area
-    level: tuple[float, ...]  # for every channel the median of the mean intensities
-    spread: tuple[float, ...]  # and their robust standard deviation within a frame
-
-    @classmethod
-    def of(cls, detections: Detections) -> Usual:
-        """Of all cells of a movie."""
-        if not len(detections):
-            return cls(0.0, (), ())
-        size = float(np.median(np.log(_area(detections.table))))
-        level, spread = [], []
-        for k in range(len(detections.channels)):
-            mean = np.abs(_mean(detections, k))
-            off = float(np.median(np.abs(_deviation(detections, k))))
-            # where most cells are equally bright, rounding errors must not count as differences
-            least = 1e-6 * float(mean.max())
-            level.append(float(np.median(mean)))
-            spread.append(max(1.4826 * off, least + 1e-12))
-        return cls(size, tuple(level), tuple(spread))
-
-
 def _area(table: pd.DataFrame) -> Array:
     return np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9)
-
-
-def _mean(detections: Detections, channel: int) -> Array:
-    """Mean intensity of every cell, shape (n,)."""
-    return _column(detections.table, f"mean_{channel}")
-
-
-def _deviation(detections: Detections, channel: int) -> Array:
-    """Mean intensity above the median of the cell's frame, shape (n,)."""
-    values = _mean(detections, channel)
-    median = pd.Series(values).groupby(detections.frame).transform("median").to_numpy()
-    return np.asarray(values - median)
 
 
 def _column(table: pd.DataFrame, name: str) -> Array:
@@ -173,42 +136,31 @@ def _column(table: pd.DataFrame, name: str) -> Array:
     return np.zeros(len(table))
 
 
-def _intensity(detections: Detections, usual: Usual) -> tuple[Array, Array, Array]:
+def _intensity(detections: Detections) -> tuple[Array, Array, Array]:
     """Brightness, level and contrast, averaged over the channels."""
     table, n = detections.table, len(detections)
     brightness, level, contrast = np.zeros(n), np.zeros(n), np.zeros(n)
     for k in range(len(detections.channels) if n else 0):
-        mean, std, reference = (
-            _mean(detections, k),
-            _column(table, f"std_{k}"),
-            max(usual.level[k], 1e-12),
-        )
-        brightness += np.clip(_deviation(detections, k) / usual.spread[k], -_CLIP, _CLIP)
+        mean, std = _column(table, f"mean_{k}"), _column(table, f"std_{k}")
+        median = pd.Series(mean).groupby(detections.frame).transform("median").to_numpy()
+        deviation, size = mean - median, np.abs(mean)
+        # where most cells are equally bright, rounding errors must not count as differences
+        least = 1e-6 * float(size.max()) + 1e-12
+        spread = max(1.4826 * float(np.median(np.abs(deviation))), least)
+        reference = max(float(np.median(size)), 1e-12)
+        brightness += np.clip(deviation / spread, -_CLIP, _CLIP)
         level += np.arcsinh(2.0 * mean / reference)
-        contrast += np.clip(std / np.maximum(np.abs(mean), 0.1 * reference), 0, 3)
+        contrast += np.clip(std / np.maximum(size, 0.1 * reference), 0, 3)
     channels = max(len(detections.channels), 1)
     return brightness / channels, level / channels, contrast / channels
 
 
-def describe_cells(
-    evidence: Evidence, usual: Usual | None = None, chains: Chains | None = None
-) -> CellMeasures:
-    """Compute the measures of all cells.
-
-    Parameters
-    ----------
-    evidence
-        The cells, n of them.
-    usual
-        What is usual in the movie; in these cells where None.
-    chains
-        What lies before and after them; by the overlaps of their masks where None.
-    """
+def describe_cells(evidence: Evidence, chains: Chains | None = None) -> CellMeasures:
+    """Compute the measures of all cells; their chains by the overlaps of masks where None."""
     detections = evidence.detections
-    usual = usual or Usual.of(detections)
     table, geometry = detections.table, detections.geometry
     size = np.log(_area(table))
-    brightness, level, contrast = _intensity(detections, usual)
+    brightness, level, contrast = _intensity(detections)
     masks = detections.has_masks and "major" in table.columns
     major, minor = _column(table, "major"), _column(table, "minor")
     axis = np.stack([_column(table, f"axis_{a}") for a in geometry.axes], axis=1)
@@ -219,7 +171,7 @@ def describe_cells(
     reach = max(evidence.motion.diameter, 4 * evidence.motion.step)
     return CellMeasures(
         size=size,
-        relative_size=np.clip(size - usual.size, -3, 3),
+        relative_size=np.clip(size - (np.median(size) if len(size) else 0.0), -3, 3),
         brightness=brightness,
         level=level,
         contrast=contrast,
