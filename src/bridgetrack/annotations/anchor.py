@@ -23,6 +23,9 @@ SAME_PLACE = 0.15
 ROUNDING = 0.02
 """Pixels that a position may be off because it was rounded when written."""
 
+REACH = 0.5
+"""Largest distance to a centroid, in diameters of the cell."""
+
 CLEARLY_NEARER = 0.5
 """Of two cells within reach, the nearer one must be at most this times as far as the other.
 
@@ -47,10 +50,8 @@ class Anchored:
 
     Parameters
     ----------
-    annotations
-        All annotations, lost ones too.
-    detections
-        The table that the rows belong to.
+    annotations, detections
+        All annotations, lost ones too; the table that the rows belong to.
     listed
         Annotations that were anchored, in natural order, A of them.
     owner
@@ -96,20 +97,7 @@ class Anchored:
 
 
 def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef]:
-    """References to detections, by row.
-
-    Parameters
-    ----------
-    detections
-        The table.
-    rows
-        Row numbers, shape (k,).
-
-    Returns
-    -------
-    list of CellRef
-        With positions in pixels, rounded to a hundredth.
-    """
+    """References to detections by their rows, with positions rounded to a hundredth pixel."""
     # Column by column: of several columns at once pandas makes a new table, at every click.
     columns = (detections.table[axis] for axis in detections.geometry.axes)
     places = [c.to_numpy(dtype=np.float64)[rows].round(2).tolist() for c in columns]
@@ -121,10 +109,7 @@ def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef
 def event_refs(detections: Detections, events: Events) -> list[EventRef]:
     """References to events given in rows of detections.
 
-    Raises
-    ------
-    InputError
-        Where the cells of an event do not fit its kind.
+    Raises InputError where the cells of an event do not fit its kind.
     """
     cells = np.concatenate([events.sources, events.targets], axis=1)
     named = np.unique(cells[cells >= 0])
@@ -144,10 +129,8 @@ def anchor(
     annotations: AnnotationSet,
     detections: Detections,
     labels: Movie | None = None,
-    *,
-    reach: float = 0.5,
 ) -> Anchored:
-    """Find the detections that annotations speak of.
+    """Find the detections that annotations speak of; nothing is dropped.
 
     A cell is, in this order, the detection with its label at its place, the detection whose
     mask covers its position, or the one with the nearest centroid.
@@ -160,13 +143,6 @@ def anchor(
         The present detections.
     labels
         The label movie that they came from; without it masks are not looked at.
-    reach
-        Largest distance to a centroid, in diameters of the cell.
-
-    Returns
-    -------
-    Anchored
-        What could be anchored, and what not with the reason; nothing is dropped.
 
     Raises
     ------
@@ -183,11 +159,11 @@ def anchor(
     frame = np.array([c.frame for c in cells], dtype=np.int64)
     label = np.array([c.label for c in cells], dtype=np.int64)
     position = np.array([c.position for c in cells], dtype=np.float64).reshape(-1, ndim)
-    row, how = _locate(frame, label, position, detections, labels, reach)
+    row, how = _locate(frame, label, position, detections, labels)
     rows = {c: r for c, r in zip(cells, row.tolist(), strict=True) if r >= 0}
     why = {
         _How.NO_FRAME: f"the movie has only {detections.geometry.n_frames} frames",
-        _How.NOTHING_NEAR: f"there is no detection within {reach:g} cell diameters of it now",
+        _How.NOTHING_NEAR: f"there is no detection within {REACH:g} cell diameters of it now",
         _How.AMBIGUOUS: "two detections are about equally near to it now",
         _How.SHARED: "it and another annotated cell are one detection now",
     }
@@ -250,7 +226,6 @@ def _locate(
     position: NDArray[np.float64],
     detections: Detections,
     labels: Movie | None,
-    reach: float,
 ) -> _Found:
     """Find what m cells are now; frames of the label movie are read only where labels fail."""
     position = np.clip(position, -FAR, FAR)
@@ -264,10 +239,10 @@ def _locate(
         if rows.start == rows.stop:
             how[here] = _How.NOTHING_NEAR
             continue
-        view = _Frame(present[rows], diameter[rows], own[rows], scale, reach)
+        view = _Frame(present[rows], diameter[rows], own[rows], scale)
         k, how[here] = view.find(label[here], position[here], labels, t)
         row[here] = np.where(k >= 0, k + rows.start, -1)
-    _part_shared(row, how, position * scale, present, diameter * reach)
+    _part_shared(row, how, position * scale, present, diameter * REACH)
     return row, how
 
 
@@ -279,7 +254,6 @@ class _Frame:
     diameter: NDArray[np.float64]
     label: _Index
     scale: NDArray[np.float64]
-    reach: float
 
     def find(
         self, label: _Index, pixel: NDArray[np.float64], labels: Movie | None, t: int
@@ -314,7 +288,7 @@ class _Frame:
         return np.where(self.label[k] == label, k, -1)
 
     def _by_centroid(self, near: _Index, distance: NDArray[np.float64]) -> _Found:
-        within = distance <= self.reach * self.diameter[near]
+        within = distance <= REACH * self.diameter[near]
         rivals = within[:, 1] & (distance[:, 0] > CLEARLY_NEARER * distance[:, 1])
         how = np.where(within[:, 0], np.int8(_How.NEAREST), np.int8(_How.NOTHING_NEAR))
         how = np.where(rivals, np.int8(_How.AMBIGUOUS), how)

@@ -50,10 +50,8 @@ class CellRef:
 
     Parameters
     ----------
-    frame
-        Frame, from 0.
-    label
-        Label in the segmentation, from 1 (0 is allowed for tables of points).
+    frame, label
+        Frame, from 0, and label in the segmentation, from 1 (0 is allowed for tables of points).
     position
         Centroid in pixels, ``(y, x)`` or ``(z, y, x)``.
 
@@ -97,10 +95,9 @@ class EventRef:
     event
         Kind of event.
     sources, targets
-        Cells of the earlier and of the later frame, as many as the event has
-        (`bridgetrack.hypotheses.events`), in any order; they are kept sorted. A *pattern* names
-        one cell less or two: one source stands for "an event of this kind at this cell's fate",
-        one target for "... at this cell's history".
+        Cells of the earlier and of the later frame, as many as the event has; they are kept sorted.
+        A *pattern* names only one cell: one source stands for "an event of this kind at this cell's
+        fate", one target for "... at this cell's history".
 
     Raises
     ------

@@ -49,11 +49,10 @@ class AnnotationSet:
     geometry
         Extent and scale of the movie annotated.
     annotations
-        The annotations; ids must differ. Iteration is in the natural order of ids, whatever
-        the order of adding.
+        The annotations, with different ids; they are listed in the natural order of ids.
     last_ids
-        Highest number given with each prefix of ids, where an annotation of that id is gone. No
-        id is given twice, for what was noted elsewhere of one must not speak of another.
+        Highest number given with each prefix of ids, where an annotation of that id is gone: no id
+        is given twice.
 
     Raises
     ------
@@ -139,10 +138,7 @@ class AnnotationSet:
     def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
         """A set without the annotations of some ids and with others.
 
-        Raises
-        ------
-        InputError
-            Where an id to remove is not there, or an added one is there already.
+        Raises InputError where an id to remove is not there, or an added one is there already.
         """
         new = AnnotationSet(self._geometry)
         new._items = dict(self._items)
@@ -157,11 +153,7 @@ class AnnotationSet:
         gone = self[annotation_id]
         del self._items[annotation_id]
         for cell in {c.cell for c in gone.cells}:
-            left = tuple(i for i in self._cells[cell] if i != annotation_id)
-            if left:
-                self._cells[cell] = left
-            else:
-                del self._cells[cell]
+            self._cells[cell] = tuple(i for i in self._cells[cell] if i != annotation_id)
 
     def add(self, *annotations: Annotation) -> AnnotationSet:
         """A set with more annotations."""
@@ -225,14 +217,8 @@ class AnswerChange:
 class AnswerHistory:
     """A set of annotations and the way to it.
 
-    Parameters
-    ----------
-    annotations
-        The present set.
-    past
-        Steps that led here, the latest last.
-    future
-        Steps that were undone, the next to redo last.
+    `past` holds the steps that led here, the latest last; `future` those that were undone, the next
+    to redo last.
     """
 
     annotations: AnnotationSet
@@ -242,10 +228,7 @@ class AnswerHistory:
     def record(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnswerHistory:
         """The history after a new step; what was undone before can no longer be redone.
 
-        Raises
-        ------
-        InputError
-            Where the step does not fit the set.
+        Raises InputError where the step does not fit the set.
         """
         change = AnswerChange(tuple(self.annotations[i] for i in remove), tuple(add))
         past = (*self.past, change)[-LIMIT:]

@@ -54,16 +54,11 @@ class Constraints:
     slot
         Slot of every row, shape (A,).
     indptr, indices
-        ``indices[indptr[a]:indptr[a + 1]]`` are the hypotheses of S_a, rising; shapes (A + 1,)
-        and (nnz,).
-    left_out
+        ``indices[indptr[a]:indptr[a + 1]]`` are the hypotheses of S_a, rising.
+    left_out_indptr, left_out
         Hypotheses at the slot that are not in S_a, in the same form.
-    left_out_indptr
-        Its row pointers, shape (A + 1,).
-    annotation
-        Index of each row's annotation in ``Anchored.listed``, shape (A,), rising.
-    ids
-        Id of each row's annotation.
+    annotation, ids
+        Index of each row's annotation in ``Anchored.listed``, shape (A,), rising, and its id.
     unused
         Annotations without a row.
     """
@@ -124,16 +119,8 @@ def _take_rows(indptr: Index, indices: Index, rows: Index) -> tuple[Index, Index
 def required_events(anchored: Anchored) -> Events:
     """Events that annotations say hold or may hold, which must be among the hypotheses.
 
-    Parameters
-    ----------
-    anchored
-        Anchored annotations.
-
-    Returns
-    -------
-    Events
-        Confirmed events and alternatives, each once; not those outside the movie's slots.
-        Rejected events need not be proposed.
+    Confirmed events and alternatives, each once; not those outside the movie's slots. Rejected
+    events need not be proposed.
     """
     positive = _said(anchored, Kind.CONFIRM, Kind.ONE_OF)
     detections = anchored.detections
@@ -154,11 +141,6 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
         Anchored annotations.
     hypotheses
         Hypotheses of the same detections, generated with ``required_events(anchored)``.
-
-    Returns
-    -------
-    Constraints
-        One row per annotation that constrains something; the others are in ``unused``.
 
     Raises
     ------
@@ -258,9 +240,8 @@ def _exhausted(
 ) -> Mask:
     """Which rows are rejections that leave nothing at their slot, shape (A,).
 
-    Somebody who rejects every proposal for a cell says that the right event was not proposed,
-    which is no contradiction but cannot be met either. Other rows that leave nothing contradict
-    each other, which raises ContradictionError.
+    The right event was not proposed there, which is no contradiction but cannot be met either.
+    Other rows that leave nothing contradict each other, which raises ContradictionError.
     """
     single = np.flatnonzero((np.diff(constraints.indptr) == 1) & ~reject)
     confirmed = np.unique(constraints.indices[constraints.indptr[single]])

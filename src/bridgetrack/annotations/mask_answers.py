@@ -39,29 +39,18 @@ _MENDING = (MendKind.CUT, MendKind.JOIN, MendKind.GROW, MendKind.REMOVE, MendKin
 
 @dataclass(frozen=True)
 class MaskAnswer:
-    """One answer about the masks of a frame.
+    """One answer about the masks of a frame; raises InputError where its parts are not valid.
 
     Parameters
     ----------
-    id
-        Never given twice.
-    frame
-        Number of the frame.
-    kind
-        What was done.
+    id, frame, kind
+        Never given twice; number of the frame; what was done.
     created
         Time in ISO 8601 with the zone.
-    right
-        Sets of pixels that are exactly one cell.
-    wrong
-        Sets of pixels that are not one cell.
+    right, wrong
+        Sets of pixels that are exactly one cell, and sets that are not one cell.
     change
         What it changed in the labels.
-
-    Raises
-    ------
-    InputError
-        Where runs overlap, or a number is out of range.
     """
 
     id: str
@@ -344,19 +333,8 @@ def load_mask_answers(
 ) -> MaskAnswers:
     """Answers about masks from a file.
 
-    Parameters
-    ----------
-    path
-        The file.
-    geometry
-        Extent and scale of the movie that they must be about, which they then have; any where
-        None.
-
-    Raises
-    ------
-    InputError
-        Where the file is missing or not valid, the message names the entry; or where it belongs
-        to another movie.
+    Given the `geometry` of a movie they must be about it, and then have that geometry. Raises
+    InputError where the file is missing, not valid, or of another movie.
     """
     known = MASK_FILE.read(Path(path))
     if geometry is None:
@@ -386,20 +364,9 @@ def is_mask_file(path: str | os.PathLike[str]) -> bool:
 class MaskStore:
     """Answers about masks kept in a file: a change is on disk when the call returns.
 
-    Parameters
-    ----------
-    path
-        The file; read where it is there, made at the first change where not. None to keep them
-        in memory alone.
-    geometry
-        Extent and scale of the movie.
-    what
-        What it holds, for messages.
-
-    Raises
-    ------
-    InputError
-        Where the file is there but not valid, or belongs to frames of another extent.
+    The file is read where it is there, and made at the first change where not; a `path` of None
+    keeps them in memory alone. `what` says in messages what it holds. Raises InputError where the
+    file is not valid, or belongs to frames of another extent.
     """
 
     def __init__(
@@ -407,9 +374,8 @@ class MaskStore:
     ) -> None:
         self._file = KeptFile(path, what)
         self._answers = MaskAnswers(geometry)
-        if path is None or not self._file.there:
-            return
-        self._answers = load_mask_answers(path, geometry)
+        if path is not None and self._file.there:
+            self._answers = load_mask_answers(path, geometry)
 
     @property
     def path(self) -> Path | None:
@@ -424,10 +390,7 @@ class MaskStore:
     def keep(self, answers: MaskAnswers) -> None:
         """Write other answers down in place of the present ones.
 
-        Raises
-        ------
-        OutputError
-            Where it cannot be saved; then nothing has changed.
+        Raises OutputError where that fails; then nothing has changed.
         """
         self._file.write(lambda: encode_masks(answers))
         self._answers = answers

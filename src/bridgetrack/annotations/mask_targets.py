@@ -54,23 +54,17 @@ class _Said:
 
 
 def targets(regions: Regions, answers: MaskAnswers) -> Index:
-    """What the answers say of every candidate.
+    """What the answers say of every candidate, shape (R,).
 
-    Parameters
-    ----------
-    regions
-        Candidates.
-    answers
-        Answers about the movie that they are of.
-
-    Returns
-    -------
-    numpy.ndarray
-        1 where it is a cell that was answered (an overlap above 0.5, and within 0.1 of the best
-        candidate), -1 where it cuts or swallows such a cell or is a set of pixels that was called
-        wrong, 0 where it is nearly a cell or nothing was said; shape (R,).
+    1 where it is a cell that was answered (an overlap above 0.5, and within 0.1 of the best
+    candidate), -1 where it cuts or swallows such a cell or is a set of pixels that was called
+    wrong, 0 where it is nearly a cell or nothing was said.
     """
-    _check_shape(regions.shape, answers)
+    if answers.geometry.shape != regions.shape:
+        raise InputError(
+            f"the answers about masks are of frames of {answers.geometry.shape} pixels, the "
+            f"candidates of {regions.shape}; propose them from the movie that was answered"
+        )
     said = np.zeros(len(regions), dtype=np.int64)
     for t, known in _standing(answers, set(np.unique(regions.frame).tolist())).items():
         rows = regions.rows(t)
@@ -165,17 +159,7 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
 
 
 def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
-    """Whether the masks of a frame are as the answers about it say.
-
-    Parameters
-    ----------
-    labels
-        Labels of the frame, shape ([Z,] Y, X).
-    answers
-        Answers about its movie.
-    frame
-        Number of the frame.
-    """
+    """Whether the labels of a frame, shape ([Z,] Y, X), are as the answers about it say."""
     known = _standing(answers, {frame})
     if frame not in known:
         return True
@@ -206,40 +190,15 @@ def _rows(sets: Sequence[Index], n_pixels: int) -> sp.csr_matrix:
     return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts), (len(sets), n_pixels))
 
 
-def _check_shape(shape: tuple[int, ...], answers: MaskAnswers) -> None:
-    if answers.geometry.shape != shape:
-        raise InputError(
-            f"the answers about masks are of frames of {answers.geometry.shape} pixels, the "
-            f"candidates of {shape}; propose them from the movie that was answered"
-        )
-
-
 def with_events(
     masks: MaskAnswers, answers: AnnotationSet, detections: Detections, labels: Movie
 ) -> Steps[MaskAnswers]:
-    """Answers about masks, with what confirmed events say of the masks as they are now.
+    """Answers about masks, with what confirmed events say of the masks as they are now (`held`).
 
-    A cell that is there, moves, is missed or divides is right as it is drawn. A cell that merges
-    or is cut is drawn wrongly there or in the next frame, so that nothing is said of it, unless
-    its track is verified. A false detection is no cell.
-
-    Parameters
-    ----------
-    masks
-        What was said of masks; it goes before what is right by events.
-    answers
-        Answers about events.
-    detections, labels
-        The cells of the movie, and their masks.
-
-    Yields
-    ------
-    Progress
-
-    Returns
-    -------
-    MaskAnswers
-        With other `held`.
+    A cell that is there, moves, is missed or divides is right as it is drawn. A cell that merges or
+    is cut is drawn wrongly there or in the next frame, so that nothing is said of it, unless its
+    track is verified. A false detection is no cell. What was said of masks goes before what is
+    right by events.
     """
     right, none = _rows_said(anchor(answers, detections, labels))
     frames = np.unique(detections.frame[np.concatenate([right, none])]).tolist()

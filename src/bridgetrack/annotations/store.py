@@ -189,21 +189,11 @@ def _step_line(change: AnswerChange, present: AnnotationSet) -> str:
 
 
 def encode(history: AnswerHistory, known: Lines | None = None) -> str:
-    """A history as the text of an annotation file.
+    """A history as the text of an annotation file, with a line per annotation in natural order.
 
-    Parameters
-    ----------
-    history
-        The present annotations and the steps to undo and redo; without steps the file has
-        none.
-    known
-        Lines of an earlier call for the same file, which saves time; brought up to date.
-
-    Returns
-    -------
-    str
-        JSON with a line per annotation, in the natural order of ids. `AnnotationSet.last_ids` are
-        there where no annotation or step shows them.
+    `known` holds the lines of an earlier call for the same file, which saves time; it is brought up
+    to date. Steps, and `AnnotationSet.last_ids` that nothing else shows, are there where there are
+    any.
     """
     known = {} if known is None else known
     present, steps = history.annotations, (*history.past, *history.future)
@@ -228,13 +218,7 @@ def load_history(path: str | os.PathLike[str]) -> AnswerHistory:
 
 
 def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
-    """Annotations from a file.
-
-    Raises
-    ------
-    InputError
-        Where the file is missing or not valid; the message names the entry.
-    """
+    """Annotations from a file; raises InputError where it is missing or not valid."""
     return load_history(path).annotations
 
 
@@ -243,10 +227,7 @@ def save_annotations(
 ) -> None:
     """Write annotations, and the undo history where one is given, to a file in one step.
 
-    Raises
-    ------
-    OutputError
-        Where the file cannot be written; what was there before is left as it was.
+    Raises OutputError where it cannot be written; what was there before is left as it was.
     """
     history = annotations if isinstance(annotations, AnswerHistory) else AnswerHistory(annotations)
     write_text(Path(path), encode(history), "the annotations")
@@ -255,12 +236,7 @@ def save_annotations(
 class KeptFile:
     """A file that only one program at a time writes anew, whole, at every change.
 
-    Parameters
-    ----------
-    path
-        The file, there or not; None for none at all.
-    what
-        What it holds, for messages: ``"the annotations"``.
+    `path` may be None for no file at all; `what` says in messages what it holds.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, what: str) -> None:
@@ -276,10 +252,7 @@ class KeptFile:
     def write(self, text: Callable[[], str]) -> None:
         """Replace its content, where there is a file.
 
-        Raises
-        ------
-        OutputError
-            Where it cannot be written, or another program wrote it meanwhile.
+        Raises OutputError where it cannot be written, or another program wrote it meanwhile.
         """
         if self.path is None:
             return
@@ -319,7 +292,7 @@ class AutosavingStore:
         The file; read where it is there (to resume), made at the first change where not. None
         to keep them in memory alone.
     geometry
-        Extent and scale of the movie, for a new file.
+        Extent and scale of the movie.
     begin
         Annotations to begin with where there is no file yet.
 
@@ -333,8 +306,7 @@ class AutosavingStore:
     Raises
     ------
     InputError
-        Where the file is there but not valid, or belongs to a movie with another number of
-        axes.
+        Where the file is not valid, or belongs to a movie with another number of axes.
     """
 
     changed = Signal()
@@ -384,25 +356,12 @@ class AutosavingStore:
         seconds: float | None = None,
         instead_of: Collection[str] = (),
     ) -> tuple[Annotation, int]:
-        """Add an answer in place of those named and of those that it contradicts, as one step.
+        """Add an answer in place of those that it contradicts and of those named, as one step.
 
-        Parameters
-        ----------
-        kind, events, source, seconds
-            As in `Annotation`.
-        instead_of
-            Ids that it replaces besides those that contradict it.
-
-        Returns
-        -------
-        Annotation, int
-            The answer, and how many earlier ones it replaced. Where the same was said before,
-            that annotation, and nothing changes.
-
-        Raises
-        ------
-        OutputError
-            Where it cannot be saved; then nothing has changed.
+        The arguments are as in `Annotation`; `instead_of` are ids that it replaces as well. Returns
+        the answer, and how many earlier ones it replaced. Where the same was said before, it is
+        that annotation, and nothing changes. Raises OutputError where it cannot be saved; then
+        nothing has changed.
         """
         have = self.annotations
         new = Annotation(have.next_id(), kind, tuple(events), now(), source, seconds)
@@ -417,10 +376,7 @@ class AutosavingStore:
     ) -> tuple[list[Annotation], int]:
         """Add answers in place of those that they contradict, as one step; raises as `answer`.
 
-        Returns
-        -------
-        list of Annotation, int
-            The answers that were not there before, and how many earlier ones they replaced.
+        Returns the answers that were not there before, and how many earlier ones they replaced.
         """
         have, created = self.annotations, now()
         known = {(a.kind, a.events[0].key) for a in have if a.kind in (Kind.CONFIRM, Kind.REJECT)}
@@ -442,13 +398,7 @@ class AutosavingStore:
         return len(replaced)
 
     def refuse_locked(self, annotations: Iterable[Annotation]) -> None:
-        """Complain where a verified track rests on one of these annotations, which may not go.
-
-        Raises
-        ------
-        InputError
-            With the first of them, and what to do.
-        """
+        """Raise InputError where a verified track rests on one of these annotations."""
         locked = next((a for a in annotations if self.locked(a)), None)
         if locked is not None:
             raise InputError(
@@ -466,12 +416,8 @@ class AutosavingStore:
     def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
         """Remove and add annotations as one step.
 
-        Raises
-        ------
-        InputError
-            Where the step does not fit the set.
-        OutputError
-            Where it cannot be saved; then nothing has changed.
+        Raises InputError where the step does not fit the set, OutputError where it cannot be saved;
+        then nothing has changed.
         """
         return self._keep(self._history.record(remove, add))
 
