@@ -4,7 +4,7 @@
 
 A *source* movie is annotated; a share of the events of the *target's* training part is annotated
 too, every kind alike; scored are the events of the target's other part, which no strategy learns
-from. All strategies (Table 1.4) are those of `strategy_steps` with its defaults and start from the
+from. All strategies (Table 1.4) are those of `train_steps` with its defaults and start from the
 hand-set weights. Printed are wrong events in percent over seeds, and at the end whether transfer is
 within a tenth of all of the target with 5, 10 and 20 %.
 """
@@ -23,7 +23,7 @@ from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.progress import run
-from bridgetrack.training.train import strategy_steps
+from bridgetrack.training.train import train_steps
 from common import (
     DATA,
     SETS,
@@ -77,7 +77,7 @@ def loss(task: Task, source: Scene, strategy: str, share: int, seed: int) -> flo
     sources = [] if strategy == "target" else [source]
     model = untrained_model()
     if share or sources:
-        model = run(strategy_steps(strategy, target, sources, model)).model
+        model = run(train_steps(target, model, strategy=strategy, sources=sources)).model
     return score(task, model.aligned(task.train.scene.matrix.features)).loss
 
 

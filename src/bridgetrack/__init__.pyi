@@ -60,7 +60,6 @@ from .tracks.table import track_table as track_table
 from .tracks.tracks import Tracks as Tracks
 from .tracks.trees import save_lineages as save_lineages
 from .training.options import TrainingOptions as TrainingOptions
-from .training.train import strategy_steps as strategy_steps
 from .training.train import train_steps as train_steps
 
 __version__: str

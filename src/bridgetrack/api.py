@@ -38,7 +38,7 @@ from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSe
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.sources import Source, Strategy, open_source
-from bridgetrack.training.train import strategy_steps
+from bridgetrack.training.train import train_steps
 
 Report = Callable[[Progress], object]
 
@@ -205,7 +205,7 @@ def train(
     if strategy is None:
         movies = any(isinstance(s, Scene) for s in opened)
         strategy = "transfer" if movies else "prior" if opened else "target"
-    steps = strategy_steps(strategy, scene, opened, open_model(start), options)
+    steps = train_steps(scene, open_model(start), options, strategy=strategy, sources=opened)
     training = run(steps, progress)
     known = {f.name: getattr(training.model, f.name) for f in fields(Model)}
     return TrainedModel(**known, training=training)

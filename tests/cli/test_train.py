@@ -195,7 +195,7 @@ def test_ctrl_c_keeps_the_best_model_so_far(
         yield TrainingProgress("Learning", 0.5, 1.0, 0.1, best if with_model else None)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bridgetrack.api.strategy_steps", interrupted)
+    monkeypatch.setattr("bridgetrack.api.train_steps", interrupted)
     shown = run("train", truth, "--annotations", clicks, "--out", out)
     assert shown.status == 130
     assert one_line(shown.err) and str(out) in shown.err
@@ -209,13 +209,13 @@ def test_ctrl_c_keeps_the_best_model_so_far(
 def test_a_model_that_is_mostly_wrong_is_warned_of(
     run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps = api.strategy_steps
+    steps = api.train_steps
 
     def worse(*given: Any, **more: Any) -> Any:
         training = yield from steps(*given, **more)
         estimate = ErrorEstimate(0.1, 0.0, 0.3, 10, False, (("move", 10, 1.0),))
         return replace(training, estimate=estimate)
 
-    monkeypatch.setattr("bridgetrack.api.strategy_steps", worse)
+    monkeypatch.setattr("bridgetrack.api.train_steps", worse)
     shown = run("train", truth, "--annotations", clicks, "--out", tmp_path / "m.json")
     assert "warning: on answers that it had not seen the model is wrong in 90 %" in shown.out

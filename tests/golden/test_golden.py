@@ -98,7 +98,9 @@ def figures(training: Any) -> dict[str, Any]:
 
 def with_sources(strategy: str, source: Any) -> dict[str, Any]:
     """Figures of a training with an earlier movie or a model."""
-    return figures(bt.run(bt.strategy_steps(strategy, scene(12, 2), [source], poor())))
+    return figures(
+        bt.run(bt.train_steps(scene(12, 2), poor(), strategy=strategy, sources=[source]))
+    )
 
 
 def points() -> Any:

@@ -17,7 +17,7 @@ from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.sources import STRATEGIES, as_start, check_strategy, lacking
-from bridgetrack.training.train import TIE, strategy_steps, train_steps
+from bridgetrack.training.train import TIE, train_steps
 from training.training_cases import (
     bad_prior,
     blind_prior,
@@ -46,7 +46,9 @@ def right(model: Model) -> float:
 
 @pytest.fixture(scope="module")
 def transferred() -> Training:
-    return run(strategy_steps("transfer", this_movie(), [earlier_movie()], bad_prior()))
+    return run(
+        train_steps(this_movie(), bad_prior(), strategy="transfer", sources=[earlier_movie()])
+    )
 
 
 def test_earlier_movies_help(transferred: Training) -> None:
@@ -74,10 +76,14 @@ L1 = TrainingOptions(regularizer="l1")
 def test_every_movie_has_weights_of_its_own() -> None:
     given: dict[str, Any] = {"options": USER, "prior": bad_prior()}
     found = {
-        tie: run(strategy_steps("transfer", this_movie(), [earlier_movie()], tie=tie, **given))
+        tie: run(
+            train_steps(
+                this_movie(), strategy="transfer", sources=[earlier_movie()], tie=tie, **given
+            )
+        )
         for tie in (0.05, 5.0)
     }
-    union = run(strategy_steps("union", this_movie(), [earlier_movie()], **given))
+    union = run(train_steps(this_movie(), strategy="union", sources=[earlier_movie()], **given))
     apart = {}
     for tie, training in found.items():
         assert (training.lambda_, training.rho) == (0.05, tie)
@@ -87,27 +93,31 @@ def test_every_movie_has_weights_of_its_own() -> None:
 
 def test_without_annotations_the_earlier_movies_are_taken_over() -> None:
     for strategy in ("source", "union", "transfer"):
-        training = run(strategy_steps(strategy, plain_scene(), [earlier_movie()], bad_prior()))
+        training = run(
+            train_steps(plain_scene(), bad_prior(), strategy=strategy, sources=[earlier_movie()])
+        )
         assert training.n_annotations == 0
         assert right(training.model) > right(bad_prior()) + 0.3
 
 
 def test_target_is_plain_training() -> None:
     plain = run(train_steps(this_movie(), bad_prior(), USER))
-    target = run(strategy_steps("target", this_movie(), (), bad_prior(), USER))
+    target = run(train_steps(this_movie(), bad_prior(), USER, strategy="target", sources=()))
     np.testing.assert_array_equal(plain.model.weights, target.model.weights)
 
 
 def test_delta_with_the_same_features_is_prior() -> None:
     source = replace(bad_prior(), name="source", provenance={"image": False})
-    prior = run(strategy_steps("prior", this_movie(), [source], options=USER))
-    delta = run(strategy_steps("delta", this_movie(), [source], options=USER))
+    prior = run(train_steps(this_movie(), strategy="prior", sources=[source], options=USER))
+    delta = run(train_steps(this_movie(), strategy="delta", sources=[source], options=USER))
     np.testing.assert_array_equal(prior.model.weights, delta.model.weights)
     assert delta.model.provenance["strategy"] == "delta"
     assert delta.model.provenance["sources"] == ["source"]
     assert delta.notes == prior.notes
     assert any("training without this source may be better" in note.words for note in delta.notes)
-    good = run(strategy_steps("prior", this_movie(), [untrained_model()], options=USER))
+    good = run(
+        train_steps(this_movie(), strategy="prior", sources=[untrained_model()], options=USER)
+    )
     assert not any("without this source" in note.words for note in good.notes)
 
 
@@ -121,8 +131,8 @@ def test_delta_takes_a_source_that_lacks_features() -> None:
         name="smaller",
     )
     with pytest.raises(ModelError, match="distance_squared"):
-        run(strategy_steps("prior", this_movie(), [source]))
-    delta = run(strategy_steps("delta", this_movie(), [source], options=USER))
+        run(train_steps(this_movie(), strategy="prior", sources=[source]))
+    delta = run(train_steps(this_movie(), strategy="delta", sources=[source], options=USER))
     assert delta.model.keys == whole.keys
     assert any(
         "distance_squared" in str(note) and "new to the source" in str(note) for note in delta.notes
@@ -149,11 +159,13 @@ def test_a_foreign_source_is_refused() -> None:
     keys = (*features.keys, "move.magic")
     foreign = Model(keys, np.zeros(len(keys)), ("1",) * len(keys), name="other")
     with pytest.raises(ModelError, match=r"move\.magic"):
-        run(strategy_steps("delta", this_movie(), [foreign]))
+        run(train_steps(this_movie(), strategy="delta", sources=[foreign]))
 
 
 def test_progress_carries_models_to_keep() -> None:
-    steps = strategy_steps("transfer", this_movie(), [earlier_movie()], options=USER, tie=1.0)
+    steps = train_steps(
+        this_movie(), strategy="transfer", sources=[earlier_movie()], options=USER, tie=1.0
+    )
     said = [(s.stage, s.model) for s in steps if isinstance(s, TrainingProgress)]
     learned = [(stage, model) for stage, model in said if model is not None]
     assert learned and all(model.keys == bad_prior().keys for _, model in learned)
@@ -185,9 +197,9 @@ def test_more_wrong_use() -> None:
     with pytest.raises(InputError, match="rho must be positive"):
         check_strategy("transfer", [movie], tie=-1.0)
     with pytest.raises(InputError, match="needs the regularizer l2"):
-        run(strategy_steps("union", this_movie(), [movie], None, L1))
+        run(train_steps(this_movie(), None, L1, strategy="union", sources=[movie]))
     with pytest.raises(InputError, match="nothing to learn from"):
-        run(strategy_steps("transfer", this_movie(), [plain_scene(2)]))
+        run(train_steps(this_movie(), strategy="transfer", sources=[plain_scene(2)]))
     with pytest.raises(InputError, match="there is no movie"):
-        run(strategy_steps("transfer", [], [movie]))
+        run(train_steps([], strategy="transfer", sources=[movie]))
     assert set(STRATEGIES) == {"target", "source", "union", "transfer", "delta", "prior"}

@@ -163,10 +163,6 @@ class Bundle:
         rows = np.flatnonzero((self._points == w).all(axis=1))[-1:]
         return float(self._values(rows)[0])
 
-    def risk_at(self, w: FloatArray) -> float:
-        """The surrogate without the regulariser at a point where P was computed."""
-        return self.value(w) - float(self.regularizer.value(w))
-
     def incumbent(self, lower: float, reason: str = "") -> Incumbent:
         """The best point where P was computed."""
         values = self._values(np.arange(len(self._uppers)))

@@ -25,7 +25,7 @@ from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.sources import Source, Strategy, open_source
-from bridgetrack.training.train import strategy_steps, train_steps
+from bridgetrack.training.train import train_steps
 
 JOB = "train"
 
@@ -449,7 +449,8 @@ class StartChoice:
                 for path in movies:
                     yield Progress(f"Opening {path.name}", 0.0)
                     sources.append((yield from open_source(path)))
-                return (yield from strategy_steps(strategy, scene, sources, None, options))
+                training = train_steps(scene, None, options, strategy=strategy, sources=sources)
+                return (yield from training)
 
             self._trainer.train(options, steps=steps)
         elif (model := self._model()) is not None:

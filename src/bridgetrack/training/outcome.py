@@ -79,7 +79,7 @@ class Training:
     notes
         Remarks: unused or lost annotations, kinds never annotated.
     origin
-        Strategy and names of the sources, where there were any (`train.strategy_steps`).
+        Strategy and names of the sources, where there were any (`train.train_steps`).
     unusual
         Annotations that contradict the starting model by a wide margin; most of them are slips,
         unless there are many.

@@ -84,18 +84,32 @@ def train_steps(
     scenes: Scene | Sequence[Scene],
     prior: Model | None = None,
     options: TrainingOptions | None = None,
+    *,
+    strategy: Strategy = "target",
+    sources: Sequence[Source] = (),
+    tie: float | None = None,
     chosen: Sequence[Mask] | None = None,
 ) -> Steps[Training]:
-    """Train on one or more annotated movies.
+    """Train on one or more annotated movies, with the help of sources if there are any.
 
     Parameters
     ----------
     scenes
-        Prepared movies with annotations (`pipeline.scene`).
+        Prepared movies with annotations (`pipeline.scene`). For ``source``, ``union`` and
+        ``transfer`` there may be no annotations yet.
     prior
-        Weights to start from and to stay close to; those of the shipped model where None.
+        Weights to start from and to stay close to; those of the shipped model where None. For
+        ``prior`` and ``delta`` the source takes its place, save in features that the source never
+        saw.
     options
         Choices; the defaults need no thought.
+    strategy
+        One of `STRATEGIES`.
+    sources
+        Models (``delta``, ``prior``: exactly one) or annotated movies (``source``, ``union``,
+        ``transfer``: at least one), see `sources.open_source`.
+    tie
+        rho, for ``transfer``; None: a default.
     chosen
         The hypotheses that the prior's weights choose in each movie under its annotations, where
         that is known already (``Tracking.solution.chosen``); found anew where None.
@@ -107,81 +121,35 @@ def train_steps(
     Returns
     -------
     Training
+        Its model's provenance names the strategy and the sources, where there are any.
 
     Raises
     ------
     InputError
-        Where no annotation says anything, or the movies differ in their features.
+        Where strategy and sources do not go together, no annotation says anything, or the movies
+        differ in their features.
     ModelError
         Where the prior was made with other features; the message names them.
     ContradictionError
         Where annotations exclude each other; the message names them.
     """
-    targets = [scenes] if isinstance(scenes, Scene) else list(scenes)
-    start, options = prior or shipped_model(), options or TrainingOptions()
-    return _train("target", targets, (), start, options, chosen=chosen)
-
-
-def strategy_steps(
-    strategy: Strategy,
-    scenes: Scene | Sequence[Scene],
-    sources: Sequence[Source] = (),
-    prior: Model | None = None,
-    options: TrainingOptions | None = None,
-    tie: float | None = None,
-) -> Steps[Training]:
-    """Train on one or more annotated movies with the help of sources.
-
-    Parameters
-    ----------
-    strategy
-        One of `STRATEGIES`.
-    scenes, options
-        As in `train_steps`. For ``source``, ``union`` and ``transfer`` there may be no annotations
-        yet.
-    sources
-        Models (``delta``, ``prior``: exactly one) or annotated movies (``source``, ``union``,
-        ``transfer``: at least one), see `sources.open_source`.
-    prior
-        Weights that everything stays close to; the shipped ones where None. For ``prior`` and
-        ``delta`` the source takes its place, save in features that the source never saw.
-    tie
-        rho, for ``transfer``; None: a default.
-
-    Yields
-    ------
-    Progress, TrainingProgress
-
-    Returns
-    -------
-    Training
-        Its model's provenance names the strategy and the sources.
-
-    Raises
-    ------
-    InputError
-        Where strategy and sources do not go together, or there is nothing to learn from.
-    ModelError, ContradictionError
-        As `train_steps`.
-    """
     check_strategy(strategy, sources, prior, tie)
     models, movies = split_sources(sources)
     targets = [scenes] if isinstance(scenes, Scene) else list(scenes)
-    origin = origin_of(strategy, sources)
-    start = prior or shipped_model()
+    start, options = prior or shipped_model(), options or TrainingOptions()
     notes: tuple[Note, ...] = ()
     if models:
         start, notes = _start_of(strategy, models[0], targets, start)
-    options = options or TrainingOptions()
-    training = yield from _train(strategy, targets, movies, start, options, tie)
-    training = replace(training, notes=(*training.notes, *notes), origin=origin)
+    training = yield from _train(strategy, targets, movies, start, options, tie, chosen)
+    origin = origin_of(strategy, sources)
     if not origin:
         return training
     more: dict[str, object] = {"strategy": strategy, "sources": list(origin[1:])}
     if training.rho is not None:
         more["rho"] = training.rho if math.isfinite(training.rho) else None
     provenance = {**training.model.provenance, **more}
-    return replace(training, model=replace(training.model, provenance=provenance))
+    model = replace(training.model, provenance=provenance)
+    return replace(training, model=model, notes=(*training.notes, *notes), origin=origin)
 
 
 def weighted_answers(data: TrainingSet, population: Array, start: Array) -> TrainingSet:
