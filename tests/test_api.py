@@ -47,8 +47,8 @@ def test_arrays_and_paths_give_the_same(movie: Any, tmp_path: Path) -> None:
     )
     first, *others = (bt.track(*pair).tables for pair in pairs)
     for other in others:
-        for name, table in first.items():
-            pd.testing.assert_frame_equal(other[name], table)
+        for name, table in vars(first).items():
+            pd.testing.assert_frame_equal(getattr(other, name), table)
     assert bt.track(movie.labels).tables.nodes.shape[0] == len(first.nodes)
     with_scale = bt.track(movie.labels, movie.image, **HOW).tracks.geometry
     assert (with_scale.unit, with_scale.frame_interval) == ("micrometer", 10.0)

@@ -40,7 +40,7 @@ def test_contributions_add_up_to_the_margin(run: Run, result: Path) -> None:
     assert shown.status == 0, shown.err
     told = json.loads(shown.out)
     assert told["was_chosen"]
-    assert "division" in told["event"]
+    assert "divides into" in told["event"]
     total = sum(c["contribution"] for c in told["contributions"])
     assert total == pytest.approx(told["margin"])
     assert total > 0
