@@ -16,7 +16,6 @@ from bridgetrack.annotations.store import (
     AutosavingStore,
     encode,
     load_annotations,
-    load_history,
     save_annotations,
 )
 from bridgetrack.errors import InputError, OutputError
@@ -97,7 +96,7 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
 def test_errors_name_the_file_and_the_entry(tmp_path, change, words):
     path = _spoilt(tmp_path / "bad.json", change)
     with pytest.raises(InputError, match=words) as caught:
-        load_history(path)
+        ANNOTATION_FILE.read(path)
     assert "bad.json" in str(caught.value)
 
 
@@ -265,7 +264,7 @@ def test_a_kill_loses_no_click_that_was_answered(tmp_path):
         process.kill()
         rest = [int(line) for line in process.stdout.read().splitlines() if line]
     answered = max([answered, *rest])
-    kept = load_history(path)
+    kept = ANNOTATION_FILE.read(path)
     assert answered <= len(kept.annotations) <= answered + 1
     assert len(kept.past) == len(kept.annotations)
 

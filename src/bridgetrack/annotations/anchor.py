@@ -132,22 +132,10 @@ def anchor(
 ) -> Anchored:
     """Find the detections that annotations speak of; nothing is dropped.
 
-    A cell is, in this order, the detection with its label at its place, the detection whose
-    mask covers its position, or the one with the nearest centroid.
-
-    Parameters
-    ----------
-    annotations
-        Annotations of this movie, made on this or on an earlier segmentation.
-    detections
-        The present detections.
-    labels
-        The label movie that they came from; without it masks are not looked at.
-
-    Raises
-    ------
-    InputError
-        Where the annotations are of a movie with another number of axes.
+    A cell is, in this order, the detection with its label at its place, the detection whose mask
+    covers its position, or the one with the nearest centroid. The annotations may be made on an
+    earlier segmentation; without the label movie masks are not looked at. Raises InputError where
+    the annotations are of a movie with another number of axes.
     """
     ndim = detections.geometry.ndim
     if annotations.geometry.ndim != ndim:

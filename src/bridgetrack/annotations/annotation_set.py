@@ -42,22 +42,19 @@ def natural_key(annotation_id: str) -> tuple[str, int, str]:
 
 
 class AnnotationSet:
-    """Annotations of one movie; every change gives a new set.
+    """Annotations of one movie, in the natural order of ids; every change gives a new set.
+
+    Raises InputError where an id is there twice or an annotation does not fit the movie.
 
     Parameters
     ----------
     geometry
         Extent and scale of the movie annotated.
     annotations
-        The annotations, with different ids; they are listed in the natural order of ids.
+        The annotations.
     last_ids
         Highest number given with each prefix of ids, where an annotation of that id is gone: no id
         is given twice.
-
-    Raises
-    ------
-    InputError
-        Where an id is there twice or an annotation does not fit the movie.
     """
 
     def __init__(

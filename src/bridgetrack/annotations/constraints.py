@@ -133,14 +133,8 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
 
     A confirmed event is counted once, at its first active slot; a rejected event leaves the
     other hypotheses of its first slot (the source's fate, where it has a source); a rejected
-    kind leaves those of other kinds; an ambiguous answer leaves its alternatives.
-
-    Parameters
-    ----------
-    anchored
-        Anchored annotations.
-    hypotheses
-        Hypotheses of the same detections, generated with ``required_events(anchored)``.
+    kind leaves those of other kinds; an ambiguous answer leaves its alternatives. The hypotheses
+    are those generated with ``required_events(anchored)``.
 
     Raises
     ------

@@ -138,22 +138,17 @@ def change_of(pixels: Index, before: Index, after: Index) -> ChangedRuns:
 class MaskAnswers:
     """All answers about the masks of a movie, in the order in which they were given.
 
+    Raises InputError where an id is there twice, or an answer speaks of pixels beyond the movie.
+
     Parameters
     ----------
-    geometry
-        Extent of the movie.
-    past
-        The answers that count.
+    geometry, past
+        Extent of the movie, and the answers that count.
     last_id, last_label
         Highest number of an id and highest label ever given, also by answers that are gone.
     held
         What answers about events say of the masks as they are now, see `with_events`; it is never
         written down. What somebody said of masks goes before what is right by these.
-
-    Raises
-    ------
-    InputError
-        Where an id is there twice, or an answer speaks of pixels beyond the movie.
     """
 
     geometry: Geometry

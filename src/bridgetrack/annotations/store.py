@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -137,15 +138,11 @@ ANNOTATION_FILE = FileFormat(
 """Annotation files, as `AnswerHistory`; `encode` writes them."""
 
 
-def _cell_to_json(ref: CellRef) -> dict[str, Any]:
-    return {"frame": ref.frame, "label": ref.label, "position": list(ref.position)}
-
-
 def _event_to_json(ref: EventRef) -> dict[str, Any]:
     return {
         "event": ref.event.key,
-        "sources": [_cell_to_json(c) for c in ref.sources],
-        "targets": [_cell_to_json(c) for c in ref.targets],
+        "sources": [asdict(c) for c in ref.sources],
+        "targets": [asdict(c) for c in ref.targets],
     }
 
 
@@ -212,14 +209,9 @@ def encode(history: AnswerHistory, known: Lines | None = None) -> str:
     return text + "\n}\n"
 
 
-def load_history(path: str | os.PathLike[str]) -> AnswerHistory:
-    """Annotations and what can be undone and redone, from a file."""
-    return ANNOTATION_FILE.read(Path(path))
-
-
 def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     """Annotations from a file; raises InputError where it is missing or not valid."""
-    return load_history(path).annotations
+    return ANNOTATION_FILE.read(Path(path)).annotations
 
 
 def save_annotations(
@@ -284,17 +276,16 @@ def _stamp(path: Path | None) -> tuple[int, int, int] | None:
 class AutosavingStore:
     """Annotations of a movie kept in a file: a change is on disk when the call returns.
 
-    Emits `changed` after every change.
+    Emits `changed` after every change. Raises InputError where the file is not valid, or belongs to
+    a movie with another number of axes.
 
     Parameters
     ----------
     path
         The file; read where it is there (to resume), made at the first change where not. None
         to keep them in memory alone.
-    geometry
-        Extent and scale of the movie.
-    begin
-        Annotations to begin with where there is no file yet.
+    geometry, begin
+        Extent and scale of the movie, and annotations to begin with, where there is no file yet.
 
     Attributes
     ----------
@@ -302,11 +293,6 @@ class AutosavingStore:
         How many annotations were in the file already.
     locked
         Whether others may not take the place of an annotation: those that verified tracks rest on.
-
-    Raises
-    ------
-    InputError
-        Where the file is not valid, or belongs to a movie with another number of axes.
     """
 
     changed = Signal()
@@ -323,7 +309,7 @@ class AutosavingStore:
         if self._file.path is not None:
             self._file.path.parent.mkdir(parents=True, exist_ok=True)
             if self._file.there:
-                self._history = load_history(self._file.path)
+                self._history = ANNOTATION_FILE.read(self._file.path)
         self.resumed = len(self.annotations)
         self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
         ndim = self.annotations.geometry.ndim

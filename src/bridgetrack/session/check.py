@@ -39,13 +39,8 @@ class SampleCheck:
     """Goes through a sample of the present tracks; every verdict is kept on disk at once.
 
     Signals: `changed` after every verdict, `ended` when its events are asked about no more.
-
-    Attributes
-    ----------
-    sample
-        What was drawn last, with its verdicts; None before.
-    running
-        Whether its events are asked about now.
+    `sample` is what was drawn last, with its verdicts; `running` whether its events are asked about
+    now.
     """
 
     changed = Signal()
@@ -105,10 +100,7 @@ class SampleCheck:
     def begin(self, options: SampleOptions | None = None) -> None:
         """Draw a sample of the present tracks, or go on with it where it was begun.
 
-        Raises
-        ------
-        InputError
-            Where nothing is tracked, or nothing is left to look at.
+        Raises InputError where nothing is tracked, or nothing is left to look at.
         """
         tracking, old = self._movie.tracking, self.sample
         if tracking is None:
@@ -136,11 +128,9 @@ class SampleCheck:
         sample = self.sample
         if sample is None or not sample.left:
             return None
-        number = min(sample.left, key=lambda k: (self._place(k), k))
+        place = {k: n for n, k in enumerate(self._later, 1)}
+        number = min(sample.left, key=lambda k: (place.get(k, 0), k))
         return _question(sample.events[number], number, len(sample.events))
-
-    def _place(self, number: int) -> int:
-        return self._later.index(number) + 1 if number in self._later else 0
 
     def later(self, asked: SampleQuestion) -> None:
         """Ask the others first."""
@@ -149,10 +139,7 @@ class SampleCheck:
     def judge(self, asked: SampleQuestion, verdict: Verdict) -> None:
         """Note what somebody saw.
 
-        Raises
-        ------
-        OutputError
-            Where it cannot be written down; nothing has changed then.
+        Raises OutputError where it cannot be written down; nothing has changed then.
         """
         if self.sample is None:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from psygnal import Signal
@@ -36,9 +36,8 @@ JOB = "keep cells"
 class KeptCells:
     """Writes the cells of a movie down where they have no file of their own.
 
-    Answers about masks are kept by themselves, each at once, and made anew on these cells.
-
-    Signals: `aging` when the cells changed by other ways, so that they are to be kept soon.
+    Answers about masks are kept by themselves. Signals: `aging` when the cells changed by other
+    ways, so that they are to be kept soon.
     """
 
     aging = Signal()
@@ -176,10 +175,9 @@ class Settings:
 
     Parameters
     ----------
-    model
-        The model in use, None for the shipped one.
-    start
-        What it began with, where it learned from the answers about this movie.
+    model, start
+        The model in use, None for the shipped one; what it began with, where it learned from the
+        answers about this movie.
     without
         Kinds of events that do not occur, in the words of `EventKinds`.
     read, given
@@ -247,13 +245,7 @@ SETTINGS_FILE = FileFormat(
 
 
 def load_settings(path: Path) -> Settings:
-    """What a file holds; nothing where there is none.
-
-    Raises
-    ------
-    InputError
-        Where it is damaged.
-    """
+    """What a file holds, nothing where there is none; raises InputError if it is damaged."""
     return SETTINGS_FILE.read(path) if path.exists() else Settings()
 
 
@@ -261,22 +253,14 @@ def save_settings(settings: Settings, path: Path) -> None:
     """Write a file in one step; raises `OutputError` where that fails."""
     content = {
         **SETTINGS_FILE.head,
-        "model": _model_to_json(settings.model),
-        "start": _model_to_json(settings.start),
-        "without": list(settings.without),
-        "read": _scale_to_json(settings.read),
-        "given": _scale_to_json(settings.given),
-        "training": None if settings.outcome is None else asdict(settings.outcome),
+        "model": settings.model and model_to_json(settings.model),
+        "start": settings.start and model_to_json(settings.start),
+        "without": settings.without,
+        "read": settings.read and asdict(settings.read),
+        "given": settings.given and asdict(settings.given),
+        "training": settings.outcome and asdict(settings.outcome),
     }
     write_text(path, json_text(content, "the settings", ascii_only=False), "the settings")
-
-
-def _model_to_json(model: Model | None) -> dict[str, Any] | None:
-    return None if model is None else model_to_json(model)
-
-
-def _scale_to_json(scale: Scale | None) -> dict[str, Any] | None:
-    return None if scale is None else {**vars(scale), "pixel": list(scale.pixel)}
 
 
 class KeptSettings:

@@ -35,14 +35,9 @@ Index = NDArray[np.int64]
 class MaskStep:
     """Changes of masks, and of answers about them, that are done and undone as one.
 
-    Parameters
-    ----------
-    mends
-        What changes in the masks, in this order; each where the masks are what it begins with.
-    added, removed
-        Answers that come, and that go.
-    chosen, unchosen
-        Changes without an answer that are written down, and that no longer are.
+    `mends` change the masks, in this order, each where they are what it begins with; answers
+    `added` come and those `removed` go; changes without an answer are written down where they are
+    `chosen`, and no longer where they are `unchosen`.
     """
 
     mends: tuple[Mend, ...] = ()
@@ -90,18 +85,14 @@ class MovieMasks:
 
     Parameters
     ----------
-    labels
-        The segmentation.
-    image
-        Intensities, None where there are none.
+    labels, image
+        The segmentation, and intensities where there are any.
     pixels
         The array (time, [z,] y, x) that `labels` show, where changes are to be written into it;
         else they are kept in memory beside the movie.
-    path
-        File of the answers; None to keep them in memory alone.
-    chosen
-        File of the changes that no answer tells of, such as masks that were chosen anew; None to
-        keep them in memory alone.
+    path, chosen
+        Files of the answers, and of changes that no answer tells of, such as masks that were chosen
+        anew; None to keep them in memory alone.
     settings
         Those that the cells were found with, where they are known.
     channel
@@ -175,11 +166,8 @@ class MovieMasks:
     def restore(self) -> tuple[set[int], int]:
         """Make the changes anew that were made before the movie was opened.
 
-        Returns
-        -------
-        frames, lost
-            The frames changed, and in how many others the masks are neither those before nor
-            what the answers say; these stay as they are.
+        Returns the frames changed, and in how many others the masks are neither those before nor
+        what the answers say; these stay as they are.
         """
         changes, chosen = _by_frame(self._changes), _by_frame(self._chosen.answers)
         fits = [self._led(t, changes[t]) for t in chosen]
@@ -222,10 +210,7 @@ class MovieMasks:
     def site(self, t: int, detections: Detections, learned: MovieScore | None = None) -> MendSite:
         """A frame, ready to be mended, by what the movie taught where that is known.
 
-        Raises
-        ------
-        InputError
-            Where there is no such frame.
+        Raises InputError where there is no such frame.
         """
         if not 0 <= t < self.labels.n_frames:
             raise InputError(
@@ -256,10 +241,7 @@ class MovieMasks:
     def mending(self, mend: Mend, detections: Detections) -> MaskStep:
         """A change with the answer that it is; a new cell's number is free in the whole movie.
 
-        Raises
-        ------
-        InputError
-            Where the masks changed since, or the number of a new cell cannot be stored.
+        Raises InputError where the masks changed since, or the number cannot be stored.
         """
         if not self.fits(mend):
             raise InputError(
@@ -267,21 +249,17 @@ class MovieMasks:
             )
         if mend.kind in (MendKind.CUT, MendKind.GROW):
             free = self._free(self._frame(mend.frame), detections)
-            [new] = np.setdiff1d(mend.after, [*mend.before.tolist(), 0]).tolist()
-            mend = _renumbered(mend, new, max(new, free))
+            [old] = np.setdiff1d(mend.after, [*mend.before.tolist(), 0]).tolist()
+            new = max(old, free)
+            after = np.where(mend.after == old, new, mend.after)
+            cells = tuple(new if c == old else c for c in mend.cells)
+            mend = replace(mend, after=after, cells=cells)
         return MaskStep((mend,), added=self.answers.next_for([mend]))
 
     def painted(self, t: int, pixels: Index, before: Index) -> MaskStep | None:
         """Keep what somebody painted in a frame as an answer; None where that says nothing.
 
-        Parameters
-        ----------
-        t
-            The frame.
-        pixels
-            Places in the flat frame that were painted, ascending.
-        before
-            Their labels before.
+        `pixels` are places in the flat frame, ascending, and `before` their labels before.
         """
         labels = self._frame(t)
         after = labels.reshape(-1)[pixels].astype(np.int64)
@@ -304,10 +282,7 @@ class MovieMasks:
     def follow_painting(self) -> tuple[list[MaskAnswer], list[MaskAnswer]]:
         """Take answers back, or repeat them, whose painting was undone or done again elsewhere.
 
-        Returns
-        -------
-        gone, come
-            The answers taken back, and those repeated.
+        Returns the answers taken back, and those repeated.
         """
         gone: list[MaskAnswer] = []
         come: list[MaskAnswer] = []
@@ -346,12 +321,8 @@ class MovieMasks:
     def take(self, step: MaskStep) -> bool:
         """Make a step; whether the masks were what it begins with.
 
-        Raises
-        ------
-        InputError
-            Where the number of a new cell cannot be stored.
-        OutputError
-            Where the answers cannot be saved; then nothing has changed.
+        Raises InputError where the number of a new cell cannot be stored, and OutputError where the
+        answers cannot be saved; then nothing has changed.
         """
         for mend in step.mends:
             self._check_numbers(mend)
@@ -359,18 +330,17 @@ class MovieMasks:
             self._store.keep(self.answers.exchanged(step.removed, step.added))
         if step.chosen or step.unchosen:
             self._chosen.keep(self._chosen.answers.exchanged(step.unchosen, step.chosen))
-        done = [self._follow(mend) for mend in step.mends]
-        return all(done)
+        done = True
+        for mend in step.mends:
+            if self.fits(mend):
+                self._write(mend.frame, mend.pixels, mend.after)
+            else:
+                done = False
+        return done
 
     def fits(self, mend: Mend) -> bool:
         """Whether the masks are what a change begins with."""
         return mend.fits(self._frame(mend.frame))
-
-    def _follow(self, mend: Mend) -> bool:
-        fits = self.fits(mend)
-        if fits:
-            self._write(mend.frame, mend.pixels, mend.after)
-        return fits
 
     # ------------------------------------------------------------------ pixels
 
@@ -434,9 +404,3 @@ def _by_frame(changes: Iterable[MaskAnswer]) -> dict[int, list[MaskAnswer]]:
     for change in changes:
         found.setdefault(change.frame, []).append(change)
     return found
-
-
-def _renumbered(mend: Mend, old: int, new: int) -> Mend:
-    after = np.where(mend.after == old, new, mend.after)
-    cells = tuple(new if c == old else c for c in mend.cells)
-    return replace(mend, after=after, cells=cells)

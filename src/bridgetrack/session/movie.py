@@ -26,27 +26,22 @@ class MovieAndCells:
 
     Parameters
     ----------
-    labels
-        The segmentation; None where there are only centroids.
+    labels, table
+        The cells: a segmentation, or a table where there is none.
     image
         Intensities, None where there are none.
     name
         What to call it.
-    path
-        File or folder that the image (or else the segmentation) came from.
-    files
-        Files of image and segmentation, where they have any.
+    path, files
+        File or folder that the image (or else the segmentation) came from; files of both.
     layers
         Layers that image and cells were taken from, for panels.
-    table
-        The cells, where there is no segmentation.
     pixels
         The array (time, [z,] y, x) that `labels` show, for masks that are mended to be written
         into it; None to leave it alone.
-    found
-        How the masks were found, where they were found here.
-    kept
-        Whether the masks are those that were kept when the movie was open before.
+    found, kept
+        How the masks were found, where they were found here; whether they are those that were kept
+        when the movie was open before.
     channel
         Number of the channel of the image that shows the cells.
     """

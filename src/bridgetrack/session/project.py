@@ -11,7 +11,6 @@ import numpy as np
 
 from bridgetrack.annotations.mask_answers import masks_path
 from bridgetrack.annotations.store import save_annotations
-from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.files import replacing, resolved, write_text
 from bridgetrack.hypotheses.events import EventKinds
@@ -40,12 +39,8 @@ def saving(
 ) -> Steps[list[str]]:
     """Save what is needed to go on or to repeat the run: the state at the time of the call.
 
-    Pixels that are in no file, or that were painted over since, are written beside the project.
-
-    Returns
-    -------
-    list of str
-        What was written besides the project.
+    Pixels that are in no file, or that were painted over since, are written beside the project. The
+    steps return what was written besides it.
 
     Raises
     ------
@@ -143,10 +138,7 @@ def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
 def found_of(project: Project, file: Path) -> Finding | None:
     """How the cells of a project were found; None where they were not found here.
 
-    Raises
-    ------
-    InputError
-        Where what the project says of it is damaged.
+    Raises InputError where what the project says of it is damaged.
     """
     if _FOUND not in project.notes:
         return None
@@ -198,9 +190,11 @@ def _cells_file(movie: MovieAndCells, copy: Path, own: list[Path], notes: list[s
         return _file_of(movie.labels, movie.files[1], copy.with_suffix(".tif"), own, notes)
     assert movie.table is not None
     file, table = copy.with_suffix(".csv"), movie.table
+    columns = ["frame", "label", *table.geometry.axes, "area"]
+    text = table.table[columns].to_csv(index=False, lineterminator="\n")
     _keep_others(file, own)
     with signed(file) as spare:
-        _write(spare, lambda f: _table_to_csv(table, f))
+        _write(spare, lambda f: f.write(text.encode()))
     notes.append(f"The cells are in {file.name}.")
     return MovieFile(file, None, ())
 
@@ -228,7 +222,10 @@ def _file_of(
             highest = max(int(movie.channel_frame(t).max()) for t in range(movie.n_frames))
             save_labels(movie, spare, dtype="uint16" if highest < 2**16 else "uint32")
         else:
-            _save_array(movie, spare)
+            # one of one channel has no axis for it
+            array = movie.array if len(movie.channels) > 1 else movie.array[:, 0]
+            pixels = np.asarray(array.compute())
+            _write(spare, lambda file: np.save(file, pixels, allow_pickle=False))
     notes.append(f"The {'cells' if labels else 'images'} are in {copy.name}.")
     return MovieFile(copy, axes, names)
 
@@ -242,18 +239,6 @@ def _same(movie: Movie, path: Path, axes: str | None, labels: bool) -> bool:
         return False
     frames: Any = range(movie.n_frames) if labels else {0, movie.n_frames // 2, movie.n_frames - 1}
     return all(np.array_equal(movie.frame(t), there.frame(t)) for t in frames)
-
-
-def _save_array(movie: Movie, path: Path) -> None:
-    """Write a movie as .npy in one step; one of one channel without an axis for it."""
-    several = len(movie.channels) > 1
-    pixels = np.asarray((movie.array if several else movie.array[:, 0]).compute())
-    _write(path, lambda file: np.save(file, pixels, allow_pickle=False))
-
-
-def _table_to_csv(table: Detections, file: IO[bytes]) -> None:
-    columns = ["frame", "label", *table.geometry.axes, "area"]
-    file.write(table.table[columns].to_csv(index=False, lineterminator="\n").encode())
 
 
 def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:

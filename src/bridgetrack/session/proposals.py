@@ -17,64 +17,30 @@ from bridgetrack.tracks.table import certainty_of
 
 @dataclass(frozen=True)
 class Proposal:
-    """One event that could explain a cell's fate or history.
-
-    Parameters
-    ----------
-    event
-        The event with its cells.
-    confidence
-        Share of belief among the alternatives of the same cell, 0 to 1.
-    cost
-        How much the whole movie's score would drop at least, 0 for the present choice.
-    chosen
-        Whether the present tracking holds it.
-    excluded
-        Whether an annotation rules it out.
-    """
+    """One event that could explain a cell's fate or history."""
 
     event: EventRef
-    confidence: float
-    cost: float
-    chosen: bool
-    excluded: bool
-
-
-def slot_of(tracking: Tracking, row: int, history: bool = False) -> int:
-    """Index in the problem of a cell's fate or history, -1 where it has none."""
-    scene = tracking.scene
-    slot = row + (len(scene.detections) if history else 0)
-    k = int(np.searchsorted(scene.slots, slot))
-    return k if k < len(scene.slots) and scene.slots[k] == slot else -1
+    confidence: float  # share of belief among the alternatives of the same cell, 0 to 1
+    cost: float  # how much the whole movie's score would drop at least, 0 if chosen
+    chosen: bool  # whether the present tracking holds it
+    excluded: bool  # whether an annotation rules it out
 
 
 def proposals(
     tracking: Tracking, row: int, *, history: bool = False, limit: int = 6
 ) -> list[Proposal]:
-    """Ranked alternatives for a cell: the chosen event first, then by what they would cost.
+    """Ranked alternatives for a cell: the chosen event first, then at most `limit` by their costs.
 
-    Parameters
-    ----------
-    tracking
-        A tracked movie.
-    row
-        Row of the cell.
-    history
-        Ask where the cell comes from rather than where it goes.
-    limit
-        How many at most.
-
-    Returns
-    -------
-    list of Proposal
-        Empty for fates in the last frame and histories in the first. The confidence of the chosen
-        event is that of the tables (`certainty_of` its margin); the others share what is left
-        by ``exp(-cost)``, where the cost of an event is its reduced cost.
+    They are about where the cell goes, or, with `history`, where it comes from; none for fates in
+    the last frame and histories in the first. The confidence of the chosen event is that of the
+    tables (`certainty_of` its margin); the others share what is left by ``exp(-cost)``, where the
+    cost of an event is its reduced cost.
     """
-    slot = slot_of(tracking, row, history)
-    if slot < 0:
-        return []
     scene, problem = tracking.scene, tracking.scene.problem
+    wanted = row + (len(scene.detections) if history else 0)
+    slot = int(np.searchsorted(scene.slots, wanted))
+    if slot == len(scene.slots) or scene.slots[slot] != wanted:
+        return []
     columns = problem.by_slot[slot].indices
     price = problem.incidence[columns] @ tracking.solution.duals
     cost = np.maximum(price - tracking.scores[columns], 0.0)
@@ -96,14 +62,8 @@ def shared(
 ) -> NDArray[np.float64]:
     """Probabilities of alternatives: that of the first by its margin, the rest by their weights.
 
-    Parameters
-    ----------
-    weight
-        Of every alternative, shape (n,).
-    first
-        Place of the one that holds at present, at most one.
-    margin
-        Its margin, shape of ``first``.
+    `weight` is that of every alternative, `first` the place of the one that holds at present, if
+    any, and `margin` its margin.
     """
     share: NDArray[np.float64] = weight / max(float(weight.sum()), 1e-12)
     rest = np.delete(weight, first)

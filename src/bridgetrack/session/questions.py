@@ -49,10 +49,8 @@ class Questions:
 
     Attributes
     ----------
-    active
-        The library's session; None until it could begin.
-    current
-        The question in view, None while there is none.
+    active, current
+        The library's session, None until it could begin; the question in view, None without one.
     check
         A sample of the tracks to be judged; while it runs, its questions come and no others.
     engaged
@@ -163,10 +161,7 @@ class Questions:
     def check_sample(self, options: SampleOptions | None = None) -> None:
         """Ask about events of the present tracks that are drawn at random.
 
-        Raises
-        ------
-        InputError
-            Where there are no tracks, or nothing is left to ask.
+        Raises InputError where there are no tracks, or nothing is left to ask.
         """
         self.check.begin(options)
         self.current = None

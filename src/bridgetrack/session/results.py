@@ -55,16 +55,8 @@ def layer_data(tracks: Tracks) -> TracksData:
 class CellsByTrack:
     """A label movie in which every cell has the number of its track; made as it is looked at.
 
-    Detections that belong to no track are background.
-
-    Parameters
-    ----------
-    labels
-        The segmentation.
-    tracks
-        Its tracks.
-    numbers
-        Other numbers for the nodes of the tracks, shape (nodes,).
+    Detections that belong to no track are background. `numbers` are other numbers for the nodes of
+    the tracks, shape (nodes,).
     """
 
     def __init__(
@@ -88,10 +80,9 @@ class CellsByTrack:
 
     def frame(self, t: int) -> NDArray[np.int32]:
         """Tracks of one frame, shape ([Z,] Y, X)."""
-        last = self._last
-        if last is None or last[0] != t:
-            self._last = last = t, self._make(t)  # looked at, likely once more
-        return last[1]
+        if self._last is None or self._last[0] != t:
+            self._last = t, self._make(t)  # looked at, likely once more
+        return self._last[1]
 
     def _make(self, t: int) -> NDArray[np.int32]:
         labels = label_frame(self._labels, t)
@@ -141,21 +132,11 @@ _BINS = 40
 
 @dataclass(frozen=True)
 class Distribution:
-    """How often values occur.
+    """How often values occur."""
 
-    Parameters
-    ----------
-    edges
-        Of the bins, shape (n + 1,).
-    counts
-        Of all, shape (n,).
-    chosen
-        Of those chosen, shape (n,).
-    """
-
-    edges: Array
-    counts: NDArray[np.int64]
-    chosen: NDArray[np.int64]
+    edges: Array  # of the bins, shape (n + 1,)
+    counts: NDArray[np.int64]  # of all, shape (n,)
+    chosen: NDArray[np.int64]  # of those chosen, shape (n,)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -174,16 +155,8 @@ class Distribution:
 class TrackNumbers:
     """What the tracks of a movie amount to.
 
-    Parameters
-    ----------
-    tracks
-        The tracks.
-    table
-        One row per track, see `track_table`.
-    cells
-        One row per track and frame, see `cells_by_track`.
-    trees
-        All families laid out.
+    `table` has one row per track, see `track_table`; `cells` one per track and frame, see
+    `cells_by_track`; `trees` are all families laid out.
     """
 
     tracks: Tracks

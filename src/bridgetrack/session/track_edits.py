@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import VERIFIED, CellRef, EventRef, Kind
@@ -44,10 +45,7 @@ class TrackEdits:
     def verify(self, cell: CellRef) -> bool:
         """Confirm all that happens to the track of a cell; where it was verified, release it.
 
-        Returns
-        -------
-        bool
-            Whether it is verified now.
+        Returns whether it is verified now.
         """
         tracking, track = self._tracking(), self._track(cell)
         if track in verified_tracks(tracking.tracks):
@@ -135,8 +133,7 @@ class TrackEdits:
         )
 
     def _taken(self, found: ImportedTracks, path: Path) -> None:
-        movie = self._movie
-        lost = ""
+        movie, lost = self._movie, ""
         if found.lost:
             lost = f" {len(found.lost)} events name cells that are not here, e.g. "
             lost += f"{found.lost[0].cell}: {found.lost[0].reason}."
@@ -170,7 +167,7 @@ class TrackEdits:
             raise InputError(f"{cell} is in no track")
         return track
 
-    def _rows_of(self, tracks: set[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _rows_of(self, tracks: set[int]) -> NDArray[np.int64]:
         """Rows of the cells of some tracks, in order of time."""
         nodes = self._tracking().tracks.nodes
         mine = nodes[nodes["track_id"].isin(tracks)].sort_values(["frame", "id"])

@@ -21,10 +21,7 @@ from bridgetrack.movie import check_same_extent
 from bridgetrack.pipeline.scene import Scene, annotate, check_kinds
 from bridgetrack.pipeline.tracking import Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.answers import (
-    autosave_path,
-    chosen_path,
-)
+from bridgetrack.session.answers import autosave_path, chosen_path
 from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
 from bridgetrack.session.masks import MaskStep, MovieMasks
 from bridgetrack.session.movie import MovieAndCells, Prints, measured
@@ -47,10 +44,8 @@ def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | Non
 
 def _in_place_of(replaced: int) -> str:
     """What is told where an answer takes the place of earlier ones."""
-    if not replaced:
-        return ""
     many = f"{replaced} earlier answers" if replaced > 1 else "an earlier answer"
-    return f" It replaces {many}."
+    return f" It replaces {many}." if replaced else ""
 
 
 @dataclass(frozen=True)
@@ -89,26 +84,21 @@ class _Began:
 class TrackedMovie(BackgroundWork):
     """A movie with its answers, model and tracks, and the work on them.
 
-    Every change is announced by a signal.
+    Every change is announced by a signal; `masks_changed` comes with the frames whose masks were
+    changed here.
 
     Attributes
     ----------
-    movie
-        The movie with its cells; None while none is open.
+    movie, masks
+        The movie with its cells, None while none is open; the segmentation as it is mended, if any.
     answers
         What people said about it, kept on disk.
     scene
         Its cells with what can happen to them; None until they are measured.
-    tracking
-        The tracks under the present model and answers; None until there are any.
-    model
-        The model in use.
-    masks
-        The segmentation, as it is mended; None where there is none.
+    tracking, model
+        The tracks under the present model and answers, None until there are any; that model.
     kinds
         What can happen in the movie; see `set_kinds`.
-
-    Signals: `masks_changed` with the frames whose masks were changed here.
     """
 
     movie_changed = Signal()
@@ -282,12 +272,8 @@ class TrackedMovie(BackgroundWork):
     def note_all(self, said: Sequence[Answer], source: str, told: str) -> None:
         """Write answers down as one step, in place of those that they contradict, and say so.
 
-        Raises
-        ------
-        InputError
-            Where a verified track is locked against one of them.
-        OutputError
-            Where they cannot be written down; then nothing has changed.
+        Raises InputError where a verified track is locked against one of them, and OutputError
+        where they cannot be written down; then nothing has changed.
         """
         if self.answers is not None:
             noted, replaced = self.answers.answer_all(said, source)

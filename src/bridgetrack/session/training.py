@@ -50,15 +50,8 @@ WIDEST = 0.4
 class Outcome:
     """What came of a training, as it is told to people.
 
-    Parameters
-    ----------
-    words
-        What it brought, as sentences.
-    suited
-        Whether the starting model suits the movie, see `Training`.
-    doubtful
-        Ids of answers that contradict the starting model clearly, and that nobody called right
-        since.
+    `words` are sentences; `suited` says whether the starting model suits the movie, see `Training`;
+    `doubtful` are ids of answers that contradict it clearly, and that nobody called right since.
     """
 
     words: tuple[str, ...]
@@ -73,10 +66,9 @@ class Trainer:
     ----------
     curve
         Objective and gap in each step of the training under way, or of the last one.
-    training
-        What the last training made; None where the movie was opened again since.
-    outcome
-        What is told of it; None where another model is in use.
+    training, outcome
+        What the last training made, None where the movie was opened again since; what is told of
+        it, None where another model is in use.
     problem
         Why it could not train, empty where it could.
     """
@@ -315,18 +307,9 @@ class Start:
 class StartChoice:
     """The choice of what training starts from; emits `changed`.
 
-    Attributes
-    ----------
-    library
-        The folder of models.
-    chosen
-        Key of what training starts from.
-    movies
-        Project files of earlier movies.
-    strategy
-        How these are used.
-    problem
-        What was wrong with the last intent, empty where nothing was.
+    `library` is the folder of models; `chosen` the key of what training starts from; `movies` are
+    project files of earlier movies, used by `strategy`; `problem` is what was wrong with the last
+    intent, if anything.
     """
 
     changed = Signal()
