@@ -31,7 +31,7 @@ from bridgetrack.learning import (
     LearningOptions,
     TrainingResult,
     cccp,
-    perceptron,
+    online,
     risk,
 )
 from bridgetrack.models.shipped import untrained_model
@@ -219,7 +219,7 @@ def main() -> None:
     """Print the tables, and draw."""
     given = arguments(__doc__, 10, ("epidermis", "bacteria", "HeLa, every 4th"))
     assert {n.split(",", maxsplit=1)[0] for n in COMPARED} | {"perceptron"} == set(LEARNERS)
-    for module in (risk, cccp, perceptron):
+    for module in (risk, cccp, online):
         vars(module)["time"] = SimpleNamespace(perf_counter=time.process_time)
     found, entire = {}, {}
     for case in cases(given.sets, given.seeds, given.data):

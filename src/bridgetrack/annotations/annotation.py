@@ -48,9 +48,17 @@ class Kind(StrEnum):
 class CellRef:
     """A detection as it was when somebody pointed at it.
 
-    Its label is one of the segmentation, from 1 (0 is allowed for tables of points), its position
-    the centroid in pixels, ``(y, x)`` or ``(z, y, x)``. Raises InputError where a number is out of
-    range.
+    Parameters
+    ----------
+    frame, label
+        Frame, from 0, and label in the segmentation, from 1 (0 is allowed for tables of points).
+    position
+        Centroid in pixels, ``(y, x)`` or ``(z, y, x)``.
+
+    Raises
+    ------
+    InputError
+        Where a number is out of range.
     """
 
     frame: int
@@ -82,10 +90,19 @@ def _by_cell(ref: CellRef) -> tuple[int, int, tuple[float, ...]]:
 class EventRef:
     """An event between cells, or, with one cell only, any event of this kind at that cell.
 
-    The sources are cells of the earlier and the targets of the later frame, as many as the event
-    has; they are kept sorted. A *pattern* names only one cell: one source stands for "an event of
-    this kind at this cell's fate", one target for "... at this cell's history". Raises InputError
-    where the number of cells or their frames do not fit the event.
+    Parameters
+    ----------
+    event
+        Kind of event.
+    sources, targets
+        Cells of the earlier and of the later frame, as many as the event has; they are kept sorted.
+        A *pattern* names only one cell: one source stands for "an event of this kind at this cell's
+        fate", one target for "... at this cell's history".
+
+    Raises
+    ------
+    InputError
+        Where the number of cells or their frames do not fit the event.
     """
 
     event: Event
@@ -150,7 +167,7 @@ class EventRef:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """One answer; raises InputError where its parts do not fit each other.
+    """One answer.
 
     Parameters
     ----------
@@ -162,11 +179,18 @@ class Annotation:
         holds. ``cannot_tell``: somebody looked and could not say; labels nothing.
     events
         The events meant: one, for ``one_of`` two or more.
-    created, seconds
-        Time in ISO 8601 with the zone, None where no clock was involved; time that the answer took.
+    created
+        Time in ISO 8601 with the zone, None where no clock was involved.
     source
         Where the answer came from: ``click``, ``review``, ``correction``, ``import``,
         ``simulated``, or `RANDOM` or `UNIFORM` where it was drawn at random.
+    seconds
+        Time that the answer took, None where unknown.
+
+    Raises
+    ------
+    InputError
+        Where the parts do not fit each other.
     """
 
     id: str

@@ -210,7 +210,13 @@ def encode(history: AnswerHistory, known: Lines | None = None) -> str:
 
 
 def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
-    """Annotations from a file; raises InputError where it is missing or not valid."""
+    """Annotations from a file.
+
+    Raises
+    ------
+    InputError
+        Where the file is missing or not valid; the message names the entry.
+    """
     return ANNOTATION_FILE.read(Path(path)).annotations
 
 
@@ -219,7 +225,10 @@ def save_annotations(
 ) -> None:
     """Write annotations, and the undo history where one is given, to a file in one step.
 
-    Raises OutputError where it cannot be written; what was there before is left as it was.
+    Raises
+    ------
+    OutputError
+        Where it cannot be written; what was there before is left as it was.
     """
     history = annotations if isinstance(annotations, AnswerHistory) else AnswerHistory(annotations)
     write_text(Path(path), encode(history), "the annotations")

@@ -41,9 +41,7 @@ from bridgetrack.training.outcome import Training
 
 
 class Session(MendedMovie):
-    """A movie, its answers, `questions`, model and tracks, with a `trainer`.
-
-    Raises BridgetrackError where something cannot be read or does not fit, and says what to do.
+    """A movie, its answers, questions, model and tracks.
 
     Parameters
     ----------
@@ -66,6 +64,16 @@ class Session(MendedMovie):
         Does long work; at once, in the calling thread, where None.
     library
         Models that were kept; the user's library where None.
+
+    Attributes
+    ----------
+    questions, trainer
+        What is asked, and training.
+
+    Raises
+    ------
+    BridgetrackError
+        Where something cannot be read or does not fit; the message says what to do.
     """
 
     def __init__(
@@ -96,7 +104,10 @@ class Session(MendedMovie):
     def from_project(cls, path: str | os.PathLike[str]) -> Session:
         """Go on with a saved project; answers go on being kept beside it.
 
-        Raises BridgetrackError where it cannot be read, or where a file that it names is missing.
+        Raises
+        ------
+        BridgetrackError
+            Where it cannot be read, or where a file that it names is missing.
         """
         file, made = Path(path), cls()
         project = load_project(file)
@@ -134,11 +145,20 @@ class Session(MendedMovie):
     # ------------------------------------------------------------------ for scripts
 
     def ask(self) -> Suggestion | None:
-        """What it helps most to have answered; None where nothing is left to ask.
+        """What it helps most to have answered.
 
-        The same question comes back until it is answered. Its ``question`` and ``reason`` say what
-        is asked and why; ``event`` is what the model believes, ``alternatives`` what else could be.
-        Raises InputError where no movie is open.
+        The same question comes back until it is answered.
+
+        Returns
+        -------
+        Suggestion or None
+            ``question`` and ``reason`` say what is asked and why; ``event`` is what the model
+            believes, ``alternatives`` what else could be. None where nothing is left to ask.
+
+        Raises
+        ------
+        InputError
+            Where no movie is open.
         """
         self._need_movie()
         self.questions.prepare()
@@ -190,8 +210,13 @@ class Session(MendedMovie):
     def train(self, options: TrainingOptions | None = None) -> Training | None:
         """Learn from all answers and use the new model; None while that is under way.
 
-        Training starts from the model in use, or, where that learned from answers about this movie
-        already, from what it began with. Raises InputError where there is nothing to learn from.
+        Training starts from the model in use, or, where that learned from answers about this
+        movie already, from what it began with.
+
+        Raises
+        ------
+        InputError
+            Where there is nothing to learn from.
         """
         self._need_movie()
         self.trainer.train(options, self.start)
@@ -210,8 +235,17 @@ class Session(MendedMovie):
     ) -> list[str]:
         """Save everything as a project, for `from_project`, the window or `bridgetrack run`.
 
-        What is in no file yet is written beside the project file. Returns what was written besides
-        it. `formats` are those that `bridgetrack run` writes, as in `write_results`.
+        Parameters
+        ----------
+        path
+            The project file; what is in no file yet is written beside it.
+        formats
+            What `bridgetrack run` writes, as in `write_results`.
+
+        Returns
+        -------
+        list of str
+            What was written besides the project.
         """
         return run(saving(self, Path(path), formats))
 
