@@ -27,14 +27,16 @@ _BUTTONS = 56
 _LARGEST = 1_000_000
 """Stands for a limit that there is not."""
 
+_OPEN = "automatic"
+"""What a field that is left open shows."""
+
 
 class SettingsForm(Generic[Settings]):
     """A magicgui form for fields of a dataclass of settings, in the order of `titles`.
 
-    A field that may be left open begins so, and shows "automatic" unless `left_open` has another
-    word for it; `sliders` are fields with two limits that are set by a slider, and where these are
-    a hundredfold apart by ratios, beside a box for the number; `words` stand in a choice for its
-    values.
+    A field that may be left open begins so, and shows "automatic"; `sliders` are fields with two
+    limits that are set by a slider, and where these are a hundredfold apart by ratios, beside a box
+    for the number; `words` stand in a choice for its values.
     """
 
     def __init__(
@@ -42,19 +44,17 @@ class SettingsForm(Generic[Settings]):
         settings: type[Settings],
         titles: Mapping[str, str],
         *,
-        left_open: Mapping[str, str] | None = None,
         sliders: Collection[str] = (),
         words: Mapping[Any, str] | None = None,
         in_a_row: bool = False,
     ) -> None:
         self._options = {option.name: option for option in options_of(settings, *titles)}
-        self._open = dict.fromkeys(titles, "automatic") | dict(left_open or {})
         self._widgets: dict[str, Any] = {}
         self.native = QWidget()  # the form, to be put into a panel
         layout: Any = QHBoxLayout(self.native) if in_a_row else QFormLayout(self.native)
         layout.setContentsMargins(0, 0, 0, 0)
         for name, option in self._options.items():
-            made = _widget(option, titles[name], self._open[name], name in sliders, words or {})
+            made = _widget(option, titles[name], name in sliders, words or {})
             self._widgets[name] = made
             wide = name in sliders and _wide(option)
             native = _with_slider(made) if wide else made.native
@@ -83,7 +83,7 @@ class SettingsForm(Generic[Settings]):
         """Show these settings, without a word to who listens."""
         for name, option in self._options.items():
             with self[name].changed.blocked():
-                self[name].value = _shown(option, getattr(settings, name), self._open[name])
+                self[name].value = _shown(option, getattr(settings, name))
 
     def applied_to(self, settings: Settings) -> Settings:
         """The settings with what the form says."""
@@ -91,22 +91,20 @@ class SettingsForm(Generic[Settings]):
 
     def _value(self, name: str) -> Any:
         option, value = self._options[name], self[name].value
-        return None if value == _shown(option, None, self._open[name]) else value
+        return None if value == _shown(option, None) else value
 
 
-def _shown(option: Option, value: Any, left_open: str) -> Any:
+def _shown(option: Option, value: Any) -> Any:
     """What a widget shows for a value; what is left open has a word, or lies below all numbers."""
     if value is not None or not option.may_be_none:
         return value
-    return left_open if option.choices else _lowest(option)
+    return _OPEN if option.choices else _lowest(option)
 
 
-def _widget(
-    option: Option, title: str, left_open: str, slider: bool, words: Mapping[Any, str]
-) -> Any:
+def _widget(option: Option, title: str, slider: bool, words: Mapping[Any, str]) -> Any:
     settings: dict[str, Any] = {"tooltip": option.help}
     if option.choices:
-        known = [left_open] * option.may_be_none + list(option.choices)
+        known = [_OPEN] * option.may_be_none + list(option.choices)
         settings["choices"] = [(words.get(value, str(value)), value) for value in known]
         kind = "ComboBox"
     elif option.kind is bool:
@@ -115,7 +113,7 @@ def _widget(
         settings |= {"min": _lowest(option), "max": _most(option), "step": _step(option)}
         slider = slider and not _wide(option)
         kind = ("Float" if option.kind is float else "") + ("Slider" if slider else "SpinBox")
-    value = _shown(option, option.default, left_open)
+    value = _shown(option, option.default)
     made: Any = create_widget(
         value, name=option.name, label=title, widget_type=kind, options=settings
     )
@@ -127,7 +125,7 @@ def _widget(
     if option.kind is bool:
         made.text = title
     if option.may_be_none and not option.choices:
-        made.native.setSpecialValueText(left_open)
+        made.native.setSpecialValueText(_OPEN)
     return made
 
 
