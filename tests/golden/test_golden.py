@@ -137,7 +137,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "six losses": six_losses,
     "suggested": suggested,
     "train": trained,
-    "train l1": lambda: trained(poor(), regularizer="l1"),
+    "train l1": lambda: trained(
+        poor(), regularizer="l1", optimiser=bt.learning.LearningOptions(precision=1e-2)
+    ),
     "train literal": lambda: trained(poor(), treatment="literal"),
     "train lambda": lambda: trained(poor(), lambda_=0.02),
     "train two": lambda: figures(bt.run(bt.train_steps([scene(40), scene(40, 5)], poor()))),

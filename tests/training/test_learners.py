@@ -66,12 +66,12 @@ def test_weighted_samples_and_blocks(seed: int) -> None:
 def test_one_component_is_fitted_to_the_end() -> None:
     """Its one slack makes minimisers leap to and fro, and the start contradicts most answers."""
     count = 0
-    for seed in (1, 2, 3):
+    for seed in (2, 3):
         steps = train_steps(scene(6, seed), poor(), TrainingOptions(learner="n-slack"))
         found = run(steps).result
         assert found.converged
         count += found.n_inferences
-    assert count < 4500
+    assert count < 3000
 
 
 def test_a_learner_that_does_not_go_with_the_regulariser_is_refused() -> None:

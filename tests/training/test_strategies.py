@@ -78,12 +78,12 @@ def test_every_movie_has_weights_of_its_own() -> None:
     found = {
         tie: run(
             train_steps(
-                this_movie(), strategy="transfer", sources=[earlier_movie()], tie=tie, **given
+                this_movie(6), strategy="transfer", sources=[earlier_movie()], tie=tie, **given
             )
         )
         for tie in (0.05, 5.0)
     }
-    union = run(train_steps(this_movie(), strategy="union", sources=[earlier_movie()], **given))
+    union = run(train_steps(this_movie(6), strategy="union", sources=[earlier_movie()], **given))
     apart = {}
     for tie, training in found.items():
         assert (training.lambda_, training.rho) == (0.05, tie)

@@ -69,11 +69,17 @@ class Dual:
         self.features = bundle.tangent.reward.features.copy()
         self.losses = bundle.tangent.reward.losses.copy()
         self.w = np.zeros(self.features.shape[1])
+        self._inverse = self._l2.inverse(len(self.w))
+
+    def step(self, slope: FloatArray) -> FloatArray:
+        """Where the regulariser plus ``<slope, w - w0>`` is least, less w0."""
+        inverse = self._inverse
+        return np.asarray(-inverse * slope if inverse.ndim == 1 else -inverse @ slope)
 
     def refresh(self) -> None:
         """Compute w anew: for another tangent, and without the rounding of many small steps."""
         slope = self._bundle.tangent.v + self.features.sum(axis=0) / self._n
-        self.w = centre(self._l2, len(self.w)) + self._l2.step(slope)
+        self.w = centre(self._l2, len(self.w)) + self.step(slope)
 
     def value(self) -> float:
         """D: a lower bound on the minimum of the surrogate."""
@@ -91,7 +97,7 @@ class Dual:
         gap = (float(direction @ self.w) + loss - float(self.losses[i])) / self._n
         if gap <= 0:
             return gap
-        step = self._l2.step(direction) / self._n
+        step = self.step(direction) / self._n
         steep = -float(direction @ step) / self._n
         eta = 1.0 if gap >= steep else gap / steep
         self.features[i] += eta * direction
@@ -210,9 +216,13 @@ class Subgradient(_Online):
     def minimise(self, precision: float) -> Search:
         """Minimise the surrogate that the bundle is aimed at to a gap."""
         bundle, dual = self.bundle, self._aimed()
-        l2, v, n = bundle.regularizer, bundle.tangent.v, bundle.risk.n_annotations
-        assert isinstance(l2, L2)
-        w0, w, mean, lower = centre(l2, len(v)), dual.w.copy(), dual.w.copy(), dual.value()
+        v, n = bundle.tangent.v, bundle.risk.n_annotations
+        w0, w, mean, lower = (
+            centre(bundle.regularizer, len(v)),
+            dual.w.copy(),
+            dual.w.copy(),
+            dual.value(),
+        )
         features, losses, steps, epochs, judged = dual.features, dual.losses, 0, 0, 1.0
         while True:
             best = bundle.incumbent(lower)
@@ -225,7 +235,7 @@ class Subgradient(_Online):
                 found = bundle.risk.penalty_of(rows, w)
                 steps += 1
                 slope = v + len(self._blocks) * found.features.sum(axis=0) / n
-                w = w + (w0 + l2.step(slope) - w) / (len(self._blocks) + steps)
+                w = w + (w0 + dual.step(slope) - w) / (len(self._blocks) + steps)
                 mean = mean + 2.0 / (steps + 2.0) * (w - mean)
                 features[rows] += found.features
                 losses[rows] += found.losses

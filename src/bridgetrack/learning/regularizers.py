@@ -54,9 +54,12 @@ class L2:
         """Weights of coordinates z, shape (d,)."""
         return centre(self, len(z)) + self._solved(z[None], "T")[0] / np.sqrt(self.weight)
 
-    def step(self, slope: FloatArray) -> FloatArray:
-        """``-M^-1 a / lambda``: where the regulariser plus ``<a, w - w0>`` is least, less w0."""
-        return -self._solved(self._solved(slope[None], "N"), "T")[0] / self.weight
+    def inverse(self, d: int) -> FloatArray:
+        """``M^-1 / lambda``, as a diagonal (d,) or a matrix (d, d)."""
+        metric = np.ones(d) if self.metric is None else self.metric
+        return np.asarray(
+            (1.0 / metric if metric.ndim == 1 else np.linalg.inv(metric)) / self.weight
+        )
 
     def _solved(self, rows: FloatArray, trans: str) -> FloatArray:
         """``L^-1 a`` ("N") or ``L^-T a`` ("T") of each row a, shape (m, d)."""
