@@ -74,21 +74,11 @@ L1 = TrainingOptions(regularizer="l1")
 
 
 def test_every_movie_has_weights_of_its_own() -> None:
-    given: dict[str, Any] = {"options": USER, "prior": bad_prior()}
-    found = {
-        tie: run(
-            train_steps(
-                this_movie(6), strategy="transfer", sources=[earlier_movie()], tie=tie, **given
-            )
-        )
-        for tie in (0.05, 5.0)
-    }
-    union = run(train_steps(this_movie(6), strategy="union", sources=[earlier_movie()], **given))
-    apart = {}
-    for tie, training in found.items():
-        assert (training.lambda_, training.rho) == (0.05, tie)
-        apart[tie] = float(np.linalg.norm(training.result.w - union.result.w))
-    assert 0 < apart[5.0] < apart[0.05]
+    given: dict[str, Any] = {"options": USER, "prior": bad_prior(), "sources": [earlier_movie()]}
+    apart = run(train_steps(this_movie(6), strategy="transfer", tie=0.05, **given))
+    union = run(train_steps(this_movie(6), strategy="union", **given))
+    assert (apart.lambda_, apart.rho) == (0.05, 0.05)
+    assert np.linalg.norm(apart.result.w - union.result.w) > 0.1
 
 
 def test_without_annotations_the_earlier_movies_are_taken_over() -> None:
