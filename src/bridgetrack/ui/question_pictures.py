@@ -129,17 +129,12 @@ def _cells(cells: Iterable[CellRef], t: int) -> list[CellRef]:
 
 def _cut(movie: Movie, asked: Suggestion, t: int, window: Window) -> NDArray[np.number]:
     """Pixels of the window, in 3D of the plane of the event's cells."""
-    z = None
+    frame = movie.array[t, 0]
     if movie.array.ndim == 5:
         cells = _cells(asked.cells, t) or list(asked.cells)
         z = round(float(np.mean([c.position[0] for c in cells])))
-    return pixels_of(_plane(movie, t, z)[window])
-
-
-def _plane(movie: Movie, t: int, z: int | None) -> Any:
-    """A frame, in 3D one plane of it, as it is stored."""
-    frame = movie.array[t, 0]
-    return frame if z is None else frame[min(max(z, 0), frame.shape[0] - 1)]
+        frame = frame[min(max(z, 0), frame.shape[0] - 1)]
+    return pixels_of(frame[window])
 
 
 def _grey(source: MovieAndCells, asked: Suggestion, t: int, window: Window, size: float) -> Array:
@@ -166,11 +161,11 @@ def _discs(table: Detections, asked: Suggestion, t: int, window: Window, size: f
     return grey
 
 
-def _brightness(pictures: list[Array], own: Sequence[Mapping[Cell, Mask]] = ()) -> list[Array]:
+def _brightness(pictures: list[Array], own: Sequence[Mapping[Cell, Mask]]) -> list[Array]:
     """The same contrast for all, 0 to 1: that of the cells in question where they are faint."""
     values = np.concatenate([p.ravel() for p in pictures])
     low, high = np.percentile(values, (1.0, 99.8)) if values.size else (0.0, 1.0)
-    pairs = zip(pictures, own, strict=True) if own else ()
+    pairs = zip(pictures, own, strict=True)
     mine = [p[mask] for p, masks in pairs for mask in masks.values() if mask.any()]
     bright = max((float(np.percentile(m, 99.0)) for m in mine), default=float(high))
     if bright > low:

@@ -62,7 +62,7 @@ class QuestionView:
         self._shown, self._outlines = asked, {}
         held, self._canvas.held = self._canvas.held, True
         self._canvas.activate()
-        self._go(late=False, position=asked.position)
+        self.go_to(late=False, position=asked.position)
         self._hold(held)
 
     def _hold(self, held: bool) -> None:
@@ -73,17 +73,13 @@ class QuestionView:
         else:
             self._queue.begin(self._canvas.redraw)
 
-    def go_to(self, late: bool) -> None:
-        """Show the earlier or the later frame."""
-        if self._shown is not None:
-            self._go(late)
-
     def flip(self) -> None:
         """Show the other frame."""
-        if self._shown is not None and self._canvas.viewer is not None:
-            self._go(late=not self._late)
+        if self._canvas.viewer is not None:
+            self.go_to(late=not self._late)
 
-    def _go(self, late: bool, position: tuple[float, ...] | None = None) -> None:
+    def go_to(self, late: bool, position: tuple[float, ...] | None = None) -> None:
+        """Show the earlier or the later frame and, where given, centre a position in pixels."""
         asked = self._shown
         if asked is None:
             return
@@ -144,9 +140,8 @@ class QuestionView:
 
     def _on_frame(self) -> None:
         """Somebody steps through the frames: leave the view to them."""
-        if self._moving or self._shown is None:
-            return
-        self._questions.away = True
+        if not self._moving and self._shown is not None:
+            self._questions.away = True
 
     def _paint(self, drawing: Drawing, view: SliceShown) -> None:
         asked = self._questions.current
