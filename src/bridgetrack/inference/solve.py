@@ -11,9 +11,10 @@ import time
 from collections.abc import Generator
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bridgetrack.errors import SolverError
+from bridgetrack.errors import BridgetrackError, SolverError
 from bridgetrack.inference.problem import Problem, Solution, components, members
 from bridgetrack.inference.relax import INTEGRAL, Relaxation, SolverLimits, greedy_choice, relax
 from bridgetrack.inference.solver import Integral, solve_bounded, solve_integer
@@ -96,6 +97,56 @@ def _value_of_each(relaxed: Relaxation, values: Array) -> Array:
     return np.bincount(labels, values[inside], minlength=relaxed.count).astype(np.float64)
 
 
+_NEAR = 1.0
+"""Reduced cost up to which a column may be part of a repair."""
+_LARGEST = 3_000
+"""Columns up to which a choice is repaired."""
+
+
+def repair(
+    problem: Problem, scores: Array, x: Array, duals: Array, start: Mask | None, max_nodes: int
+) -> Mask | None:
+    """Improve a rounded choice by branching around the fractions only.
+
+    Slots of fractional columns, and those that columns of small reduced cost tie to them, are
+    solved anew; everywhere else the relaxation is whole and stays. The better of the result and
+    `start` is returned. A good choice is worth its time, because it decides how many columns
+    `branch` can leave out: without it, 100 frames of 1,000 cells take minutes.
+    """
+    rows, by_column, free = problem.by_slot, problem.incidence, problem.free
+    reduced = by_column @ duals - scores
+    whole = x > 1 - 1e-5
+    fractional = (x > 1e-5) & ~whole
+    region = _touched(rows, fractional)
+    best, value = start, -np.inf if start is None else float(scores[start].sum())
+    # Where the part is too small to have a whole choice, it grows by what is near, three times.
+    for _ in range(3):
+        near = (reduced <= _NEAR) | fractional
+        region = region | _touched(rows, near & (by_column @ region > 0))
+        region = region | _touched(rows, whole & (by_column @ region > 0))
+        inside = by_column @ region.astype(np.float64) == np.diff(by_column.indptr)
+        columns, slots = np.flatnonzero(inside), np.flatnonzero(region)
+        if len(columns) > _LARGEST:
+            break
+        try:
+            part = sp.csr_matrix(rows[slots][:, columns])
+            optional = None if free is None else free[slots]
+            local = solve_integer(part, scores[columns], None, max_nodes, 10.0, optional)
+        except BridgetrackError:
+            continue
+        chosen = whole.copy()
+        chosen[columns] = local.x
+        if float(scores[chosen].sum()) > value:
+            best = chosen
+        break
+    return best
+
+
+def _touched(rows: sp.csr_matrix, columns: Mask) -> Mask:
+    """Slots that some of the columns cover, shape (S,)."""
+    return np.asarray(rows @ columns.astype(np.float64) > 0)
+
+
 def branch(
     problem: Problem, scores: Array, x: Array, duals: Array, max_nodes: int, until: float
 ) -> tuple[Mask, float]:
@@ -127,6 +178,7 @@ def branch(
     """
     useful = np.arange(len(x))
     start = greedy_choice(problem.by_slot, scores, x, duals, problem.free)
+    start = repair(problem, scores, x, duals, start, max_nodes)
     if start is not None:
         near = problem.incidence @ duals - scores <= _gap(problem, scores, duals, start)
         useful = np.flatnonzero(near | start | (x > 1e-9))
