@@ -42,19 +42,23 @@ def natural_key(annotation_id: str) -> tuple[str, int, str]:
 
 
 class AnnotationSet:
-    """Annotations of one movie, in the natural order of ids; every change gives a new set.
-
-    Raises InputError where an id is there twice or an annotation does not fit the movie.
+    """Annotations of one movie; every change gives a new set.
 
     Parameters
     ----------
     geometry
         Extent and scale of the movie annotated.
     annotations
-        The annotations.
+        The annotations; ids must differ. Iteration is in the natural order of ids, whatever
+        the order of adding.
     last_ids
-        Highest number given with each prefix of ids, where an annotation of that id is gone: no id
-        is given twice.
+        Highest number given with each prefix of ids, where an annotation of that id is gone. No
+        id is given twice, for what was noted elsewhere of one must not speak of another.
+
+    Raises
+    ------
+    InputError
+        Where an id is there twice or an annotation does not fit the movie.
     """
 
     def __init__(
@@ -135,7 +139,10 @@ class AnnotationSet:
     def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
         """A set without the annotations of some ids and with others.
 
-        Raises InputError where an id to remove is not there, or an added one is there already.
+        Raises
+        ------
+        InputError
+            Where an id to remove is not there, or an added one is there already.
         """
         new = AnnotationSet(self._geometry)
         new._items = dict(self._items)
@@ -214,8 +221,14 @@ class AnswerChange:
 class AnswerHistory:
     """A set of annotations and the way to it.
 
-    `past` holds the steps that led here, the latest last; `future` those that were undone, the next
-    to redo last.
+    Parameters
+    ----------
+    annotations
+        The present set.
+    past
+        Steps that led here, the latest last.
+    future
+        Steps that were undone, the next to redo last.
     """
 
     annotations: AnnotationSet
@@ -225,7 +238,10 @@ class AnswerHistory:
     def record(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnswerHistory:
         """The history after a new step; what was undone before can no longer be redone.
 
-        Raises InputError where the step does not fit the set.
+        Raises
+        ------
+        InputError
+            Where the step does not fit the set.
         """
         change = AnswerChange(tuple(self.annotations[i] for i in remove), tuple(add))
         past = (*self.past, change)[-LIMIT:]

@@ -119,8 +119,16 @@ def _take_rows(indptr: Index, indices: Index, rows: Index) -> tuple[Index, Index
 def required_events(anchored: Anchored) -> Events:
     """Events that annotations say hold or may hold, which must be among the hypotheses.
 
-    Confirmed events and alternatives, each once; not those outside the movie's slots. Rejected
-    events need not be proposed.
+    Parameters
+    ----------
+    anchored
+        Anchored annotations.
+
+    Returns
+    -------
+    Events
+        Confirmed events and alternatives, each once; not those outside the movie's slots.
+        Rejected events need not be proposed.
     """
     positive = _said(anchored, Kind.CONFIRM, Kind.ONE_OF)
     detections = anchored.detections
@@ -133,8 +141,19 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
 
     A confirmed event is counted once, at its first active slot; a rejected event leaves the
     other hypotheses of its first slot (the source's fate, where it has a source); a rejected
-    kind leaves those of other kinds; an ambiguous answer leaves its alternatives. The hypotheses
-    are those generated with ``required_events(anchored)``.
+    kind leaves those of other kinds; an ambiguous answer leaves its alternatives.
+
+    Parameters
+    ----------
+    anchored
+        Anchored annotations.
+    hypotheses
+        Hypotheses of the same detections, generated with ``required_events(anchored)``.
+
+    Returns
+    -------
+    Constraints
+        One row per annotation that constrains something; the others are in ``unused``.
 
     Raises
     ------

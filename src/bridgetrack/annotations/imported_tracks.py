@@ -22,9 +22,14 @@ Answer = tuple[Kind, EventRef]
 class ImportedTracks:
     """What tracks from elsewhere say of the cells of a movie.
 
-    Their events that are none of ours are confirmed `answers`, ours that are none of theirs
-    rejected ones; both have the `same` number of events; `lost` are those of cells which are not
-    there.
+    Parameters
+    ----------
+    answers
+        Their events that are none of ours, confirmed, and ours that are none of theirs, rejected.
+    same
+        How many events both have.
+    lost
+        Their events that name cells which are not there.
     """
 
     answers: tuple[Answer, ...]
@@ -35,11 +40,24 @@ class ImportedTracks:
 def compare_tracks(
     theirs: Tracks, ours: list[EventRef], detections: Detections, labels: Movie | None = None
 ) -> ImportedTracks:
-    """Compare tracks from elsewhere with the events that hold, and say what differs as answers.
+    """Compare tracks from elsewhere with the present ones, and say what differs as answers.
 
     Cells are found by label and place, as `anchor` does. Nothing is said of cells that they do not
-    link, nor that a cell leaves or appears where they have no link. Raises InputError where their
-    links are no events, or the movie has another number of axes.
+    link, nor that a cell leaves or appears where they have no link.
+
+    Parameters
+    ----------
+    theirs
+        Tracks of the same movie; ``nodes`` and ``edges`` count.
+    ours
+        The events that hold at present.
+    detections, labels
+        The cells of the movie, and their masks where there are any.
+
+    Raises
+    ------
+    InputError
+        Where their links are no events, or the movie has another number of axes.
     """
     listed = (
         Annotation(f"i{k}", Kind.CONFIRM, (event,), source="import")
@@ -67,8 +85,12 @@ def compare_tracks(
 def link_events(tracks: Tracks) -> list[EventRef]:
     """The moves, skips, divisions, splits and merges that the links of tracks amount to.
 
-    Two links from one cell are a division unless both are marked ``split``. Raises InputError where
-    links are no events, or name cells that are not there.
+    Two links from one cell are a division unless both are marked ``split``.
+
+    Raises
+    ------
+    InputError
+        Where links are no events, or name cells that are not there.
     """
     cells = _cells(tracks)
     kind: dict[tuple[int, int], str] = {}

@@ -39,18 +39,29 @@ _MENDING = (MendKind.CUT, MendKind.JOIN, MendKind.GROW, MendKind.REMOVE, MendKin
 
 @dataclass(frozen=True)
 class MaskAnswer:
-    """One answer about the masks of a frame; raises InputError where its parts are not valid.
+    """One answer about the masks of a frame.
 
     Parameters
     ----------
-    id, frame, kind
-        Never given twice; number of the frame; what was done.
+    id
+        Never given twice.
+    frame
+        Number of the frame.
+    kind
+        What was done.
     created
         Time in ISO 8601 with the zone.
-    right, wrong
-        Sets of pixels that are exactly one cell, and sets that are not one cell.
+    right
+        Sets of pixels that are exactly one cell.
+    wrong
+        Sets of pixels that are not one cell.
     change
         What it changed in the labels.
+
+    Raises
+    ------
+    InputError
+        Where runs overlap, or a number is out of range.
     """
 
     id: str
@@ -138,17 +149,22 @@ def change_of(pixels: Index, before: Index, after: Index) -> ChangedRuns:
 class MaskAnswers:
     """All answers about the masks of a movie, in the order in which they were given.
 
-    Raises InputError where an id is there twice, or an answer speaks of pixels beyond the movie.
-
     Parameters
     ----------
-    geometry, past
-        Extent of the movie, and the answers that count.
+    geometry
+        Extent of the movie.
+    past
+        The answers that count.
     last_id, last_label
         Highest number of an id and highest label ever given, also by answers that are gone.
     held
         What answers about events say of the masks as they are now, see `with_events`; it is never
         written down. What somebody said of masks goes before what is right by these.
+
+    Raises
+    ------
+    InputError
+        Where an id is there twice, or an answer speaks of pixels beyond the movie.
     """
 
     geometry: Geometry
@@ -328,8 +344,19 @@ def load_mask_answers(
 ) -> MaskAnswers:
     """Answers about masks from a file.
 
-    Given the `geometry` of a movie they must be about it, and then have that geometry. Raises
-    InputError where the file is missing, not valid, or of another movie.
+    Parameters
+    ----------
+    path
+        The file.
+    geometry
+        Extent and scale of the movie that they must be about, which they then have; any where
+        None.
+
+    Raises
+    ------
+    InputError
+        Where the file is missing or not valid, the message names the entry; or where it belongs
+        to another movie.
     """
     known = MASK_FILE.read(Path(path))
     if geometry is None:
@@ -359,9 +386,20 @@ def is_mask_file(path: str | os.PathLike[str]) -> bool:
 class MaskStore:
     """Answers about masks kept in a file: a change is on disk when the call returns.
 
-    The file is read where it is there, and made at the first change where not; a `path` of None
-    keeps them in memory alone. `what` says in messages what it holds. Raises InputError where the
-    file is not valid, or belongs to frames of another extent.
+    Parameters
+    ----------
+    path
+        The file; read where it is there, made at the first change where not. None to keep them
+        in memory alone.
+    geometry
+        Extent and scale of the movie.
+    what
+        What it holds, for messages.
+
+    Raises
+    ------
+    InputError
+        Where the file is there but not valid, or belongs to frames of another extent.
     """
 
     def __init__(
@@ -385,7 +423,10 @@ class MaskStore:
     def keep(self, answers: MaskAnswers) -> None:
         """Write other answers down in place of the present ones.
 
-        Raises OutputError where that fails; then nothing has changed.
+        Raises
+        ------
+        OutputError
+            Where it cannot be saved; then nothing has changed.
         """
         self._file.write(lambda: encode_masks(answers))
         self._answers = answers

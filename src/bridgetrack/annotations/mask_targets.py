@@ -54,11 +54,21 @@ class _Said:
 
 
 def targets(regions: Regions, answers: MaskAnswers) -> Index:
-    """What the answers say of every candidate, shape (R,).
+    """What the answers say of every candidate.
 
-    1 where it is a cell that was answered (an overlap above 0.5, and within 0.1 of the best
-    candidate), -1 where it cuts or swallows such a cell or is a set of pixels that was called
-    wrong, 0 where it is nearly a cell or nothing was said.
+    Parameters
+    ----------
+    regions
+        Candidates.
+    answers
+        Answers about the movie that they are of.
+
+    Returns
+    -------
+    numpy.ndarray
+        1 where it is a cell that was answered (an overlap above 0.5, and within 0.1 of the best
+        candidate), -1 where it cuts or swallows such a cell or is a set of pixels that was called
+        wrong, 0 where it is nearly a cell or nothing was said; shape (R,).
     """
     if answers.geometry.shape != regions.shape:
         raise InputError(
@@ -159,7 +169,17 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
 
 
 def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
-    """Whether the labels of a frame, shape ([Z,] Y, X), are as the answers about it say."""
+    """Whether the masks of a frame are as the answers about it say.
+
+    Parameters
+    ----------
+    labels
+        Labels of the frame, shape ([Z,] Y, X).
+    answers
+        Answers about its movie.
+    frame
+        Number of the frame.
+    """
     known = _standing(answers, {frame})
     if frame not in known:
         return True
@@ -193,12 +213,29 @@ def _rows(sets: Sequence[Index], n_pixels: int) -> sp.csr_matrix:
 def with_events(
     masks: MaskAnswers, answers: AnnotationSet, detections: Detections, labels: Movie
 ) -> Steps[MaskAnswers]:
-    """Answers about masks, with what confirmed events say of the masks as they are now (`held`).
+    """Answers about masks, with what confirmed events say of the masks as they are now.
 
-    A cell that is there, moves, is missed or divides is right as it is drawn. A cell that merges or
-    is cut is drawn wrongly there or in the next frame, so that nothing is said of it, unless its
-    track is verified. A false detection is no cell. What was said of masks goes before what is
-    right by events.
+    A cell that is there, moves, is missed or divides is right as it is drawn. A cell that merges
+    or is cut is drawn wrongly there or in the next frame, so that nothing is said of it, unless
+    its track is verified. A false detection is no cell.
+
+    Parameters
+    ----------
+    masks
+        What was said of masks; it goes before what is right by events.
+    answers
+        Answers about events.
+    detections, labels
+        The cells of the movie, and their masks.
+
+    Yields
+    ------
+    Progress
+
+    Returns
+    -------
+    MaskAnswers
+        With other `held`.
     """
     right, none = _rows_said(anchor(answers, detections, labels))
     frames = np.unique(detections.frame[np.concatenate([right, none])]).tolist()

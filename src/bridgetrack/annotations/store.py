@@ -186,11 +186,21 @@ def _step_line(change: AnswerChange, present: AnnotationSet) -> str:
 
 
 def encode(history: AnswerHistory, known: Lines | None = None) -> str:
-    """A history as the text of an annotation file, with a line per annotation in natural order.
+    """A history as the text of an annotation file.
 
-    `known` holds the lines of an earlier call for the same file, which saves time; it is brought up
-    to date. Steps, and `AnnotationSet.last_ids` that nothing else shows, are there where there are
-    any.
+    Parameters
+    ----------
+    history
+        The present annotations and the steps to undo and redo; without steps the file has
+        none.
+    known
+        Lines of an earlier call for the same file, which saves time; brought up to date.
+
+    Returns
+    -------
+    str
+        JSON with a line per annotation, in the natural order of ids. `AnnotationSet.last_ids` are
+        there where no annotation or step shows them.
     """
     known = {} if known is None else known
     present, steps = history.annotations, (*history.past, *history.future)
@@ -237,7 +247,12 @@ def save_annotations(
 class KeptFile:
     """A file that only one program at a time writes anew, whole, at every change.
 
-    `path` may be None for no file at all; `what` says in messages what it holds.
+    Parameters
+    ----------
+    path
+        The file, there or not; None for none at all.
+    what
+        What it holds, for messages: ``"the annotations"``.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, what: str) -> None:
@@ -253,7 +268,10 @@ class KeptFile:
     def write(self, text: Callable[[], str]) -> None:
         """Replace its content, where there is a file.
 
-        Raises OutputError where it cannot be written, or another program wrote it meanwhile.
+        Raises
+        ------
+        OutputError
+            Where it cannot be written, or another program wrote it meanwhile.
         """
         if self.path is None:
             return
@@ -285,16 +303,17 @@ def _stamp(path: Path | None) -> tuple[int, int, int] | None:
 class AutosavingStore:
     """Annotations of a movie kept in a file: a change is on disk when the call returns.
 
-    Emits `changed` after every change. Raises InputError where the file is not valid, or belongs to
-    a movie with another number of axes.
+    Emits `changed` after every change.
 
     Parameters
     ----------
     path
         The file; read where it is there (to resume), made at the first change where not. None
         to keep them in memory alone.
-    geometry, begin
-        Extent and scale of the movie, and annotations to begin with, where there is no file yet.
+    geometry
+        Extent and scale of the movie, for a new file.
+    begin
+        Annotations to begin with where there is no file yet.
 
     Attributes
     ----------
@@ -302,6 +321,12 @@ class AutosavingStore:
         How many annotations were in the file already.
     locked
         Whether others may not take the place of an annotation: those that verified tracks rest on.
+
+    Raises
+    ------
+    InputError
+        Where the file is there but not valid, or belongs to a movie with another number of
+        axes.
     """
 
     changed = Signal()
@@ -351,12 +376,25 @@ class AutosavingStore:
         seconds: float | None = None,
         instead_of: Collection[str] = (),
     ) -> tuple[Annotation, int]:
-        """Add an answer in place of those that it contradicts and of those named, as one step.
+        """Add an answer in place of those named and of those that it contradicts, as one step.
 
-        The arguments are as in `Annotation`; `instead_of` are ids that it replaces as well. Returns
-        the answer, and how many earlier ones it replaced. Where the same was said before, it is
-        that annotation, and nothing changes. Raises OutputError where it cannot be saved; then
-        nothing has changed.
+        Parameters
+        ----------
+        kind, events, source, seconds
+            As in `Annotation`.
+        instead_of
+            Ids that it replaces besides those that contradict it.
+
+        Returns
+        -------
+        Annotation, int
+            The answer, and how many earlier ones it replaced. Where the same was said before,
+            that annotation, and nothing changes.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be saved; then nothing has changed.
         """
         have = self.annotations
         new = Annotation(have.next_id(), kind, tuple(events), now(), source, seconds)
@@ -371,7 +409,10 @@ class AutosavingStore:
     ) -> tuple[list[Annotation], int]:
         """Add answers in place of those that they contradict, as one step; raises as `answer`.
 
-        Returns the answers that were not there before, and how many earlier ones they replaced.
+        Returns
+        -------
+        list of Annotation, int
+            The answers that were not there before, and how many earlier ones they replaced.
         """
         have, created = self.annotations, now()
         known = {(a.kind, a.events[0].key) for a in have if a.kind in (Kind.CONFIRM, Kind.REJECT)}
@@ -393,7 +434,13 @@ class AutosavingStore:
         return len(replaced)
 
     def refuse_locked(self, annotations: Iterable[Annotation]) -> None:
-        """Raise InputError where a verified track rests on one of these annotations."""
+        """Complain where a verified track rests on one of these annotations, which may not go.
+
+        Raises
+        ------
+        InputError
+            With the first of them, and what to do.
+        """
         locked = next((a for a in annotations if self.locked(a)), None)
         if locked is not None:
             raise InputError(
@@ -411,8 +458,12 @@ class AutosavingStore:
     def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
         """Remove and add annotations as one step.
 
-        Raises InputError where the step does not fit the set, OutputError where it cannot be saved;
-        then nothing has changed.
+        Raises
+        ------
+        InputError
+            Where the step does not fit the set.
+        OutputError
+            Where it cannot be saved; then nothing has changed.
         """
         return self._keep(self._history.record(remove, add))
 

@@ -16,8 +16,22 @@ from bridgetrack.hypotheses.events import Event, Events
 def read_events(events: Events, detections: Detections) -> Events:
     """True events that are a question for the tracker.
 
-    These are all but appearances in the first and disappearances in the last frame. Raises
-    InputError where they name detections that are not there.
+    Parameters
+    ----------
+    events
+        What `bridgetrack.evaluation.true_events` returns.
+    detections
+        The detections that their rows belong to.
+
+    Returns
+    -------
+    Events
+        Without appearances in the first and disappearances in the last frame.
+
+    Raises
+    ------
+    InputError
+        Where they name detections that are not there.
     """
     named = np.concatenate([events.sources, events.targets], axis=1)
     if len(events) and not -1 <= named.min() <= named.max() < len(detections):

@@ -39,8 +39,13 @@ class SampleCheck:
     """Goes through a sample of the present tracks; every verdict is kept on disk at once.
 
     Signals: `changed` after every verdict, `ended` when its events are asked about no more.
-    `sample` is what was drawn last, with its verdicts; `running` whether its events are asked about
-    now.
+
+    Attributes
+    ----------
+    sample
+        What was drawn last, with its verdicts; None before.
+    running
+        Whether its events are asked about now.
     """
 
     changed = Signal()
@@ -100,7 +105,10 @@ class SampleCheck:
     def begin(self, options: SampleOptions | None = None) -> None:
         """Draw a sample of the present tracks, or go on with it where it was begun.
 
-        Raises InputError where nothing is tracked, or nothing is left to look at.
+        Raises
+        ------
+        InputError
+            Where nothing is tracked, or nothing is left to look at.
         """
         tracking, old = self._movie.tracking, self.sample
         if tracking is None:
@@ -139,7 +147,10 @@ class SampleCheck:
     def judge(self, asked: SampleQuestion, verdict: Verdict) -> None:
         """Note what somebody saw.
 
-        Raises OutputError where it cannot be written down; nothing has changed then.
+        Raises
+        ------
+        OutputError
+            Where it cannot be written down; nothing has changed then.
         """
         if self.sample is None:
             return

@@ -245,7 +245,13 @@ SETTINGS_FILE = FileFormat(
 
 
 def load_settings(path: Path) -> Settings:
-    """What a file holds, nothing where there is none; raises InputError if it is damaged."""
+    """What a file holds; nothing where there is none.
+
+    Raises
+    ------
+    InputError
+        Where it is damaged.
+    """
     return SETTINGS_FILE.read(path) if path.exists() else Settings()
 
 

@@ -32,10 +32,16 @@ from bridgetrack.session.movie import MovieAndCells
 
 @dataclass
 class CellSearch:
-    """A search in a movie and the frames that it has found so far.
+    """A search and the frames that it has found so far.
 
-    `labels` are the cells found, shape (T, [Z,] Y, X), 0 in frames to come; `done` the frames
-    found, each after its labels are complete: another thread may read them.
+    Parameters
+    ----------
+    movie, finding
+        Where it looks, and how.
+    labels
+        Cells found, shape (T, [Z,] Y, X); 0 in frames to come.
+    done
+        Frames found, each after its labels are complete: another thread may read them.
     """
 
     movie: Movie
@@ -77,7 +83,17 @@ class CellSearch:
 
 @dataclass(frozen=True)
 class Repaired:
-    """Masks after a repair, with its changes in order of time and how they were found."""
+    """Masks after a repair.
+
+    Parameters
+    ----------
+    labels
+        The masks, shape (time, [z,] y, x).
+    changes
+        What was cut, joined, added and dropped, in order of time.
+    finding
+        How these masks were found.
+    """
 
     labels: NDArray[np.uint32]
     changes: tuple[MaskChange, ...]
@@ -96,7 +112,10 @@ def repair(
 ) -> Steps[Repaired]:
     """Repair the masks of a movie by its image; they stay where the image does not object.
 
-    Raises InputError where there are no masks, or no image, or no cell would be left.
+    Raises
+    ------
+    InputError
+        Where there are no masks, or no image, or no cell would be left.
     """
     if movie.labels is None or movie.image is None:
         raise InputError(
@@ -123,10 +142,10 @@ def chosen_again(
     named: Mapping[int, int] | None = None,
     learned: MovieScore | None = None,
 ) -> Steps[tuple[list[Mend], MovieScore | None]]:
-    """What changes where the masks of a movie are chosen anew, and what was learned of them.
+    """What changes where the masks of a movie are chosen anew with the answers about them.
 
-    They are chosen as they were found. Masks of another origin stay where neither the image nor an
-    answer objects. Cells keep their numbers.
+    They are chosen as they were found. Masks of another origin stay where neither the image nor
+    an answer objects. Cells keep their numbers.
 
     Parameters
     ----------
@@ -140,6 +159,11 @@ def chosen_again(
         Highest number by frame that something was said of, so that no new cell takes it.
     learned
         What was learned of these masks last.
+
+    Returns
+    -------
+    changes, learned
+        What changes, frame by frame, and what was learned.
 
     Raises
     ------

@@ -35,9 +35,14 @@ Index = NDArray[np.int64]
 class MaskStep:
     """Changes of masks, and of answers about them, that are done and undone as one.
 
-    `mends` change the masks, in this order, each where they are what it begins with; answers
-    `added` come and those `removed` go; changes without an answer are written down where they are
-    `chosen`, and no longer where they are `unchosen`.
+    Parameters
+    ----------
+    mends
+        What changes in the masks, in this order; each where the masks are what it begins with.
+    added, removed
+        Answers that come, and that go.
+    chosen, unchosen
+        Changes without an answer that are written down, and that no longer are.
     """
 
     mends: tuple[Mend, ...] = ()
@@ -166,8 +171,11 @@ class MovieMasks:
     def restore(self) -> tuple[set[int], int]:
         """Make the changes anew that were made before the movie was opened.
 
-        Returns the frames changed, and in how many others the masks are neither those before nor
-        what the answers say; these stay as they are.
+        Returns
+        -------
+        frames, lost
+            The frames changed, and in how many others the masks are neither those before nor
+            what the answers say; these stay as they are.
         """
         changes, chosen = _by_frame(self._changes), _by_frame(self._chosen.answers)
         fits = [self._led(t, changes[t]) for t in chosen]
@@ -210,7 +218,10 @@ class MovieMasks:
     def site(self, t: int, detections: Detections, learned: MovieScore | None = None) -> MendSite:
         """A frame, ready to be mended, by what the movie taught where that is known.
 
-        Raises InputError where there is no such frame.
+        Raises
+        ------
+        InputError
+            Where there is no such frame.
         """
         if not 0 <= t < self.labels.n_frames:
             raise InputError(
@@ -241,7 +252,10 @@ class MovieMasks:
     def mending(self, mend: Mend, detections: Detections) -> MaskStep:
         """A change with the answer that it is; a new cell's number is free in the whole movie.
 
-        Raises InputError where the masks changed since, or the number cannot be stored.
+        Raises
+        ------
+        InputError
+            Where the masks changed since, or the number of a new cell cannot be stored.
         """
         if not self.fits(mend):
             raise InputError(
@@ -259,7 +273,14 @@ class MovieMasks:
     def painted(self, t: int, pixels: Index, before: Index) -> MaskStep | None:
         """Keep what somebody painted in a frame as an answer; None where that says nothing.
 
-        `pixels` are places in the flat frame, ascending, and `before` their labels before.
+        Parameters
+        ----------
+        t
+            The frame.
+        pixels
+            Places in the flat frame that were painted, ascending.
+        before
+            Their labels before.
         """
         labels = self._frame(t)
         after = labels.reshape(-1)[pixels].astype(np.int64)
@@ -282,7 +303,10 @@ class MovieMasks:
     def follow_painting(self) -> tuple[list[MaskAnswer], list[MaskAnswer]]:
         """Take answers back, or repeat them, whose painting was undone or done again elsewhere.
 
-        Returns the answers taken back, and those repeated.
+        Returns
+        -------
+        gone, come
+            The answers taken back, and those repeated.
         """
         gone: list[MaskAnswer] = []
         come: list[MaskAnswer] = []
@@ -321,8 +345,12 @@ class MovieMasks:
     def take(self, step: MaskStep) -> bool:
         """Make a step; whether the masks were what it begins with.
 
-        Raises InputError where the number of a new cell cannot be stored, and OutputError where the
-        answers cannot be saved; then nothing has changed.
+        Raises
+        ------
+        InputError
+            Where the number of a new cell cannot be stored.
+        OutputError
+            Where the answers cannot be saved; then nothing has changed.
         """
         for mend in step.mends:
             self._check_numbers(mend)

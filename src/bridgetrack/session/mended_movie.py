@@ -27,8 +27,10 @@ from bridgetrack.session.tracked_movie import Step, TrackedMovie
 class MendedMovie(TrackedMovie):
     """A movie whose masks can be mended.
 
-    `learned` is what the movie and the answers about its masks taught last; None if that is
-    unknown.
+    Attributes
+    ----------
+    learned
+        What the movie and the answers about its masks taught last; None where nothing is known.
     """
 
     def __init__(self, runner: Runner | None = None) -> None:
@@ -41,7 +43,7 @@ class MendedMovie(TrackedMovie):
         self.learned = None if found is None else found.learned
 
     def mend(self, kind: MendKind | str, frame: int, *places: Place) -> Mend:
-        """Mend the masks of a frame; the answer is kept, the tracks follow; returns the change.
+        """Mend the masks of a frame; the tracks follow, and the answer is kept.
 
         Parameters
         ----------
@@ -51,8 +53,15 @@ class MendedMovie(TrackedMovie):
             two places are one. ``"grow"``: here is a cell. ``"remove"``: this is no cell.
             ``"outline"``: this cell has another outline, the next at each call. ``"check"``: all
             cells between two corners, or in the whole frame, are right, and none is missing.
-        frame, *places
-            Number of the frame; where, in pixels: ``(y, x)`` or ``(z, y, x)``.
+        frame
+            Number of the frame.
+        *places
+            Where, in pixels: ``(y, x)`` or ``(z, y, x)``.
+
+        Returns
+        -------
+        Mend
+            What was changed.
 
         Raises
         ------
@@ -72,7 +81,10 @@ class MendedMovie(TrackedMovie):
     def site(self, frame: int) -> MendSite:
         """A frame whose masks can be mended.
 
-        Raises InputError where there is no such frame, or there are no masks.
+        Raises
+        ------
+        InputError
+            Where there is no such frame, or there are no masks.
         """
         masks, detections = self._mendable()
         return masks.site(frame, detections, self.learned)
@@ -118,8 +130,17 @@ class MendedMovie(TrackedMovie):
     def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
         """Take answers about events and about masks back, by their ids, as one step.
 
-        Returns how many there were. Raises InputError where a verified track is locked against what
-        that changes in the masks, and OutputError where it cannot be saved.
+        Returns
+        -------
+        int
+            How many there were.
+
+        Raises
+        ------
+        InputError
+            Where a verified track is locked against what that changes in the masks.
+        OutputError
+            Where that cannot be saved.
         """
         if self.answers is None:
             return 0
@@ -179,7 +200,12 @@ class MendedMovie(TrackedMovie):
     def start_afresh(self) -> list[Path]:
         """Remove all answers as one step, with copies put aside; returns where these are.
 
-        Masks of a file are those of the file again. Raises OutputError where that cannot be saved.
+        Masks of a file are those of the file again.
+
+        Raises
+        ------
+        OutputError
+            Where that cannot be saved.
         """
         answers, masks = self.answers, self.masks
         if answers is None:
@@ -196,7 +222,12 @@ class MendedMovie(TrackedMovie):
     def said_of_masks(self) -> Steps[MaskAnswers]:
         """All that was said of the masks until now, also by answers about events.
 
-        Raises InputError where there are no masks.
+        Every frame that was answered is looked at, where it is asked for.
+
+        Raises
+        ------
+        InputError
+            Where there are no masks.
         """
         masks, base, annotations = self.masks or self._mendable()[0], self._base, self.annotations
         answers, labels = masks.answers, masks.labels
@@ -211,9 +242,13 @@ class MendedMovie(TrackedMovie):
     def choose_again(self) -> None:
         """Choose the masks of all frames anew with the answers about them, as one step.
 
-        They are chosen as they were found; masks brought along stay where neither the image nor an
-        answer objects. Frames in which masks change meanwhile stay as they are. Raises InputError
-        where there are no masks, or no image, or no cell would be left.
+        They are chosen as they were found; masks brought along stay where neither the image nor
+        an answer objects. Frames in which masks change meanwhile stay as they are.
+
+        Raises
+        ------
+        InputError
+            Where there are no masks, or no image, or no cell would be left.
         """
         masks, _ = self._mendable()
         movie, weights, answers = self.movie, self.model, masks.answers
@@ -268,7 +303,14 @@ class MendedMovie(TrackedMovie):
     def note_painting(self, frame: int, pixels: Any, before: Any) -> None:
         """Keep what somebody painted in a frame as an answer: these cells are right.
 
-        `pixels` are places in the flat frame, ascending, and `before` their labels before.
+        Parameters
+        ----------
+        frame
+            Number of the frame.
+        pixels
+            Places in the flat frame that were painted, ascending.
+        before
+            Their labels before.
         """
         if self.masks is not None:
             with self.telling():

@@ -25,6 +25,11 @@ class CellNames:
     """Names of cells: the number of the track, e.g. ``#12``; by the label where there is none.
 
     Two pieces of one cell in the same frame are ``#12a`` and ``#12b``; verified tracks have a tick.
+
+    Parameters
+    ----------
+    tracking
+        The tracks; None before there are any.
     """
 
     def __init__(self, tracking: Tracking | None) -> None:

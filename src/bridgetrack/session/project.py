@@ -39,8 +39,12 @@ def saving(
 ) -> Steps[list[str]]:
     """Save what is needed to go on or to repeat the run: the state at the time of the call.
 
-    Pixels that are in no file, or that were painted over since, are written beside the project. The
-    steps return what was written besides it.
+    Pixels that are in no file, or that were painted over since, are written beside the project.
+
+    Returns
+    -------
+    list of str
+        What was written besides the project.
 
     Raises
     ------
@@ -138,7 +142,10 @@ def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
 def found_of(project: Project, file: Path) -> Finding | None:
     """How the cells of a project were found; None where they were not found here.
 
-    Raises InputError where what the project says of it is damaged.
+    Raises
+    ------
+    InputError
+        Where what the project says of it is damaged.
     """
     if _FOUND not in project.notes:
         return None

@@ -17,7 +17,21 @@ from bridgetrack.tracks.table import certainty_of
 
 @dataclass(frozen=True)
 class Proposal:
-    """One event that could explain a cell's fate or history."""
+    """One event that could explain a cell's fate or history.
+
+    Parameters
+    ----------
+    event
+        The event with its cells.
+    confidence
+        Share of belief among the alternatives of the same cell, 0 to 1.
+    cost
+        How much the whole movie's score would drop at least, 0 for the present choice.
+    chosen
+        Whether the present tracking holds it.
+    excluded
+        Whether an annotation rules it out.
+    """
 
     event: EventRef
     confidence: float  # share of belief among the alternatives of the same cell, 0 to 1
@@ -29,12 +43,25 @@ class Proposal:
 def proposals(
     tracking: Tracking, row: int, *, history: bool = False, limit: int = 6
 ) -> list[Proposal]:
-    """Ranked alternatives for a cell: the chosen event first, then at most `limit` by their costs.
+    """Ranked alternatives for a cell: the chosen event first, then by what they would cost.
 
-    They are about where the cell goes, or, with `history`, where it comes from; none for fates in
-    the last frame and histories in the first. The confidence of the chosen event is that of the
-    tables (`certainty_of` its margin); the others share what is left by ``exp(-cost)``, where the
-    cost of an event is its reduced cost.
+    Parameters
+    ----------
+    tracking
+        A tracked movie.
+    row
+        Row of the cell.
+    history
+        Ask where the cell comes from rather than where it goes.
+    limit
+        How many at most.
+
+    Returns
+    -------
+    list of Proposal
+        Empty for fates in the last frame and histories in the first. The confidence of the chosen
+        event is that of the tables (`certainty_of` its margin); the others share what is left
+        by ``exp(-cost)``, where the cost of an event is its reduced cost.
     """
     scene, problem = tracking.scene, tracking.scene.problem
     wanted = row + (len(scene.detections) if history else 0)
@@ -62,8 +89,14 @@ def shared(
 ) -> NDArray[np.float64]:
     """Probabilities of alternatives: that of the first by its margin, the rest by their weights.
 
-    `weight` is that of every alternative, `first` the place of the one that holds at present, if
-    any, and `margin` its margin.
+    Parameters
+    ----------
+    weight
+        Of every alternative, shape (n,).
+    first
+        Place of the one that holds at present, at most one.
+    margin
+        Its margin, shape of ``first``.
     """
     share: NDArray[np.float64] = weight / max(float(weight.sum()), 1e-12)
     rest = np.delete(weight, first)

@@ -161,7 +161,10 @@ class Questions:
     def check_sample(self, options: SampleOptions | None = None) -> None:
         """Ask about events of the present tracks that are drawn at random.
 
-        Raises InputError where there are no tracks, or nothing is left to ask.
+        Raises
+        ------
+        InputError
+            Where there are no tracks, or nothing is left to ask.
         """
         self.check.begin(options)
         self.current = None

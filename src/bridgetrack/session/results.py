@@ -55,8 +55,16 @@ def layer_data(tracks: Tracks) -> TracksData:
 class CellsByTrack:
     """A label movie in which every cell has the number of its track; made as it is looked at.
 
-    Detections that belong to no track are background. `numbers` are other numbers for the nodes of
-    the tracks, shape (nodes,).
+    Detections that belong to no track are background.
+
+    Parameters
+    ----------
+    labels
+        The segmentation.
+    tracks
+        Its tracks.
+    numbers
+        Other numbers for the nodes of the tracks, shape (nodes,).
     """
 
     def __init__(
@@ -132,7 +140,17 @@ _BINS = 40
 
 @dataclass(frozen=True)
 class Distribution:
-    """How often values occur."""
+    """How often values occur.
+
+    Parameters
+    ----------
+    edges
+        Of the bins, shape (n + 1,).
+    counts
+        Of all, shape (n,).
+    chosen
+        Of those chosen, shape (n,).
+    """
 
     edges: Array  # of the bins, shape (n + 1,)
     counts: NDArray[np.int64]  # of all, shape (n,)
@@ -155,8 +173,16 @@ class Distribution:
 class TrackNumbers:
     """What the tracks of a movie amount to.
 
-    `table` has one row per track, see `track_table`; `cells` one per track and frame, see
-    `cells_by_track`; `trees` are all families laid out.
+    Parameters
+    ----------
+    tracks
+        The tracks.
+    table
+        One row per track, see `track_table`.
+    cells
+        One row per track and frame, see `cells_by_track`.
+    trees
+        All families laid out.
     """
 
     tracks: Tracks

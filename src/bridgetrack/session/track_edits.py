@@ -45,7 +45,10 @@ class TrackEdits:
     def verify(self, cell: CellRef) -> bool:
         """Confirm all that happens to the track of a cell; where it was verified, release it.
 
-        Returns whether it is verified now.
+        Returns
+        -------
+        bool
+            Whether it is verified now.
         """
         tracking, track = self._tracking(), self._track(cell)
         if track in verified_tracks(tracking.tracks):

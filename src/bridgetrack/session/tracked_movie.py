@@ -272,8 +272,12 @@ class TrackedMovie(BackgroundWork):
     def note_all(self, said: Sequence[Answer], source: str, told: str) -> None:
         """Write answers down as one step, in place of those that they contradict, and say so.
 
-        Raises InputError where a verified track is locked against one of them, and OutputError
-        where they cannot be written down; then nothing has changed.
+        Raises
+        ------
+        InputError
+            Where a verified track is locked against one of them.
+        OutputError
+            Where they cannot be written down; then nothing has changed.
         """
         if self.answers is not None:
             noted, replaced = self.answers.answer_all(said, source)

@@ -50,8 +50,15 @@ WIDEST = 0.4
 class Outcome:
     """What came of a training, as it is told to people.
 
-    `words` are sentences; `suited` says whether the starting model suits the movie, see `Training`;
-    `doubtful` are ids of answers that contradict it clearly, and that nobody called right since.
+    Parameters
+    ----------
+    words
+        What it brought, as sentences.
+    suited
+        Whether the starting model suits the movie, see `Training`.
+    doubtful
+        Ids of answers that contradict the starting model clearly, and that nobody called right
+        since.
     """
 
     words: tuple[str, ...]
@@ -307,9 +314,18 @@ class Start:
 class StartChoice:
     """The choice of what training starts from; emits `changed`.
 
-    `library` is the folder of models; `chosen` the key of what training starts from; `movies` are
-    project files of earlier movies, used by `strategy`; `problem` is what was wrong with the last
-    intent, if anything.
+    Attributes
+    ----------
+    library
+        The folder of models.
+    chosen
+        Key of what training starts from.
+    movies
+        Project files of earlier movies.
+    strategy
+        How these are used.
+    problem
+        What was wrong with the last intent, empty where nothing was.
     """
 
     changed = Signal()
