@@ -229,7 +229,10 @@ def open_link_scores(
 def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
     """Refuse scores that fit no cell of a movie; warn where most do not.
 
-    Raises an InputError where none does.
+    Raises
+    ------
+    InputError
+        Where none does.
     """
     found = 0 if scores is None else scores.matched(scene.detections)
     if scores is None or not len(scores) or 2 * found > len(scores):

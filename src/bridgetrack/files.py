@@ -134,7 +134,10 @@ def write_text(path: Path, text: str, what: str, *, last: Callable[[], None] | N
 def refuse_foreign(path: Path, ours: Callable[[str], bool]) -> None:
     """Complain where `path` is a file, or a folder with names in it that are not `ours`.
 
-    Raises an OutputError as above.
+    Raises
+    ------
+    OutputError
+        As above.
     """
     if path.is_dir():
         foreign = next((p.name for p in path.iterdir() if not ours(p.name)), None)
@@ -215,7 +218,10 @@ def cure(error: OSError) -> str:
 def resolved(path: Path) -> Path:
     """The place that a name stands for, all links followed.
 
-    Raises an InputError where links lead to each other.
+    Raises
+    ------
+    InputError
+        Where links lead to each other.
     """
     try:
         return path.resolve()
@@ -226,8 +232,11 @@ def resolved(path: Path) -> Path:
 def check_readable(path: Path) -> None:
     """Refuse what is there but cannot be read as a file or folder.
 
-    Raises an InputError where a link leads nowhere or to itself, and where there is a pipe or a
-    device: reading these may never end.
+    Raises
+    ------
+    InputError
+        Where a link leads nowhere or to itself, and where there is a pipe or a device: reading
+        these may never end.
     """
     try:
         mode = path.stat().st_mode

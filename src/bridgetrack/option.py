@@ -89,10 +89,21 @@ def options_of(settings: type[Any], *names: str) -> tuple[Option, ...]:
 
 
 def check_options(settings: Any, what: str, *names: str) -> None:
-    """Refuse settings, of `names` or all, that are out of their limits.
+    """Refuse settings that are out of their limits.
 
-    `what` begins the message, e.g. ``"the training option"``. Raises an InputError that names the
-    field, its value and its limits.
+    Parameters
+    ----------
+    settings
+        A dataclass of settings.
+    what
+        Beginning of the message, e.g. ``"the training option"``.
+    names
+        Fields to look at; all of them where none are given.
+
+    Raises
+    ------
+    InputError
+        Naming the field, its value and its limits.
     """
     for each in options_of(type(settings), *names):
         problem = each.problem(getattr(settings, each.name))

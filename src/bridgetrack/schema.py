@@ -154,8 +154,10 @@ class FileFormat(Generic[E, T]):
     def read(self, path: Path | str) -> T:
         """The content of a file.
 
-        Raises `error` where it is missing or not valid; the message names the
-        file and the place.
+        Raises
+        ------
+        BridgetrackError
+            `error`, where it is missing or not valid; the message names the file and the place.
         """
         return self.parse(read_text(Path(path), self.what, self.error, self.largest), str(path))
 
@@ -217,7 +219,10 @@ def read_text(
 ) -> str:
     """The text of a file that must not be larger than some bytes.
 
-    Raises `error` where it is missing, too large or no text.
+    Raises
+    ------
+    BridgetrackError
+        `error`, where it is missing, too large or no text.
     """
     try:
         check_readable(path)
@@ -237,7 +242,10 @@ def read_text(
 def parse_json(text: str, what: str, where: str, error: type[BridgetrackError] = InputError) -> Any:
     """JSON values of a text, without NaN and infinity.
 
-    Raises `error` where it is no JSON.
+    Raises
+    ------
+    BridgetrackError
+        `error`, where it is no JSON.
     """
     try:
         return json.loads(text, parse_constant=_constant)
@@ -253,7 +261,10 @@ def json_text(
 ) -> str:
     """JSON values as the text of a file, with an indent of 1.
 
-    Raises `error` where they are not finite JSON values.
+    Raises
+    ------
+    BridgetrackError
+        `error`, where they are not finite JSON values.
     """
     try:
         text = json.dumps(content, indent=1, ensure_ascii=ascii_only, allow_nan=False)

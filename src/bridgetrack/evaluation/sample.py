@@ -204,7 +204,10 @@ def _refs(tracks: Tracks, table: pd.DataFrame) -> list[EventRef]:
 def write_sample(sample: Sample, path: Path | str) -> Path:
     """Write a sample as a table whose last column, ``right``, is to be filled in.
 
-    Raises an OutputError where the file cannot be written.
+    Raises
+    ------
+    OutputError
+        Where the file cannot be written.
     """
     rows = [
         {
@@ -239,8 +242,12 @@ def read_sample(path: Path | str, tracks: Tracks) -> Sample:
     """Read what was judged of a sample of these tracks.
 
     The events are drawn again and compared, so that none is left out or exchanged by mistake.
-    Raises an InputError where the file cannot be read, an answer is not understood, or the events
-    were not drawn from this result.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, an answer is not understood, or the events were not drawn
+        from this result.
     """
     text = read_text_table(path)
     missing = [c for c in _COLUMNS if c not in text.header]

@@ -59,7 +59,10 @@ def read_geff(path: Path | str) -> Tracks:
 def read_geff_edges(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Cells of a GEFF store (``id``, ``frame``, ``label``) and its edges with all they carry.
 
-    Raises an InputError as `read_geff`.
+    Raises
+    ------
+    InputError
+        As `read_geff`.
     """
     graph = _checked_graph(path)
     geometry, names, time = _axes(graph, path)
@@ -97,10 +100,14 @@ def is_trackmate(path: Path | str) -> bool:
 def read_trackmate(path: Path | str) -> Tracks:
     """Read tracks from a file that TrackMate saved (XML).
 
-    These are the tracks that TrackMate shows: spots and tracks that its filters hide are left out,
-    as are spots in no track. Positions become pixels by the pixel size that the file names. The
-    area is that of a disc or ball of the spot's radius; labels are numbered. Raises an InputError
-    where the file is absent, damaged, or was not saved by TrackMate.
+    These are the tracks that TrackMate shows: spots and tracks that its filters hide are left
+    out, as are spots in no track. Positions become pixels by the pixel size that the file names.
+    The area is that of a disc or ball of the spot's radius; labels are numbered.
+
+    Raises
+    ------
+    InputError
+        Where the file is absent, damaged, or was not saved by TrackMate.
     """
     path = Path(path)
     if not path.is_file():

@@ -148,7 +148,10 @@ def stage_results(
 def check_formats(formats: Sequence[str]) -> Sequence[str]:
     """The formats, where all of them are known.
 
-    Raises an OutputError where one is not.
+    Raises
+    ------
+    OutputError
+        Where one is not.
     """
     for name in formats:
         if name not in FORMATS:

@@ -181,15 +181,30 @@ def assemble_tracks(
     column of `edges` takes precedence. Without a ``track_id`` column a track is a chain of moves
     and skips. ``lineage_id`` is the track of the earliest node of a connected component.
 
-    `nodes` has ``id``, ``frame``, ``label``, the position in pixels, ``area``, and may have
-    ``track_id`` and ``lineage_id``; `edges` has ``source``, ``target`` (ids), and may have
-    ``event``, ``score`` and one of `MARGINS`. Where `events` are not given they follow from the
-    graph: a node without a past after the first frame appears, one without a future before the
-    last disappears. Where `links` are not given every edge between two tracks is one. `source` is
-    the name of the file, for messages.
+    Parameters
+    ----------
+    nodes
+        ``id``, ``frame``, ``label``, the position in pixels, ``area``; optionally ``track_id``
+        and ``lineage_id``; other columns are carried along.
+    edges
+        ``source``, ``target`` (ids); optionally ``event``, ``score`` and one of `MARGINS`.
+    geometry
+        Extent, scale and units of the movie.
+    events
+        The chosen events where they are known; else they follow from the graph: a node without
+        a past after the first frame appears, one without a future before the last disappears.
+    links
+        Which track comes from which where it is known; else every edge between two tracks is a
+        link.
+    notes
+        What the reader has to say about the file.
+    source
+        Name of the file, for messages.
 
-    Raises an InputError where ids repeat, an edge names an unknown node, runs backwards in time or
-    repeats.
+    Raises
+    ------
+    InputError
+        Where ids repeat, an edge names an unknown node, runs backwards in time or repeats.
     """
     nodes = nodes.sort_values(["frame", "label", "id"], kind="stable").reset_index(drop=True)
     src, tgt = edge_rows(nodes, edges, source)
@@ -215,7 +230,10 @@ def assemble_tracks(
 def edge_rows(nodes: pd.DataFrame, edges: pd.DataFrame, source: str) -> tuple[Rows, Rows]:
     """Rows of the two ends of every edge in `nodes`, shapes (E,) and (E,).
 
-    Raises an InputError as `assemble_tracks`.
+    Raises
+    ------
+    InputError
+        As `assemble_tracks`.
     """
     ids = nodes["id"].to_numpy(dtype=np.int64)
     order = np.argsort(ids, kind="stable")

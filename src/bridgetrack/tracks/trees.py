@@ -137,7 +137,10 @@ class Lineages:
 def lineages(tracks: Tracks, families: Collection[int] | None = None) -> Lineages:
     """Lay out all families side by side, or some of them.
 
-    Raises an InputError where there is no such family.
+    Raises
+    ------
+    InputError
+        Where there is no such family.
     """
     nodes = tracks.nodes
     groups = nodes.groupby("track_id")
