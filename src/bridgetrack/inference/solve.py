@@ -1,8 +1,9 @@
 """Exact inference: relax first, branch only where the relaxation is fractional.
 
 1. The linear relaxation is solved (`relax`); where it is whole, that is the answer.
-2. Elsewhere it is rounded. Only columns with a reduced cost below the gap of the rounded choice can
-   change the answer, and branch and bound sees nothing but their components.
+2. Elsewhere it is rounded, and improved around the fractions (`repair`). Only columns with a
+   reduced cost below the gap of this choice can change the answer, and branch and bound sees nothing
+   but their components.
 """
 
 from __future__ import annotations
@@ -115,8 +116,8 @@ def repair(
     """
     rows, by_column, free = problem.by_slot, problem.incidence, problem.free
     reduced = by_column @ duals - scores
-    whole = x > 1 - 1e-5
-    fractional = (x > 1e-5) & ~whole
+    whole = x > 1 - INTEGRAL
+    fractional = (x > INTEGRAL) & ~whole
     region = _touched(rows, fractional)
     best, value = start, -np.inf if start is None else float(scores[start].sum())
     # Where the part is too small to have a whole choice, it grows by what is near, three times.

@@ -29,6 +29,7 @@ from bridgetrack.inference.solve import solve
 from bridgetrack.inference.solver import Basis, Program, Relaxed
 from bridgetrack.learning import Inferred, InferredBatch, Sample, StructuredModel
 from bridgetrack.learning.structured_model import IntArray, Sign
+from bridgetrack.spread import THREADS
 from bridgetrack.training.training_set import TrainingSet
 
 Array = NDArray[np.float64]
@@ -41,9 +42,6 @@ SIZE = 4_000
 OPEN = 40
 """Programs whose solver stays open; one of `SIZE` columns takes some 3.5 MB, larger ones are not
 kept open."""
-
-THREADS = 2
-"""Programs that are solved at the same time."""
 
 ENOUGH = 40
 """States that suffice to tell easy samples from hard ones."""
