@@ -148,7 +148,7 @@ def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
     qtbot.waitUntil(lambda: not asked.session.questions.busy, timeout=20_000)
     assert panel.plot.isVisible() == bool(asked.session.questions.report.points)
     qtbot.waitUntil(lambda: "9 answers" in panel.effort.text(), timeout=20_000)
-    assert "too few to say how right it is" in panel.effort.text()
+    assert "too few to say how accurate it is" in panel.effort.text()
     assert panel.verdict.text()
 
 

@@ -1,4 +1,4 @@
-"""``bridgetrack evaluate`` and ``check``: how right a result is."""
+"""``bridgetrack evaluate`` and ``check``: how accurate a result is."""
 
 from __future__ import annotations
 

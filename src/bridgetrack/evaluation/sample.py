@@ -1,4 +1,4 @@
-"""How right a result is, from events of it that were drawn at random and looked at.
+"""How accurate a result is, from events of it that were drawn at random and looked at.
 
 A sample is drawn from a finished result and changes nothing in it. Every event of one group, its
 *population*, is as likely to be drawn as any other (simple random sampling without replacement), so

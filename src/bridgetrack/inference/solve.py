@@ -2,8 +2,8 @@
 
 1. The linear relaxation is solved (`relax`); where it is whole, that is the answer.
 2. Elsewhere it is rounded, and improved around the fractions (`repair`). Only columns with a
-   reduced cost below the gap of this choice can change the answer, and branch and bound sees nothing
-   but their components.
+   reduced cost below the gap of this choice can change the answer, and branch and bound sees
+   nothing but their components.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How right the tracks are: a sample of events to be judged, and the answers so far."""
+"""How accurate the tracks are: a sample of events to be judged, and the answers so far."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def _accuracy(estimate: ErrorEstimate | None) -> str:
         return Report.accuracy
     if estimate.high - estimate.low > WIDEST:
         n = estimate.n_annotations
-        return f"{plural(n, 'random question')} so far: too few to say how right it is."
+        return f"{plural(n, 'random question')} so far: too few to say how accurate it is."
     return sentence(estimate.words)
 
 

@@ -270,7 +270,7 @@ def _how_right(estimate: ErrorEstimate | None) -> str:
     right = round(sum(share for *_, share in estimate.per_event))
     return (
         f"with the model in use, {right} of {plural(estimate.n_annotations, 'held-out answer')} "
-        "came out right: too few to say how right the whole movie is"
+        "came out right: too few to say how accurate the whole movie is"
     )
 
 

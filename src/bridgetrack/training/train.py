@@ -280,7 +280,7 @@ def _remarks(
 def _estimated(
     target: TrackingModel, unseen: Array, weights: Array, population: Array
 ) -> ErrorEstimate:
-    """How right the model of some weights (d,) is."""
+    """How accurate the model of some weights (d,) is."""
     data, seen = target.data, errors_of(target, weights)
     if not data.drawn.all():
         part = data.annotation_sample

@@ -132,7 +132,7 @@ class TrainPanel(Panel):
                 "unchecked. A few answers make it better, and say how good it is."
             )
         elif not n:
-            self.words.setText("Training needs answers. Give about 20 in the step Annotate.")
+            self.words.setText("No answers yet; about 20 are enough to begin with.")
         else:
             self.words.setText(f"{plural(n, 'answer')} to learn from.")
         self.plot.show_steps(self.trainer.curve)
