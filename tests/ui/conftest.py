@@ -7,8 +7,9 @@ import importlib
 import os
 import shutil
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -99,15 +100,11 @@ def seldom_collected() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def all_ended() -> Iterator[None]:
-    """Work that goes on when the last window has closed is waited for, as napari does at its end.
-
-    Qt crashes where a worker tells it something while the program ends.
-    """
+    """Work that goes on when the last window has closed is waited for."""
     yield
-    if find_spec("napari") and "qtpy.QtCore" in sys.modules:
-        from napari.qt.threading import WorkerBase
-
-        WorkerBase.await_workers()
+    for thread in threading.enumerate():
+        if thread.name.startswith("bridgetrack"):
+            thread.join(60)
 
 
 @pytest.fixture(autouse=True)
@@ -166,8 +163,8 @@ def pace(qtbot: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pace]:
 
     made, drive = Pace(), background._drive
 
-    def paced(work: Any) -> Generator[Any, None, Any]:
-        return (yield from drive(lambda: made.wrap(work())))
+    def paced(work: Any, *told: Any) -> None:
+        drive(lambda: made.wrap(work()), *told)
 
     monkeypatch.setattr(background, "_drive", paced)
     yield made

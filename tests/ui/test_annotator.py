@@ -11,6 +11,8 @@ from bridgetrack.ui.picking import Mode
 
 def test_accepting_twice_is_one_answer(session, annotator, at, row):
     annotator.click(*at(row))
+    assert len(session.annotations) == 0, "a click only chooses"
+    annotator.accept()
     annotator.accept()
     assert len(session.annotations) == 1
 
@@ -37,6 +39,7 @@ def test_rejecting_changes_the_proposal_and_undo_brings_it_back(session, annotat
 
 def test_a_contradicting_answer_replaces_the_earlier_in_one_step(session, annotator, at, said, row):
     annotator.click(*at(row))
+    annotator.accept()
     other = annotator.proposals[1].event
     annotator.choose(2)
     assert [a.events[0].key for a in session.annotations] == [other.key]

@@ -20,7 +20,6 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     assert widget.next_words.text().startswith("Ready")
     assert "see the tracks in step 4" in widget.next_words.text(), "answers are not needed for that"
     viewer.add_image(np.zeros((8, 20, 20)), name="other")
-    assert "“other” is there beside the open movie, “short”" in widget.notice.text()
     source = widget.segment.source
     source.image.setFocus()
     qtbot.keyClick(source.image, Qt.Key.Key_Down)

@@ -112,6 +112,8 @@ def test_a_click_is_about_the_cell_under_the_pointer(session, annotator, at, row
     annotator.click(*at(other))
     assert len(session.annotations) == 0 and annotator.outlined == other
     annotator.click(*at(other))
+    assert len(session.annotations) == 0
+    annotator.accept()
     (answer,) = session.annotations
     assert (at(other)[0], int(session.scene.detections.label[other])) in [
         c.cell for c in answer.cells

@@ -20,12 +20,14 @@ def test_another_active_layer_is_told_and_a_button_leads_back(open_short, viewer
     assert not widget.elsewhere.isVisible()
     viewer.layers.selection.active = viewer.layers["short"]
     hand.click(place)
+    hand.key("Return")
     assert len(state.session.annotations) == 0
     qtbot.waitUntil(widget.elsewhere.isVisible, timeout=20_000)
     assert "“short”" in widget.where.text()
     qtbot.mouseClick(widget.back, Qt.MouseButton.LeftButton)
     assert not widget.elsewhere.isVisible()
     hand.click(place)
+    hand.key("Return")
     assert len(state.session.annotations) == 1
     viewer.layers.selection.active = viewer.layers["cells"]
     widget.open_step(0)

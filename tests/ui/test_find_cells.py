@@ -125,6 +125,7 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
         settled(state, qtbot, layer)
     hand.key("V")
     hand.click(middle(layer.data[1] == central(layer.data[1])))
+    hand.key("Return")
     qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=20_000)
     rows = [[table.item(k, c).text() for c in (1, 2)] for k in range(3)]
     # The latest first, also of those that were given within a second.

@@ -58,8 +58,9 @@ def test_a_table_is_tracked_and_answered(table_session):
     place = (float(table["y"][row]) + 1.0, float(table["x"][row]))
     annotator.click(int(table["frame"][row]), place)
     assert annotator.hovered == row
+    annotator.accept()
     assert len(session.annotations) == 1
-    annotator.hover(int(table["frame"][row]), (-500.0, -500.0))
+    annotator.click(int(table["frame"][row]), (-500.0, -500.0))
     assert annotator.hovered == -1
 
 
@@ -134,6 +135,7 @@ def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
     state = state_of(viewer)
     row = int(np.flatnonzero(session.scene.detections.frame == state.canvas.frame)[3])
     hand.click(session.scene.detections.position[row])
+    hand.key("Return")
     assert [a.cells[0].cell for a in session.annotations] == [
         (state.canvas.frame, int(session.scene.detections.label[row]))
     ]

@@ -15,8 +15,8 @@ import tifffile
 
 from bridgetrack.errors import InputError
 from bridgetrack.progress import run
+from bridgetrack.ui.file_menu import HELA, fetch, movie_folder
 from bridgetrack.ui.layers import KEY
-from bridgetrack.ui.real_sample import HELA, fetch, movie_folder
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +124,7 @@ def test_an_archive_of_something_else_is_refused(movie):
 
 def test_the_layers_know_their_scale_and_keep_answers_elsewhere(movie):
     pytest.importorskip("napari")
-    from bridgetrack.ui.real_sample import opening
+    from bridgetrack.ui.file_menu import opening
 
     image, cells = run(opening(movie))
     assert (image[2], cells[2]) == ("image", "labels")
@@ -138,10 +138,10 @@ def test_the_layers_know_their_scale_and_keep_answers_elsewhere(movie):
 def test_a_download_is_shown_stopped_explained_and_opened(
     viewer, qtbot, movie, server, monkeypatch
 ):
-    from bridgetrack.ui import real_sample
+    from bridgetrack.ui import file_menu
     from bridgetrack.ui.state import state_of
 
-    monkeypatch.setattr(real_sample.open_real_movie, "__defaults__", (movie,))
+    monkeypatch.setattr(file_menu.open_real_movie, "__defaults__", (movie,))
     server.gate.clear()
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     state = state_of(viewer)
@@ -153,7 +153,7 @@ def test_a_download_is_shown_stopped_explained_and_opened(
     qtbot.wait(300)
     server.gate.set()
     assert len(viewer.layers) == 0 and not movie_folder(movie).exists()
-    real_sample.open_real_movie(state, replace(movie, url="http://127.0.0.1:9/movie.zip"))
+    file_menu.open_real_movie(state, replace(movie, url="http://127.0.0.1:9/movie.zip"))
     qtbot.waitUntil(lambda: "by other means" in widget.notice.text(), timeout=20_000)
     widget.segment.real.click()
     qtbot.waitUntil(lambda: len(viewer.layers) == 2, timeout=20_000)

@@ -10,9 +10,7 @@ from bridgetrack.annotations.store import load_annotations
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def test_answers_are_there_again_or_begun_afresh(
-    viewer, qtbot, pixels, tmp_path, make_napari_viewer
-):
+def test_answers_are_there_again(viewer, qtbot, pixels, tmp_path, make_napari_viewer):
     from bridgetrack.ui.state import state_of
     from bridgetrack.ui.workflow import fill
 
@@ -31,14 +29,19 @@ def test_answers_are_there_again_or_begun_afresh(
     viewer.close()
 
     again = make_napari_viewer(show=True)
-    resume = fill(again, *files).segment.resume
+    widget = fill(again, *files)
     session = state_of(again).session
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
     assert list(session.annotations) == given
-    assert resume.isVisible() and "4 answers" in resume.words.text()
+    assert "There again, as you left them: 4 answers" in widget.notice.text()
     session.answers.undo()
     assert len(session.annotations) == 3, "undo reaches back, too"
-    qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
-    resume.afresh.click()
+    # All are deleted together, and brought back together.
+    widget.open_step(1)
+    table = widget.annotate.table
+    qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=20_000)
+    table.selectAll()
+    widget.annotate.remove.click()
     assert len(session.annotations) == len(load_annotations(path)) == 0
-    assert len(load_annotations(path.with_name(path.name + ".old"))) == 3
+    session.undo()
+    assert len(session.annotations) == 3

@@ -61,6 +61,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
         qtbot.wait(50)
         for row in central(state, frame, 7):
             hand.click(session.scene.detections.position[row])
+            hand.key("Return")
     given = session.annotations
     assert len(given) >= 20
     assert widget.annotate.table.rowCount() == len(given)

@@ -15,6 +15,7 @@ def test_a_failing_disk_is_told_and_loses_nothing(session, annotator, at, said, 
 
     monkeypatch.setattr("bridgetrack.annotations.store.AutosavingStore.edit", fail)
     annotator.click(*at(row))
+    annotator.accept()
     assert ("error", "the disk is full") in said
     assert len(session.annotations) == 0
 

@@ -7,9 +7,8 @@ import pytest
 from qtpy.QtCore import QPoint, Qt
 
 from bridgetrack.session.names import CellNames, question_words
-from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
-from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.picking import Mode, shown_diameter
 from session_fixtures import FRAMES
 
 pytestmark = pytest.mark.filterwarnings("ignore")

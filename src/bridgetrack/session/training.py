@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,15 +16,13 @@ from bridgetrack.models.library import SHIPPED, Library
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import plural
-from bridgetrack.pipeline.project import is_project
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import known_solution
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Steps
 from bridgetrack.session.tracked_movie import TrackedMovie
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
-from bridgetrack.training.sources import Source, Strategy, open_source
 from bridgetrack.training.train import train_steps
 
 JOB = "train"
@@ -122,31 +120,26 @@ class Trainer:
         self,
         options: TrainingOptions | None = None,
         prior: Model | None = None,
-        steps: Callable[[Scene], Steps[Training]] | None = None,
     ) -> None:
-        """Train in the background; the model changes only when it is done.
-
-        `steps` trains in another way, which may do without answers.
-        """
+        """Train in the background; the model changes only when it is done."""
         movie, self.problem = self._movie, ""
         if movie.scene is None or movie.annotations is None:
             self.problem = "Choose a movie with its cells first."
-        elif steps is None and not len(movie.annotations):
+        elif not len(movie.annotations):
             self.problem = "There are no answers to learn from yet; give some first."
         if self.problem:
             self.changed.emit()
             return
         self.curve = []
-        start = None if steps is not None else prior or shipped_model()
+        start = prior or shipped_model()
         tracking = movie.tracking
 
-        def usual(ready: Scene) -> Steps[Training]:
-            weights = (start or shipped_model()).aligned(ready.matrix.features)
+        def train(ready: Scene) -> Steps[Training]:
+            weights = start.aligned(ready.matrix.features)
             known = known_solution(tracking, ready, weights)
             chosen = None if known is None else [known.chosen]
             return train_steps(ready, start, options, chosen=chosen)
 
-        train = steps or usual
         movie.finish_correcting(
             lambda ready: movie.run(
                 JOB,
@@ -291,15 +284,9 @@ def _changes(changes: Mapping[str, tuple[int, int]]) -> str:
 
 # ---------------------------------------------------------------------- what training starts from
 
-PRESENT, MOVIES = "present", "movies"
-"""Keys of the model in use and of earlier movies; `SHIPPED` is that of the shipped model."""
+PRESENT = "present"
+"""Key of the model in use; `SHIPPED` is that of the shipped model."""
 _LIBRARY = "library/"
-
-STRATEGIES: dict[Strategy, str] = {
-    "transfer": "the movies may differ",
-    "union": "the movies are alike",
-}
-"""How earlier movies are used, in plain words."""
 
 
 @dataclass(frozen=True)
@@ -320,10 +307,6 @@ class StartChoice:
         The folder of models.
     chosen
         Key of what training starts from.
-    movies
-        Project files of earlier movies.
-    strategy
-        How these are used.
     problem
         What was wrong with the last intent, empty where nothing was.
     """
@@ -338,8 +321,6 @@ class StartChoice:
         self._names: tuple[str, ...] = ()
         self._picked = False
         self.chosen = SHIPPED
-        self.movies: tuple[Path, ...] = ()
-        self.strategy: Strategy = "transfer"
         self.problem = ""
         movie.movie_changed.connect(self._on_movie)
         movie.model_changed.connect(self._on_model)
@@ -358,17 +339,6 @@ class StartChoice:
         starts.append(Start(SHIPPED, "the shipped model", words))
         words = f"A model in the folder {self.library.folder}."
         starts += [Start(f"{_LIBRARY}{name}", name, words) for name in self._names]
-        words = (
-            "Add project files of movies that you answered questions about earlier; their "
-            "answers help here."
-        )
-        if self.movies:
-            names = ", ".join(path.name for path in self.movies)
-            words = (
-                f"Learns from the answers in {names} and from those of this movie. What is learned "
-                "is checked with this movie's answers."
-            )
-        starts.append(Start(MOVIES, "my earlier movies…", words))
         return tuple(starts)
 
     @property
@@ -404,60 +374,15 @@ class StartChoice:
         self.chosen, self._picked, self.problem = key, True, ""
         self.changed.emit()
 
-    def add_movies(self, paths: Sequence[Path]) -> None:
-        """Use the answers of earlier movies, by their project files."""
-        wrong = [path.name for path in paths if not is_project(path)]
-        self.movies += tuple(p for p in paths if p.name not in wrong and p not in self.movies)
-        self.choose(MOVIES)
-        if wrong:
-            self._failed(
-                f"{', '.join(wrong)}: this is no project file. Save a project in the step Track "
-                "of the earlier movie, and choose that file."
-            )
-
-    def forget_movies(self) -> None:
-        """Use no earlier movies."""
-        self.movies = ()
-        self.choose(MOVIES)
-
-    def use_strategy(self, strategy: Strategy) -> None:
-        """Use earlier movies in another way."""
-        self.strategy = strategy
-        self.changed.emit()
-
-    @property
-    def ready(self) -> bool:
-        """Whether training can begin as far as the start is concerned."""
-        return self.chosen != MOVIES or bool(self.movies)
-
-    @property
-    def needs_answers(self) -> bool:
-        """Whether training needs answers about this movie."""
-        return self.chosen != MOVIES or not self.movies
-
     def train(self, options: TrainingOptions | None = None) -> None:
         """Begin training from what is chosen."""
         self.problem = ""
-        if not self.ready:
-            self._failed(self.start.words)
-        elif self.chosen == MOVIES:
-            movies, strategy = self.movies, self.strategy
-
-            def steps(scene: Scene) -> Steps[Training]:
-                sources: list[Source] = []
-                for path in movies:
-                    yield Progress(f"Opening {path.name}", 0.0)
-                    sources.append((yield from open_source(path)))
-                training = train_steps(scene, None, options, strategy=strategy, sources=sources)
-                return (yield from training)
-
-            self._trainer.train(options, steps=steps)
-        elif (model := self._model()) is not None:
+        if (model := self._model()) is not None:
             self._trainer.train(options, model)
 
     def use(self) -> None:
         """Track with the chosen model without training."""
-        model = None if self.chosen in (PRESENT, MOVIES) else self._model()
+        model = None if self.chosen == PRESENT else self._model()
         if model is not None:
             self._trainer.use(model)
             self._movie.message.emit("info", f"Using {self.start.title}.")

@@ -16,8 +16,7 @@ from bridgetrack.session.names import CellNames
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
-from bridgetrack.ui.finder import CellFinder, PointFinder
-from bridgetrack.ui.picking import Mode, Picking, PickStep
+from bridgetrack.ui.picking import CellFinder, Mode, Picking, PickStep, PointFinder
 
 _CORRECTION = "correction"
 """Source noted in answers that correct a link of the present tracks."""
@@ -188,16 +187,14 @@ class Annotator:
             return
         self.hover(frame, point)
         row = self._under
-        chosen = row == self.hovered
-        if not chosen:
+        if row != self.hovered:
             self.point_at(row)  # a click on nothing clears the choice
         if self.picking.mode.mends is not None:
             self._mend_at(frame, point, half)
         elif self.asking:
             self._answer_with(row)
         elif self.picking.mode == Mode.REVIEW:
-            if chosen and row >= 0:
-                self.accept()
+            self._held = row >= 0  # chosen until the pointer comes to another cell
         elif row >= 0:
             self._pick(row)
         elif not self.picking.empty:

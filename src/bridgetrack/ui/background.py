@@ -1,4 +1,4 @@
-"""Long work in threads of napari, and work of the window's own thread in small parts."""
+"""Long work in threads of its own, and work of the window's own thread in small parts."""
 
 from __future__ import annotations
 
@@ -6,258 +6,120 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from napari.qt.threading import create_worker
-from qtpy.QtCore import QObject, QThreadPool, QTimer, Signal
+from qtpy.QtCore import QObject, QTimer, Signal
 
-from bridgetrack.session.background import Done, Factory, Failed, Report
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.background import BackgroundWork, Done, Factory, Failed, Report
+from bridgetrack.session.session import Session
+
+Read = TypeVar("Read")
+
+READING = "open"
+"""Name of the background work that reads what is opened."""
 
 _EVERY = 0.05
 """Seconds between two reports, so that fast steps do not flood the event loop."""
 
+_REST, _OFTEN = 0.25, 0.005
+"""Seconds that work lets the window go first at most, and seconds until it does so again."""
 
-_SIGNALS = ("started", "finished", "returned", "errored", "warned", "yielded")
-_LAST = "_finished"
-"""The last signal of a worker."""
-
-
-class _Quiet:
-    """A signal of a worker that may outlive the window, and so the object that has the signal."""
-
-    def __init__(self, signal: Any) -> None:
-        self._signal = signal
-
-    def emit(self, *what: Any) -> None:
-        """Emit, unless the work has ended or Qt has deleted the object."""
-        if self._signal is not None:
-            with contextlib.suppress(RuntimeError):
-                self._signal.emit(*what)
-
-    def end(self) -> None:
-        """Say nothing more.
-
-        Workers that overlap leave Python's warnings to one that has ended, and Qt crashes where
-        this one speaks while the program ends.
-        """
-        self._signal = None
-
-    def connect(self, act: Callable[..., Any]) -> None:
-        """Call `act` whenever it is emitted."""
-        self._signal.connect(act)
+_PAUSE = 20
+"""Milliseconds between two parts: time for drawing, for the mouse and for keys."""
 
 
-class _Final(_Quiet):
-    """The last signal of a worker; after it the others say nothing more."""
+class _Caller(QObject):
+    """Calls functions in the thread in which it was made."""
 
-    def __init__(self, signal: Any, others: Iterable[_Quiet]) -> None:
-        super().__init__(signal)
-        self._others = tuple(others)
-
-    def emit(self, *what: Any) -> None:
-        """Emit, and end them all."""
-        super().emit(*what)
-        for each in (*self._others, self):
-            each.end()
-
-
-@dataclass
-class _Ending:
-    """How work ended: with a value or with an error."""
-
-    value: Any = None
-    error: Exception | None = None
-
-
-_PAUSE_AT_MOST = 0.25
-"""Seconds that work lets the window go first where it has something to do."""
-
-
-_OFTEN = 0.005
-"""Seconds between two questions whether the window has something to do."""
-
-
-class _Asking(QObject):
-    """Asks the window's thread for an answer, which comes when it has nothing else to do."""
-
-    asked = Signal(object)
+    wanted = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked.connect(lambda answer: answer.set())
+        self.wanted.connect(self._call)
+
+    def call(self, act: Callable[[], None]) -> None:
+        """Call this once there is nothing else to do; never where Qt is gone at the end."""
+        with contextlib.suppress(RuntimeError):
+            self.wanted.emit(act)
+
+    def rest(self) -> None:
+        """Let the window draw first: threads that compute at the same time hold each other up."""
+        idle = threading.Event()
+        self.call(idle.set)
+        idle.wait(_REST)
+
+    def _call(self, act: Callable[[], None]) -> None:
+        act()
 
 
-class _Rest:
-    """Lets the window go first where it has something to do; one for each work.
-
-    A thread that computes takes Python's lock from one that draws hundreds of times in a drawing,
-    each of which costs both. So work goes on once the window has drawn, or after a while.
-    """
-
-    def __init__(self, asking: _Asking) -> None:
-        self._asking = asking
-        self._answer = threading.Event()
-        self._answer.set()
-        self._last = 0.0
-
-    def wait(self) -> None:
-        """Return when the window rests; called by work between two steps."""
-        now = time.monotonic()
-        # Where there was no answer for a while, no other is waited for.
-        if now - self._last < _OFTEN or not self._answer.is_set():
-            return
-        self._answer.clear()
-        with contextlib.suppress(RuntimeError):  # Qt may be gone at the end of the program
-            self._asking.asked.emit(self._answer)
-            self._answer.wait(_PAUSE_AT_MOST)
-        self._last = time.monotonic()
-
-    def before_each(self, work: Factory) -> Factory:
-        """The same work, which waits before each of its steps."""
-
-        def steps() -> Generator[Any, None, Any]:
-            made = work()
-            try:
-                while True:
-                    self.wait()
-                    try:
-                        step = next(made)
-                    except StopIteration as stop:
-                        return stop.value
-                    yield step
-            finally:
-                made.close()
-
-        return steps
-
-
-def _drive(work: Factory) -> Generator[Any, None, _Ending]:
-    """Run steps in the worker's thread; closing this generator ends the work."""
-    steps = work()
-    last = 0.0
+def _drive(
+    work: Factory,
+    stopped: threading.Event,
+    rest: Callable[[], None],
+    report: Report,
+    done: Done,
+    failed: Failed,
+) -> None:
+    """Run steps to their end, or until they are stopped."""
+    told = rested = 0.0
     try:
-        while True:
-            step = next(steps)
-            now = time.monotonic()
-            if now - last >= _EVERY or getattr(step, "done", 0.0) in (0.0, 1.0):
-                last = now
-                yield step
+        with contextlib.closing(work()) as steps:
+            while not stopped.is_set():
+                if time.monotonic() - rested >= _OFTEN:
+                    rest()
+                    rested = time.monotonic()
+                step = next(steps)
+                now = time.monotonic()
+                if now - told >= _EVERY or getattr(step, "done", 0.0) in (0.0, 1.0):
+                    told = now
+                    report(step)
     except StopIteration as stop:
-        return _Ending(stop.value)
-    except GeneratorExit:
-        raise
+        done(stop.value)
     except Exception as error:
-        return _Ending(error=error)
-    finally:
-        steps.close()
-
-
-_THREADS = 16
-"""How many works can go on at once, with those that were told to stop and have not yet."""
-
-_AT_ONCE, _LONG = 2, 5.0
-"""Works that begin one beside the other but for pressing ones, and seconds after which one does not
-count any more: the more threads compute, the longer the window's own waits for its turn."""
-
-PICTURES = "pictures of the question"
-"""Name of the work that cuts them out."""
-PRESSING = frozenset({"measure", "collect", "track", "correct", PICTURES})
-"""Names of works that somebody waits for: they do not wait for others."""
+        failed(error)
 
 
 class ThreadRunner:
-    """Runs work in napari's worker threads; reports arrive in the thread that started it.
+    """Runs each work in a thread; reports arrive in the thread in which this was made."""
 
-    What came of it is handed on as a part of work of that thread, in its `turns`. Work begins
-    after what these have to do already: a thread that computes at the same time as the window
-    draws makes both take twice as long, and only the window is waited for.
-    """
-
-    def __init__(self, turns: Turns | None = None) -> None:
-        turns, self._asking = turns or Turns(), _Asking()
-        # Qt has as many as there are processors; an answer must not wait for a long training.
-        pool = QThreadPool.globalInstance()
-        pool.setMaxThreadCount(max(_THREADS, pool.maxThreadCount()))
-        self._starting = EventLoopQueue(turns, patient=True)
-        self._ended = EventLoopQueue(turns)
-        self._generation = 0
-        self._active: dict[str, tuple[int, Any]] = {}
-        self._waiting: deque[tuple[str, Any]] = deque()
-        self._again = QTimer()
-        self._again.setSingleShot(True)
-        self._again.setInterval(500)
-        self._again.timeout.connect(self._begin_next)
-        self._begun: dict[Any, float] = {}  # when works began that have not ended
+    def __init__(self) -> None:
+        self._caller = _Caller()
+        self._active: dict[str, threading.Event] = {}  # set to stop the work
 
     def start(self, name: str, work: Factory, done: Done, failed: Failed, report: Report) -> None:
         """Begin work; an earlier run of this name is told to stop."""
         self.cancel(name)
-        self._generation += 1
-        mine = self._generation
-        polite = _Rest(self._asking).before_each(work)
-        worker = create_worker(_drive, polite, _start_thread=False)
+        stopped = self._active[name] = threading.Event()
 
-        def current() -> bool:
-            return name in self._active and self._active[name][0] == mine
+        def handed(act: Callable[[Any], None], *, last: bool) -> Callable[[Any], None]:
+            def hand(what: Any) -> None:
+                def call() -> None:
+                    if self._active.get(name) is not stopped:
+                        return
+                    if last:
+                        del self._active[name]
+                    act(what)
 
-        def on_step(step: Any) -> None:
-            if current():
-                report(step)
+                self._caller.call(call)
 
-        def on_end(outcome: _Ending) -> None:
-            if current():
-                self._ended.then(lambda: hand_on(outcome))
+            return hand
 
-        def hand_on(outcome: _Ending) -> None:
-            if not current():
-                return
-            del self._active[name]
-            if outcome.error is not None:
-                failed(outcome.error)
-            else:
-                done(outcome.value)
-
-        worker.yielded.connect(on_step)
-        worker.returned.connect(on_end)
-        self._active[name] = (mine, worker)
-        quiet = {each: _Quiet(getattr(worker, each)) for each in _SIGNALS if hasattr(worker, each)}
-        for each, signal in quiet.items():
-            setattr(worker, each, signal)
-        setattr(worker, _LAST, _Final(getattr(worker, _LAST), quiet.values()))
-
-        def begin() -> None:
-            if not current():
-                return
-            self._waiting.append((name, worker))
-            self._begin_next()
-
-        worker.finished.connect(lambda: self._on_finished(worker))
-        self._starting.then(begin)
-
-    def _begin_next(self) -> None:
-        """Begin what waits, in turn, as far as there is room, and what is pressing."""
-        now = time.monotonic()
-        for name, worker in tuple(self._waiting):
-            short = sum(now - begun < _LONG for begun in self._begun.values())
-            if name in PRESSING or short < _AT_ONCE:
-                self._waiting.remove((name, worker))
-                self._begun[worker] = now
-                worker.start()
-        if self._waiting:
-            self._again.start()
-
-    def _on_finished(self, worker: Any) -> None:
-        self._begun.pop(worker, None)
-        self._begin_next()
+        reports = (handed(report, last=False), handed(done, last=True), handed(failed, last=True))
+        thread = threading.Thread(
+            target=_drive,
+            args=(work, stopped, self._caller.rest, *reports),
+            daemon=True,
+            name=f"bridgetrack {name}",
+        )
+        thread.start()
 
     def cancel(self, name: str) -> None:
         """Tell work to stop; what it still delivers is dropped."""
         found = self._active.pop(name, None)
         if found is not None:
-            found[1].quit()
-            self._waiting = deque(w for w in self._waiting if w[1] is not found[1])
+            found.set()
 
     def running(self, name: str) -> bool:
         """Whether work of this name is under way."""
@@ -267,79 +129,16 @@ class ThreadRunner:
         """End all work."""
         for name in list(self._active):
             self.cancel(name)
-        self._starting.stop()
-        # At the end of the program Qt may be gone before this is called.
-        with contextlib.suppress(RuntimeError):
-            self._again.stop()
-
-
-_PAUSE = 20
-"""Milliseconds between two parts: time for drawing, for the mouse and for keys."""
-
-_PATIENCE = 6
-"""Turns of others that a queue which can wait lets pass."""
-
-
-class Turns:
-    """Whose part of work comes next, where several have work for the main thread.
-
-    With a timer each, all that are due would come in the same turn of the event loop.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: deque[EventLoopQueue] = deque()
-        self._passed = 0  # turns for which those that can wait have waited
-        self._timer = QTimer()
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._next)
-
-    def ask(self, queue: EventLoopQueue) -> None:
-        """A queue has something to do."""
-        if queue not in self._waiting:
-            self._waiting.append(queue)
-        if not self._timer.isActive():
-            self._timer.start(_PAUSE)
-
-    def give_up(self, queue: EventLoopQueue) -> None:
-        """A queue has nothing to do any more."""
-        if queue in self._waiting:
-            self._waiting.remove(queue)
-
-    def _next(self) -> None:
-        if not self._waiting:
-            return
-        queue = self._first()
-        self._waiting.remove(queue)
-        try:
-            queue.do_one()
-        finally:
-            if queue.busy:
-                self.ask(queue)
-            if self._waiting:
-                self._timer.start(_PAUSE)
-
-    def _first(self) -> EventLoopQueue:
-        """The queue that has waited longest; one that can wait lets some others pass."""
-        patient = next((q for q in self._waiting if q.patient), None)
-        pressing = next((q for q in self._waiting if not q.patient), None)
-        if patient is None or (pressing is not None and self._passed < _PATIENCE):
-            self._passed += patient is not None
-            return pressing or self._waiting[0]
-        self._passed = 0
-        return patient
 
 
 class EventLoopQueue:
-    """Does parts of work on the main thread, one per turn of the event loop.
+    """Does parts of work on the main thread, with turns of the event loop between them."""
 
-    Queues that share their `turns` come one after the other; a `patient` one has nothing that
-    somebody sees, so that what is to be drawn comes first.
-    """
-
-    def __init__(self, turns: Turns | None = None, *, patient: bool = False) -> None:
+    def __init__(self) -> None:
         self._parts: deque[Callable[[], None]] = deque()
-        self._turns = turns or Turns()
-        self.patient = patient
+        self._timer = QTimer()
+        self._timer.setInterval(_PAUSE)
+        self._timer.timeout.connect(self._next)
 
     @property
     def busy(self) -> bool:
@@ -348,20 +147,65 @@ class EventLoopQueue:
 
     def begin(self, *parts: Callable[[], None]) -> None:
         """Do these parts; what is left of earlier ones is dropped."""
-        self._parts = deque(parts)
-        self._turns.ask(self)
+        self._parts.clear()
+        self.then(*parts)
 
     def then(self, *parts: Callable[[], None]) -> None:
         """Do these parts after those that are left."""
         self._parts.extend(parts)
-        self._turns.ask(self)
+        if not self._timer.isActive():
+            self._timer.start()
 
     def stop(self) -> None:
         """Drop what is left."""
         self._parts.clear()
-        self._turns.give_up(self)
 
-    def do_one(self) -> None:
-        """Do the next part."""
+    def _next(self) -> None:
         if self._parts:
             self._parts.popleft()()
+        else:
+            self._timer.stop()
+
+
+class FileReader(BackgroundWork):
+    """Reads files one after the other in a thread, so that the window goes on; errors are told.
+
+    Opening a movie ends all work on the one before, but not what is read for this one.
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(ThreadRunner())
+        self._waiting: deque[tuple[Factory, Callable[[Any], object]]] = deque()
+        self.message.connect(session.message.emit)
+
+    def read(self, name: str, read: Callable[[], Read], done: Callable[[Read], object]) -> None:
+        """Read something, after what was asked for before, and hand it on in this thread."""
+
+        def work() -> Steps[Read]:
+            yield Progress(f"Reading {name}", 0.0)
+            return read()
+
+        self.begin(work, done)
+
+    def begin(self, work: Factory, done: Callable[[Any], object]) -> None:
+        """Do work in steps after what was asked for before, and hand its result on."""
+        self._waiting.append((work, done))
+        if not self.busy(READING):
+            self._next()
+
+    def close(self) -> None:
+        """End all reading."""
+        self._waiting.clear()
+        super().close()
+
+    def _next(self) -> None:
+        if not self._waiting:
+            return
+        work, done = self._waiting.popleft()
+
+        def ended(found: Any) -> None:
+            with self.telling():
+                done(found)
+            self._next()
+
+        self.run(READING, work, ended, lambda _: self._next())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import EventLoopQueue, Turns
-from bridgetrack.ui.finder import shown_diameter
+from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.layers import camera_of, kind_of, look_at
 from bridgetrack.ui.looks import PROPOSAL, mode_look, rgba
 from bridgetrack.ui.overlay import (
@@ -28,9 +28,12 @@ from bridgetrack.ui.overlay import (
     draw_pointed,
     draw_proposals,
 )
-from bridgetrack.ui.overlay_layers import OverlayLayers
-from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.overlay_layers import LETTERS, OverlayLayers
+from bridgetrack.ui.picking import Mode, shown_diameter
 from bridgetrack.ui.shortcuts import SHORTCUTS
+
+_CELL = 40.0
+"""Screen pixels that a cell which is gone to is across at least."""
 
 
 class SliceInView:
@@ -103,22 +106,37 @@ class SliceInView:
             return np.asarray(scene.detections.geometry.shape[-2:], dtype=np.float64)
         return np.asarray(self.labels.extent.data[1][-2:], dtype=np.float64) + 1
 
-    def show(self, frame: int, position: tuple[float, ...] | None) -> None:
-        """Go to a frame and, where given, to a position in pixels; cells are seen well there."""
+    def show(
+        self,
+        frame: int,
+        position: tuple[float, ...] | None,
+        *,
+        plane: float | None = None,
+        across: float = _CELL,
+    ) -> None:
+        """Go to a frame and, where given, to a position in pixels.
+
+        Cells are then `across` so many pixels of the screen at least. Without a position a 3D movie
+        may go to another `plane`.
+        """
         viewer, labels = self.viewer, self.labels
         if viewer is None or labels is None:
             return
+        if self._session.scene is not None:
+            last = self._session.scene.detections.geometry.n_frames - 1
+            frame = min(max(frame, 0), max(last, 0))
         # The viewer may have more axes than the movie.
         axis = int(viewer.dims.ndim - labels.ndim)
         camera = camera_of(viewer)
-        zoom = max(camera.zoom, 40.0 / (self._size * float(labels.scale[-1])))
-        inside = (0.0,) * (labels.ndim - 1) if position is None else self._inwards(position, zoom)
+        zoom = max(camera.zoom, across / (self._size * float(labels.scale[-1])))
+        none = (plane or 0.0, 0.0, 0.0)[1 - labels.ndim :]
+        inside = none if position is None else self._inwards(position, zoom)
         world = [float(w) for w in labels.data_to_world((frame, *inside))]
         viewer.dims.set_point(axis, world[0])
+        if labels.ndim == 4 and (position is not None or plane is not None):
+            viewer.dims.set_point(axis + 1, world[1])
         if position is None:
             return
-        if labels.ndim == 4:
-            viewer.dims.set_point(axis + 1, world[1])
         look_at(viewer, world)
         camera.zoom = zoom
 
@@ -191,12 +209,11 @@ class Canvas(SliceInView):
     hold only what the frame in view needs.
     """
 
-    def __init__(self, viewer: Any, session: Session, annotator: Annotator, turns: Turns) -> None:
+    def __init__(self, viewer: Any, session: Session, annotator: Annotator) -> None:
         super().__init__(viewer, session)
-        self.turns = turns
         self._annotator = annotator
         self._layers = OverlayLayers()
-        self._queue, self._later = EventLoopQueue(turns), EventLoopQueue(turns)
+        self._queue, self._later = EventLoopQueue(), EventLoopQueue()
         self._point: tuple[float, ...] | None = None
         self.painters: list[Callable[[Drawing, SliceShown], None]] = []
         self.held = False
@@ -262,15 +279,15 @@ class Canvas(SliceInView):
 
     def _ensure_layers(self) -> None:
         viewer, labels = self.viewer, self.labels
-        if viewer is not None and labels is not None:
-            for part in self._layers.parts(viewer, labels, self._bind):
-                part()
+        # The segmentation may have been deleted meanwhile.
+        if viewer is not None and labels is not None and labels in viewer.layers:
+            self._layers.make_marks(viewer, labels)
+            self._layers.make_events(viewer, labels, self._bind)
             self.redraw()
 
     def _on_source(self) -> None:
         """Make the layers while the cells are being measured."""
         self._queue.stop()
-        self._layers.end_warming()
         viewer, labels = self.viewer, self.labels
         if viewer is not None and self._layers.complete:
             self._layers.draw(Drawing())  # nothing of the movie before lies over this one
@@ -278,18 +295,8 @@ class Canvas(SliceInView):
             return
         self._layers.fit(viewer, labels)
 
-        def guarded(part: Callable[[], None]) -> Callable[[], None]:
-            # The segmentation may be deleted between two parts.
-            def unless_gone() -> None:
-                if self.labels is labels and labels in viewer.layers:
-                    part()
-
-            return unless_gone
-
-        layers = self._layers
-        made = layers.parts(viewer, labels, self._bind)
-        parts = [*made, *layers.warming(), self.redraw]
-        self._queue.begin(*(guarded(p) for p in parts))
+        warming = (partial(self._layers.warm, part) for part in LETTERS)
+        self._queue.begin(self._ensure_layers, *warming, self.redraw)
 
     def _bind(self, layer: Vectors) -> None:
         layer.mouse_drag_callbacks.append(self._on_press)
@@ -396,7 +403,7 @@ class Canvas(SliceInView):
 
     def _on_camera(self, _: Any = None) -> None:
         """Words that would be cut at the edge move, once nothing else is to be drawn."""
-        if not self._queue.busy and not self.held:
+        if not self.held:
             self._later.begin(self.redraw)
 
     # ------------------------------------------------------------------ drawing
@@ -405,16 +412,10 @@ class Canvas(SliceInView):
         """Draw what the frame in view needs, unless somebody holds the pen for a moment."""
         if self.held or self._session.scene is None or not self._layers.complete:
             return
-        drawing = self._draw()
-        if not drawing.empty and self._queue.busy:
-            # Somebody points at a cell already.
-            self._queue.stop()
-            self._layers.end_warming()
-        if not self._queue.busy:
-            seen, letter = self._screen
-            # Rims of words lie in the plane that is looked at.
-            dot = 0.0 if seen is None else letter / _LETTER
-            self._layers.draw(drawing, dot, self.plane)
+        seen, letter = self._screen
+        # Rims of words lie in the plane that is looked at.
+        dot = 0.0 if seen is None else letter / _LETTER
+        self._layers.draw(self._draw(), dot, self.plane)
 
     def _draw(self) -> Drawing:
         height, width = self.extent if self.labels is not None else (np.inf, np.inf)

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QSize, QTimer
+from qtpy.QtCore import QSize
 from qtpy.QtGui import QTextOption
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDoubleSpinBox,
     QFileDialog,
     QTabWidget,
     QTextBrowser,
@@ -25,12 +24,10 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.results import TrackNumbers, numbers_of
 from bridgetrack.tracks.cycles import CellCycles, cell_cycles
 from bridgetrack.tracks.trees import lineages, save_lineages
-from bridgetrack.ui.family_tree import TreePlot
-from bridgetrack.ui.layers import find_role, role_of
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.plots import Legend, NumberPlot, save_plot
+from bridgetrack.ui.plots import Legend, NumberPlot, TreePlot, save_plot
 from bridgetrack.ui.track_list import TrackList
 from bridgetrack.ui.widgets import Column, button, column_words, row, text
 
@@ -50,11 +47,7 @@ class ExplorePanel(Panel):
         self.cycles: CellCycles | None = None
         self._looks = self.state.looks
         self.colour = ColourBox(self._looks)
-        self.by_click = button(
-            "Choose on the image", "Clicks on cells choose their tracks and answer nothing",
-            self._click_mode, checkable=True, icon="annotate",
-        )  # fmt: skip
-        self.add(row(self.colour, self.by_click))
+        self.add(self.colour)
         self.add(Work(self, "trees", doer=self.state.elsewhere))
         self.hint = self.add(text())
         self.tabs = QTabWidget()
@@ -70,7 +63,6 @@ class ExplorePanel(Panel):
         self.listen(self._looks.chosen_changed, self._on_chosen)
         self.listen(self._looks.colour_changed, self._on_colour)
         self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
-        self.listen(self.state.viewer.layers.selection.events.active, self._on_active)
         clicks = self.state.viewer.mouse_drag_callbacks
         clicks.append(self._on_press)
         self.destroyed.connect(partial(_forget, clicks, self._on_press))
@@ -85,7 +77,6 @@ class ExplorePanel(Panel):
     def _trees(self) -> Column:
         tab = Column()
         self.tree = TreePlot()
-        self.tree.let_zoom()
         self.tree.picked.connect(self._on_branch)
         self.legend = Legend()
         self.all_families = QCheckBox("All families")
@@ -93,8 +84,7 @@ class ExplorePanel(Panel):
         self.all_families.setChecked(True)
         self.all_families.toggled.connect(lambda _: self._show())
         save = button("Save…", "As a picture (SVG, PNG, PDF)", self._ask_trees, icon="save")
-        whole = button("Show all", "Zoom out", self.tree.show_all, icon="find")
-        tab.add(row(self.all_families, whole, save))
+        tab.add(row(self.all_families, save))
         beside = row(self.tree, self.legend)
         beside.layout().setStretch(0, 1)
         beside.layout().setStretch(1, 0)
@@ -117,16 +107,10 @@ class ExplorePanel(Panel):
 
     def _cycles(self) -> Column:
         tab = Column()
-        self.certainty = QDoubleSpinBox()
-        self.certainty.setRange(0, 1)
-        self.certainty.setSingleStep(0.05)
-        self.certainty.setPrefix("Tracks from certainty ")
-        self.certainty.setToolTip("Tracks that are less certain are left out")
-        self.certainty.valueChanged.connect(lambda _: self._show())
         save = button(
             "Save…", "The cycles as a table (CSV) or the curve (PNG)", self._ask_cycles, icon="save"
         )
-        tab.add(row(self.certainty, save))
+        tab.add(save)
         self.cycle_words = QTextBrowser()
         self.cycle_words.setWordWrapMode(QTextOption.WrapMode.WordWrap)  # no broken words
         self.survival = NumberPlot()
@@ -221,9 +205,8 @@ class ExplorePanel(Panel):
         )
 
     def _show_cycles(self, numbers: TrackNumbers) -> None:
-        least = float(self.certainty.value())
-        if self.cycles is None or self.cycles.certainty != least:
-            self.cycles = cell_cycles(numbers.tracks, least)
+        if self.cycles is None:
+            self.cycles = cell_cycles(numbers.tracks)
         self.survival.show_survival(self.cycles)
         unit = "h" if self.cycles.unit == "min" else "frames"
         self.survival.name_axes(f"time since birth, {unit}", "share not divided")
@@ -277,29 +260,6 @@ class ExplorePanel(Panel):
     def _on_frame(self, _: Any = None) -> None:
         if self.numbers is not None and self.isVisible() and self.tabs.currentIndex() == 1:
             self._mark_trees()
-
-    def _click_mode(self) -> None:
-        """Clicks go to the tracks, where they answer nothing; or back to the answers."""
-        if not self.by_click.isChecked():
-            self.state.canvas.activate()
-            return
-        if not self.state.result_layer.wanted and self.numbers is not None:
-            self.state.result_layer.show()
-        self._let_choose()
-
-    def _let_choose(self, patience: int = 100) -> None:
-        """Make the tracks the active layer, as soon as they are drawn."""
-        viewer = self.state.viewer
-        tracks = None if viewer is None else find_role(viewer.layers, "tracks")
-        if tracks is not None:
-            viewer.layers.selection.active = tracks
-        elif viewer is not None and patience:
-            QTimer.singleShot(100, lambda: self._let_choose(patience - 1))
-
-    def _on_active(self, _: Any = None) -> None:
-        viewer = self.state.viewer
-        active = None if viewer is None else viewer.layers.selection.active
-        self.by_click.setChecked(active is not None and role_of(active) == "tracks")
 
     def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
         """A click on a cell chooses its track, whatever else the click does."""

@@ -14,7 +14,6 @@ from qtpy.QtWidgets import (
     QMessageBox,
     QTableWidget,
     QTableWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -26,10 +25,12 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.settings import MaskChoice
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.widgets import button, text
+from bridgetrack.ui.widgets import Column, button, text
+
+_FORMATS = {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"}
 
 
-class ExportBox(QWidget):
+class ExportBox(Column):
     """Formats and a button; emits `told` when it says what comes of an export."""
 
     told = Signal()
@@ -38,21 +39,14 @@ class ExportBox(QWidget):
         super().__init__()
         self._panel = panel
         self._tracking: Tracking | None = None
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        self.formats = SettingsForm(
-            ExportOptions,
-            {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"},
-            in_a_row=True,
-        )
-        box.addWidget(self.formats.native)
+        self.formats = SettingsForm(ExportOptions, _FORMATS, in_a_row=True)
+        self.add(self.formats.native)
         self.save = button(
             "Export to a folder…", "Write the chosen formats", self.ask, icon="export", hot="Alt+X"
         )
-        box.addWidget(self.save)
-        box.addWidget(Work(panel, "export", cancel=False, doer=panel.state.elsewhere))
-        self.words = text()
-        box.addWidget(self.words)
+        self.add(self.save)
+        self.add(Work(panel, "export", cancel=False, doer=panel.state.elsewhere))
+        self.words = self.add(text())
         self.set_tracking(None)
 
     @property
@@ -163,20 +157,13 @@ _WORDS = {
 }
 
 
-class BatchBox(QWidget):
+class BatchBox(Column):
     """Folders, options, a button and the table of what came of it."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        about = text()
-        about.setText(_ABOUT)
-        # A folded section is as high as its contents say, which know no width to wrap words at.
-        line = about.fontMetrics().lineSpacing()
-        about.setMinimumHeight(6 * line)
-        box.addWidget(about)
+        self.add(text(_ABOUT, lines=6))
         self.folder, self.labels, self.out = (
             FileEdit(mode=FileDialogMode.EXISTING_DIRECTORY, nullable=True, name=name)
             for name in ("folder", "labels", "out")
@@ -188,29 +175,23 @@ class BatchBox(QWidget):
             ("Movies", self.folder), ("Masks, if elsewhere", self.labels), ("Results", self.out),
         ):  # fmt: skip
             where.addRow(title, widget.native)
-        box.addLayout(where)
+        self.column.addLayout(where)
         self.choose = SettingsForm(MaskChoice, {"choose": "Find cells"}, words=_WORDS)
-        box.addWidget(self.choose.native)
-        self.formats = SettingsForm(
-            ExportOptions,
-            {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"},
-            in_a_row=True,
-        )
-        box.addWidget(self.formats.native)
+        self.add(self.choose.native)
+        self.formats = SettingsForm(ExportOptions, _FORMATS, in_a_row=True)
+        self.add(self.formats.native)
         self.go = button("Track them all", "Track every movie of the folder", self.begin, icon="go")
-        box.addWidget(self.go)
+        self.add(self.go)
         self.work = Work(panel, "batch", cancelled=self._on_cancel, doer=panel.state.elsewhere)
-        box.addWidget(self.work)
+        self.add(self.work)
         self.table = QTableWidget(0, len(_HEADER))
         self.table.setHorizontalHeaderLabels(list(_HEADER))
         self.table.setMinimumHeight(140)
         self.table.horizontalHeader().setMinimumSectionSize(30)
         self.table.verticalHeader().hide()
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        box.addWidget(self.table)
-        self.words = text()
-        self.words.setMinimumHeight(6 * line)
-        box.addWidget(self.words)
+        self.add(self.table)
+        self.words = self.add(text(lines=6))
 
     def begin(self) -> None:
         """Track the folder in the background; what is done stays where it is cancelled."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from magicgui.widgets import ComboBox
 from napari.layers import Labels
 from numpy.typing import NDArray
-from qtpy.QtWidgets import QCheckBox, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QCheckBox
 from superqt.utils import qdebounced
 
 from bridgetrack.errors import BridgetrackError
@@ -26,10 +26,10 @@ from bridgetrack.segmentation.settings import Appearance, MaskChoice
 from bridgetrack.session.mask_work import CellSearch
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.forms import SettingsForm
-from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
+from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of, time_of
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import SPACE, button, folded, text
+from bridgetrack.ui.widgets import Column, button, folded, text
 
 
 def preview(
@@ -70,57 +70,37 @@ _PAUSE = 200
 """Milliseconds after the last move of a slider until the preview follows."""
 
 
-@dataclass(frozen=True)
-class _Decided:
-    """What suits a movie, told by its layer, for a way of choosing and what a person had said."""
-
-    layer: Any
-    chooses: bool
-    said: SegmentationSettings
-    found: SettingsEstimate
-
-    def holds_for(
-        self, layer: Any, chooses: bool, said: SegmentationSettings, own_size: bool
-    ) -> bool:
-        """Whether it need not be found out again, as with a size that the slider has by then."""
-        same_size = own_size or self.said.diameter == said.diameter
-        same_way = self.layer is layer and self.chooses == chooses
-        return same_way and same_size and self.said.foreground == said.foreground
-
-
 def _told(found: SettingsEstimate) -> str:
     """What was decided, and what is doubtful about it."""
     said = f"Cells look {found.readings[0].words}."
     return " ".join([said, *(f"⚠ {words[0].upper()}{words[1:]}." for words in found.doubts)])
 
 
-class FindCells(QWidget):
+_Way = tuple[Any, bool, str | None]
+"""The layer of a movie, whether masks are chosen over time, and how the cells look."""
+
+
+class FindCells(Column):
     """Sliders with a live preview, and a button for all frames."""
 
     def __init__(self, panel: Panel, source: SourceChooser) -> None:
         super().__init__()
         self._panel, self._source = panel, source
-        self._decided: _Decided | None = None
+        self._decided: tuple[_Way, SettingsEstimate] | None = None
         self._search: CellSearch | None = None
         self._looked_in: Any = None  # its layer
         self._searched: Any = None  # the layer that is looked at, None while none is
-        self._wanted: Any = None  # the layer to search once it is known what suits it
-        self._left = ""  # what is still to be told of a search that another movie ended
         self._of: Any = source.image.layer  # the movie chosen last
         self._own_size = False  # whether a person set the size of its cells
         self._waiting: list[Any] = []  # what goes on once it is known what suits the movie
-        queue = self._queue = EventLoopQueue(panel.state.turns)
+        queue = self._queue = EventLoopQueue()
         panel.destroyed.connect(lambda _=None: queue.stop())
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(SPACE)
         self.looks = SettingsForm(Appearance, _LOOKS, sliders=_LOOKS)
-        box.addWidget(self.looks.native)
-        self.estimate = text(dim=True)
-        box.addWidget(self.estimate)
+        self.column.addWidget(self.looks.native)
+        self.estimate = self.add(text(dim=True))
         self.live = QCheckBox("Live preview on this frame")
         self.live.setToolTip("Show the cells of the frame in view as the sliders move")
-        box.addWidget(self.live)
+        self.column.addWidget(self.live)
         self.expert = SettingsForm(SegmentationSettings, _EXPERT)
         self.backend = ComboBox(
             name="method",
@@ -130,27 +110,21 @@ class FindCells(QWidget):
         self.expert.begin_with("Method", self.backend)
         self.choice = SettingsForm(MaskChoice, {"choose": "Cells are chosen"}, words=_WAYS)
         self.backend.changed.connect(self._on_backend)
-        box.addWidget(folded("Advanced settings", self.choice.native, self.expert.native))
-        source.companions.append(self._leave)
-        self.go = button(
+        self.column.addWidget(folded("Advanced settings", self.choice.native, self.expert.native))
+        self.go = self.add(button(
             "Find cells in all frames",
             "Look for the cells of every frame; they make a layer of their own",
-            self.run,
-            icon="find",
-            hot="Alt+C",
-        )
-        box.addWidget(self.go)
-        self.work = Work(panel, "segment", "settings", cancelled=self._cancelled)
-        box.addWidget(self.work)
-        self.words = text()
-        box.addWidget(self.words)
+            self.run, icon="find", hot="Alt+C",
+        ))  # fmt: skip
+        self.work = self.add(Work(panel, "segment", "settings", cancelled=self._cancelled))
+        self.words = self.add(text())
         self._preview_soon = qdebounced(self._show_preview, timeout=_PAUSE, parent=self)
         self._listen()
         self._on_image()
 
     def _listen(self) -> None:
         panel = self._panel
-        self.looks["diameter"].changed.connect(lambda _: self._on_size_set())
+        self.looks["diameter"].changed.connect(self._on_size_set)
         for form in (self.looks, self.expert):
             form.listen(self._preview_soon)
         for widget in (self.choice["choose"], self.backend):
@@ -175,38 +149,15 @@ class FindCells(QWidget):
     def _on_other_image(self) -> None:
         """What was looked for in the movie before says nothing of this one."""
         session = self._panel.session
-        self._left = self._ended_early("another movie was chosen") or self._left
         for work in ("settings", "preview"):
             session.cancel(work)
         self.estimate.setText("")
-        self._forget_looks()
-        self._on_image()
-
-    def _forget_looks(self) -> None:
-        """The size that was set is of the cells of the movie before."""
         layer = self._source.image.layer
-        if layer is None or layer is self._of:
-            return
-        if self._of is not None:
-            self._own_size = False
-        self._of = layer
-
-    def _ended_early(self, why: str) -> str:
-        """What is told of a search that ended while what suits its movie was looked for."""
-        wanted, self._wanted = self._wanted, None
-        if wanted is None:
-            return ""
-        return (
-            f"The search for the cells of “{wanted.name}” ended before its first frame, as {why}. "
-            "To go on, choose that movie and press Find cells again."
-        )
-
-    def _leave(self) -> str:
-        """Tell of the movie before, once this one is open, which takes away what was told."""
-        left, self._left = self._left, ""
-        if left:
-            self._panel.session.message.emit("warning", left)
-        return ""
+        if layer is not None and layer is not self._of:
+            # The size that was set is of the cells of the movie before.
+            self._own_size = self._own_size and self._of is None
+            self._of = layer
+        self._on_image()
 
     def _on_image(self) -> None:
         layer = self._source.image.layer
@@ -220,10 +171,6 @@ class FindCells(QWidget):
     def _on_movie(self) -> None:
         """Opening or closing a movie ends all work on it: keep what a search found until then."""
         session, layer = self._panel.session, self._searched
-        if not session.busy("settings") and (
-            words := self._ended_early("a movie was closed, or opened with its cells")
-        ):
-            session.message.emit("warning", words)
         if layer is None or session.busy("segment"):
             return
         kept = self._cancelled().removeprefix("Cancelled: ")
@@ -259,38 +206,43 @@ class FindCells(QWidget):
         choose = self.choice.applied_to(MaskChoice()).choose
         return Finding(None, choose, str(self.backend.value))
 
+    @property
+    def _way(self) -> _Way:
+        """What has to stay the same for what was decided to hold."""
+        return self._source.image.layer, self._finding().chooses, self.expert["foreground"].value
+
+    @property
+    def _said(self) -> SegmentationSettings:
+        """What a person said of the cells; the rest is left open."""
+        size = self.looks["diameter"].value if self._own_size else None
+        return SegmentationSettings(diameter=size, foreground=self.expert["foreground"].value)
+
     def _with_settings(self, then: Any) -> None:
         """Call `then(movie, settings)` once what suits the movie is known."""
-        movie, layer = self._movie(), self._source.image.layer
+        movie = self._movie()
         if movie is None:
             return
-        decided, chooses = self._decided, self._finding().chooses
-        if decided is not None and decided.holds_for(layer, chooses, self._said(), self._own_size):
-            self._then(then, movie, decided.found.settings)
+        if self._decided is not None and self._decided[0] == self._way:
+            self._then(then, movie, self._decided[1].settings)
             return
         under_way = self._panel.session.busy("settings")
         waiting = self._waiting if under_way else []
         self._waiting = waiting if then in waiting else [*waiting, then]
         if not under_way:
-            self._decide(movie, layer)
+            self._decide(movie)
 
-    def _said(self) -> SegmentationSettings:
-        """What a person said of the cells of this movie; the rest is left open."""
-        size = self.looks["diameter"].value if self._own_size else None
-        return SegmentationSettings(diameter=size, foreground=self.expert["foreground"].value)
-
-    def _decide(self, movie: Movie, layer: Any) -> None:
+    def _decide(self, movie: Movie) -> None:
         """Find out what suits the movie, then go on with all that waits for it."""
-        finding = replace(self._finding(), settings=self._said())
-        chooses, said = finding.chooses, self._said()
+        way, said = self._way, self._said
+        finding = replace(self._finding(), settings=said)
 
         def known(found: SettingsEstimate) -> None:
-            if self._source.image.layer is not layer:
+            if self._source.image.layer is not way[0]:
                 return  # another movie was chosen meanwhile
-            if (self._finding().chooses, self._said()) != (chooses, said):
-                self._decide(movie, layer)  # what was set meanwhile stays
+            if (self._way, self._said) != (way, said):
+                self._decide(movie)  # what was set meanwhile stays
                 return
-            self._decided = _Decided(layer, chooses, said, found)
+            self._decided = way, found
             self._show_decided(found)
             waiting, self._waiting = self._waiting, []
             for then in waiting:
@@ -300,8 +252,9 @@ class FindCells(QWidget):
 
     def _show_decided(self, found: SettingsEstimate) -> None:
         if not self._own_size:
-            size = self._shown_size(found.settings.diameter or 20)
-            self.looks.show(replace(self.looks.applied_to(Appearance()), diameter=size))
+            box, size = self.looks["diameter"], round(found.settings.diameter or 20)
+            shown = float(min(max(size, box.min), box.max))
+            self.looks.show(replace(self.looks.applied_to(Appearance()), diameter=shown))
         self.estimate.setText(_told(found))
 
     def _then(self, then: Any, movie: Movie, decided: SegmentationSettings) -> None:
@@ -313,17 +266,9 @@ class FindCells(QWidget):
         then(movie, settings)
 
     def _failed(self, error: Exception) -> None:
-        self._wanted = None
         self.words.setText(str(error))
 
-    # ------------------------------------------------------------------ size
-
-    def _shown_size(self, diameter: float) -> float:
-        """The size of cells that the form shows, in whole pixels."""
-        box = self.looks["diameter"]
-        return float(min(max(round(diameter), box.min), box.max))
-
-    def _on_size_set(self) -> None:
+    def _on_size_set(self, _: Any) -> None:
         """A person set the size, which no estimate changes from now on."""
         self._own_size = True
 
@@ -377,7 +322,6 @@ class FindCells(QWidget):
 
     def run(self) -> None:
         """Find the cells of all frames in the background."""
-        self._wanted = None if self._movie() is None else self._source.image.layer
         self._with_settings(self._run)
 
     def _run(self, movie: Movie, settings: SegmentationSettings) -> None:
@@ -405,7 +349,7 @@ class FindCells(QWidget):
     def _cancelled(self) -> str:
         """Keep the frames that a search found before it was cancelled; what is told."""
         search, layer = self._search, self._searched
-        self._searched = self._wanted = None
+        self._searched = None
         if search is None or search.complete or not search.done or layer is None:
             return ""
         n = len(search.done)
@@ -438,15 +382,11 @@ class FindCells(QWidget):
             earlier.visible = False
         if found and tags_of(found[-1]).get("partial") and not said:
             gone.append(found[-1])
-        interval = tags_of(layer).get("frame_interval")
         made = Labels(
-            labels,
-            name="Cells found",
-            metadata=tag("labels", frame_interval=interval, found=finding, partial=partial),
-            opacity=0.3,
-            visible=False,
+            labels, name="Cells found", opacity=0.3, visible=False,
+            metadata=tag("labels", found=finding, partial=partial, **time_of(layer)),
             **placed_like(layer),
-        )
+        )  # fmt: skip
         pairs.join(layer, made)
         self.words.setText(
             "Done. Mend wrong masks by a key and a click in step 2, or paint over them with the "

@@ -102,14 +102,11 @@ def _are_channels(one: Any, other: Any) -> bool:
 class LayerChoice(QComboBox):
     """Chooses among layers of some classes; emits `chosen` with the layer or None.
 
-    Emits `came` with a layer that was added while another one is chosen.
-
     Layers of the classes `by_hand` are chosen for people only where they have a role here, and
     those that are `elsewhere`, with another movie for instance, never.
     """
 
     chosen = Signal(object)
-    came = Signal(object)
 
     def __init__(
         self,
@@ -207,5 +204,3 @@ class LayerChoice(QComboBox):
         self.blockSignals(False)
         if wanted is not kept:
             self.chosen.emit(wanted)
-        elif new and kept is not None:
-            self.came.emit(new[-1])

@@ -32,6 +32,11 @@ def tags_of(layer: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def time_of(layer: Any) -> dict[str, Any]:
+    """The time between two frames, as a tag for layers made of this one."""
+    return {"frame_interval": tags_of(layer).get("frame_interval")}
+
+
 def role_of(layer: Any) -> str:
     """Role of a layer, empty for layers of others."""
     return str(tags_of(layer).get("role", ""))
@@ -170,13 +175,6 @@ def add_below(viewer: Any, layer: Any, *roles: str) -> None:
     with chosen.events.blocker_all():
         layers.insert(at, layer)
         chosen.active = active
-
-
-def raise_below(viewer: Any, layer: Any, *roles: str) -> None:
-    """Move a layer to the top, below all that have some roles."""
-    layers = viewer.layers
-    above = [layers.index(x) for x in layers if role_of(x) in roles]
-    layers.move(layers.index(layer), min(above, default=len(layers)))
 
 
 def camera_of(viewer: Any) -> Any:

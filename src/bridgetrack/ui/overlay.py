@@ -178,12 +178,9 @@ def draw_proposals(
     look = LOOKS[best.event.event]
     colour = rgba(look.colour)
     draw_outline(drawing, outline, colour, view)
-    top, left = outline[:, -2:].min(axis=0) if len(outline) else best.event.cells[0].position[-2:]
-    words = f"{look.name}, {percent(best.confidence)}"
-    right = outline[:, -1].max() if len(outline) else left
-    place = min(max((left + right) / 2, 2.5 * view.size), view.width - 2.5 * view.size)
-    above = top - 0.5 * view.size if top > view.size else top + 2.5 * view.size
-    drawing.mark((above, place), "disc", 0.1, CLEAR, CLEAR, f"{look.sign} {words}")
+    around = outline if len(outline) else np.array([best.event.cells[0].position])
+    words = f"{look.sign} {look.name}, {percent(best.confidence)}"
+    drawing.mark(_above(around, view), "disc", 0.1, CLEAR, CLEAR, words)
     for a in best.event.sources:
         for b in best.event.targets:
             drawing.arrow(a, b, colour)
@@ -191,6 +188,14 @@ def draw_proposals(
     listed = [(k, p.event) for k, p in enumerate(found, 1) if k == 1 or not p.excluded]
     _draw_numbers(drawing, _numbered(listed, view), view)
     _draw_names(drawing, [c for _, event in listed for c in event.cells], view)
+
+
+def _above(around: Array, view: SliceShown) -> tuple[float, float]:
+    """Where words about some pixels stand: above them, or below at the upper edge."""
+    (top, left), right = around[:, -2:].min(axis=0), around[:, -1].max()
+    rim = min(2.5 * view.size, view.width / 2)
+    across = min(max((left + right) / 2, rim), view.width - rim)
+    return float(top - 0.5 * view.size if top > view.size else top + 2.5 * view.size), float(across)
 
 
 def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) -> None:
@@ -318,10 +323,7 @@ def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: 
         return
     words, colour = look
     draw_outline(drawing, outline, rgba(colour), view)
-    top, left = outline[:, -2:].min(axis=0)
-    across = (left + outline[:, -1].max()) / 2
-    above = top - 0.5 * view.size if top > view.size else top + 2.5 * view.size
-    drawing.mark((above, across), "disc", 0.1, CLEAR, CLEAR, f"{words}? [Enter]")
+    drawing.mark(_above(outline, view), "disc", 0.1, CLEAR, CLEAR, f"{words}? [Enter]")
 
 
 def draw_ghost(
@@ -386,8 +388,7 @@ def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline
     listed = list(enumerate((asked.event, *asked.alternatives), 1))
     others = _numbered(listed, view)
     words = question_words(asked, view.frame)
-    place = _place_of_words(asked, len(words), view, shapes, [n.cell.position for n in others])
-    drawing.mark(place, "disc", 0.1, CLEAR, CLEAR, words)
+    drawing.mark(_above(shapes, view), "disc", 0.1, CLEAR, CLEAR, words)
     _draw_numbers(drawing, others, view)
     _draw_names(drawing, [c for _, event in listed for c in event.cells], view)
 
@@ -418,25 +419,3 @@ def _near(cell: CellRef, view: SliceShown) -> bool:
     """Whether a cell of the other frame lies in the plane in view."""
     away = 0.0 if view.plane is None else view.depth * abs(cell.position[0] - view.plane)
     return away <= view.size
-
-
-def _place_of_words(
-    asked: Suggestion,
-    length: int,
-    view: SliceShown,
-    shapes: Array,
-    numbers: list[tuple[float, ...]],
-) -> tuple[float, float]:
-    """Above the event or else below it, clear of the numbers and of the image's edges."""
-    size, half = view.size, _LETTER * length * view.size
-    across = min(max(asked.position[-1], half), max(view.width - half, view.width / 2))
-    top, bottom = float(shapes[:, 0].min()), float(shapes[:, 0].max())
-    heights = [top - 0.5 * size, bottom + 0.6 * size, top - 1.1 * size, bottom + 1.2 * size]
-    inside = [y for y in heights if 0.3 * size < y < view.height - 0.3 * size]
-    for y in inside:
-        if all(abs(p[-2] - y) > 0.45 * size or abs(p[-1] - across) > half for p in numbers):
-            return y, across
-    return (inside or heights)[0], across
-
-
-# ---------------------------------------------------------------------- in layers

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,15 @@ Array = NDArray[np.float64]
 _ON_TOP = "translucent_no_depth"
 """Not hidden by opaque cells in front, where a volume is in view."""
 
+LETTERS = textwrap.wrap(
+    "".join(sorted({*"0123456789,%#frame?[Enter](inview)", *"".join(
+        f"{look.sign}{look.name}" for look in LOOKS.values()
+    ).replace(" ", "")})), 6
+)  # fmt: skip
+"""Of the words that are drawn, a few at a time."""
+
 _LINE = 1.5
 """Pixels that an arrow is wide at most."""
-
-_AT_ONCE = 6
-"""Characters made ready in one part."""
 
 
 class OverlayLayers:
@@ -49,51 +54,23 @@ class OverlayLayers:
         elif layer is self.marks:
             self.marks = None
 
-    def parts(
-        self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]
-    ) -> Iterator[Callable[[], None]]:
-        """Parts that add the layers that are missing over the segmentation `labels`.
-
-        To be done in this order, best with turns of the event loop between them: each takes
-        napari a moment. `prepare` is called with a new layer to point at.
-        """
-
-        def show_marks() -> None:
-            if self.marks is not None:
-                self.marks.visible = True
-
-        def show_words() -> None:
-            if self.marks is not None:
-                self.marks.text.visible = True
-
-        def show_events() -> None:
-            if self.events is not None:
-                self.events.visible = True
-
-        if self.marks is None:
-            yield lambda: self._make_marks(viewer, labels)
-            yield show_marks
-            yield show_words
-        if self.events is None:
-            yield lambda: self._make_events(viewer, labels, prepare)
-            yield show_events
-
-    def _make_marks(self, viewer: Any, labels: Any) -> None:
+    def make_marks(self, viewer: Any, labels: Any) -> None:
+        """Add the layer of symbols over the segmentation `labels`, unless it is there."""
         if self.marks is not None:
             return
         self._drawn = None
         self.marks = Points(
             ndim=labels.ndim - 1, name="Marks", metadata=tag("marks"),
             blending=_ON_TOP, face_color="transparent", border_width=0.12, size=10, opacity=1.0,
-            visible=False,
             text={"string": "{text}", "color": {"feature": "ink"}, "size": 11, "anchor": "center",
-                  "blending": _ON_TOP, "visible": False},
+                  "blending": _ON_TOP},
             features={"text": np.zeros(0, dtype=object), "ink": np.zeros(0, dtype=object)},
             **placed_like(labels, still=True),
         )  # fmt: skip
         add_below(viewer, self.marks)
 
-    def _make_events(self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]) -> None:
+    def make_events(self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]) -> None:
+        """Add the layer to point at, unless it is there; `prepare` is called with a new one."""
         if self.events is not None:
             return
         self._drawn = None
@@ -101,7 +78,7 @@ class OverlayLayers:
         # the colour of nothing.
         self.events = Vectors(
             np.zeros((1, 2, labels.ndim - 1)), ndim=labels.ndim - 1, name="Events",
-            blending=_ON_TOP, metadata=tag("events"), visible=False,
+            blending=_ON_TOP, metadata=tag("events"),
             vector_style="arrow", edge_width=_LINE, opacity=1.0, edge_color="white",
             **placed_like(labels, still=True),
         )  # fmt: skip
@@ -141,6 +118,8 @@ class OverlayLayers:
         """
         if self.events is None or self.marks is None:
             return
+        if self.marks.opacity == 0:
+            self._drawn, self.marks.opacity = None, 1.0
         before, self._drawn = self._drawn, drawing
         seen_before, self._seen = self._seen, (dot, plane)
         anew = before is None or seen_before != self._seen
@@ -149,31 +128,13 @@ class OverlayLayers:
         if anew or before is None or before.marks != drawing.marks:
             _set_marks(self.marks, drawing, dot, plane)
 
-    def warming(self) -> Iterator[Callable[[], None]]:
-        """Parts that make the letters ready, unseen; else the first words take long to show."""
-        names = "".join(f"{k.sign}{k.name}" for k in LOOKS.values())
-        letters = sorted({*names, *"0123456789,%#", *"frame? [Enter] (in view)"})
-        for k in range(0, len(letters), _AT_ONCE):
-            yield self._writer("".join(letters[k : k + _AT_ONCE]))
-        yield self.end_warming
-
-    def _writer(self, letters: str) -> Callable[[], None]:
-        def write() -> None:
-            if self.marks is not None:
-                self.marks.opacity = 0.0
-                unseen = Drawing()
-                unseen.mark((0.0, 0.0), "disc", 0.1, (0, 0, 0, 0), (0, 0, 0, 0), letters)
-                self._drawn = None
-                _set_marks(self.marks, unseen)
-
-        return write
-
-    def end_warming(self) -> None:
-        """Show the layer of symbols again."""
-        if self.marks is not None and self.marks.opacity == 0:
-            _set_marks(self.marks, Drawing())
-            self.marks.opacity = 1.0
-            self._drawn = None
+    def warm(self, letters: str) -> None:
+        """Write letters unseen, which takes long the first time; not over what is drawn."""
+        if self.marks is not None and (self._drawn is None or self._drawn.empty):
+            self.marks.opacity = 0.0
+            unseen = Drawing()
+            unseen.mark((0.0, 0.0), "disc", 0.1, CLEAR, CLEAR, letters)
+            _set_marks(self.marks, unseen)
 
 
 def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:

@@ -10,8 +10,6 @@ from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.canvas import Canvas
-from bridgetrack.ui.finder import shown_diameter
-from bridgetrack.ui.layers import camera_of, look_at
 from bridgetrack.ui.overlay import (
     Array,
     Drawing,
@@ -19,9 +17,6 @@ from bridgetrack.ui.overlay import (
     draw_question,
     draw_subject,
 )
-
-_RIM = 5.0
-"""Cell diameters to the edge of the image below which the event is shown off-centre."""
 
 _CELL = 60.0
 """Screen pixels that a cell is at least across, until somebody zooms."""
@@ -36,7 +31,7 @@ class QuestionView:
         self._shown: Suggestion | None = None
         self._late = self._moving = self._zoomed = False
         self._outlines: dict[tuple[int, int], Array] = {}
-        self._queue = EventLoopQueue(canvas.turns)
+        self._queue = EventLoopQueue()
         canvas.painters.append(self._paint)
         session.questions.look.connect(self.show)
         session.questions.changed.connect(self._on_change)
@@ -83,51 +78,18 @@ class QuestionView:
         asked = self._shown
         if asked is None:
             return
-        last = self._session.scene.detections.geometry.n_frames - 1 if self._session.scene else 0
-        frame = min(max(asked.last_frame if late else asked.frame, 0), last)
+        cells = (asked.event.targets if late else asked.event.sources) or asked.cells
+        plane = float(np.mean([c.position[0] for c in cells]))
+        if position is not None:
+            position = (plane, *position[-2:])[-len(position) :]
         self._late = late
         self._moving = True
         try:
-            self._canvas.show(frame, None)
-            self._to_plane(asked, late)
-            if position is not None:
-                self._centre(position)
+            frame = asked.last_frame if late else asked.frame
+            self._canvas.show(frame, position, plane=plane, across=0.0 if self._zoomed else _CELL)
+            self._zoomed = self._zoomed or position is not None
         finally:
             self._moving = False
-
-    def _to_plane(self, asked: Suggestion, late: bool) -> None:
-        """In 3D, the plane of the cells of this frame."""
-        layer, viewer = self._canvas.labels, self._canvas.viewer
-        if layer is None or self._canvas.plane is None:
-            return
-        cells = (asked.event.targets if late else asked.event.sources) or asked.cells
-        z = float(np.mean([c.position[0] for c in cells]))
-        world = layer.data_to_world((0.0, z, 0.0, 0.0))
-        viewer.dims.set_point(int(viewer.dims.ndim - layer.ndim) + 1, float(world[1]))
-
-    def _centre(self, position: tuple[float, ...]) -> None:
-        layer, viewer = self._canvas.labels, self._canvas.viewer
-        scene = self._session.scene
-        if layer is None or scene is None:
-            return
-        size = shown_diameter(scene.detections)
-        world = layer.data_to_world((0.0, *self._inwards(position, size)))
-        camera = camera_of(viewer)
-        look_at(viewer, world)
-        if not self._zoomed:
-            self._zoomed = True
-            wanted = _CELL / (size * float(layer.scale[-1]))
-            camera.zoom = max(camera.zoom, wanted)
-
-    def _inwards(self, position: tuple[float, ...], size: float) -> tuple[float, ...]:
-        """A little away from the edges of the image, beyond which there is nothing to see."""
-        shape = self._session.scene.detections.geometry.shape if self._session.scene else None
-        if shape is None:
-            return position
-        flat, extent = np.asarray(position[-2:]), np.asarray(shape[-2:], dtype=np.float64)
-        rim = np.minimum(_RIM * size, extent / 2)
-        moved = np.clip(np.clip(flat, rim, extent - rim), flat - rim / 2, flat + rim / 2)
-        return (*position[:-2], float(moved[0]), float(moved[1]))
 
     # ------------------------------------------------------------------ following
 

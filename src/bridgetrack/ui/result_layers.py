@@ -17,14 +17,12 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.results import CellsByTrack, TracksData
 from bridgetrack.session.session import Session
 from bridgetrack.tracks.colours import UNKNOWN, Colouring, paint
-from bridgetrack.ui.background import EventLoopQueue, Turns
+from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.layers import (
     KEY,
     add_below,
     find_role,
-    place_like,
     placed_like,
-    raise_below,
     role_of,
     tag,
 )
@@ -37,12 +35,11 @@ SHADE = "colour"
 class ResultLayer:
     """Shows the session's tracks as a Tracks layer, from the first call of `show` on."""
 
-    def __init__(self, viewer: Any, session: Session, looks: Looks, turns: Turns) -> None:
+    def __init__(self, viewer: Any, session: Session, looks: Looks) -> None:
         self._viewer_ref = weakref.ref(viewer)
         self._session, self._looks = session, looks
         self._shown: TracksData | None = None
-        self._waits = False  # whether the layer is still to be drawn for the first time
-        self._queue = EventLoopQueue(turns)
+        self._queue = EventLoopQueue()
         self.wanted = self.layer is not None  # whether the tracks are shown
         if self.wanted:
             session.tracking_changed.connect(self._follow)
@@ -104,52 +101,30 @@ class ResultLayer:
         labels = None if session.movie is None else session.movie.layers[1]
         if not self.wanted or self._viewer is None or tracking is None or labels is None:
             return
-        fresh: list[Any] = []
+        self._queue.begin(lambda: self._prepare(tracking), lambda: self._put(tracking, labels))
 
-        def convert() -> None:
-            _ = session.layer_data
+    def _prepare(self, tracking: Tracking) -> None:
+        """What takes long and touches no layer."""
+        _ = self._session.layer_data
+        self._looks.colouring(tracking.tracks)
 
-        def shade() -> None:
-            self._looks.colouring(tracking.tracks)
-
-        def build() -> None:
-            found = session.layer_data
-            if found is None:
-                return
-            if self.layer is None:
-                self._shown = found
-                fresh.append(self._made(found, tracking, labels))
-            else:
-                self._set_data(self.layer, found, tracking)
-
-        def add() -> None:
-            if fresh and labels in self._viewer.layers:
-                self._waits = True
-                add_below(self._viewer, fresh[0], "marks", "events")
-            elif self.layer is not None and self._shown is not None:
-                self._set_graph(self.layer, self._shown, tracking)
-                self.layer.metadata[KEY]["tracks"] = tracking.tracks
-
-        def draw() -> None:
-            # Not only a fresh one: other tracks may have come between adding it and drawing it.
-            if self._waits and self.layer is not None:
-                self._waits, self.layer.visible = False, True
-
-        self._queue.begin(convert, shade, build, add, draw)
-
-    def _set_data(self, layer: Any, found: TracksData, tracking: Tracking) -> None:
-        before, self._shown = self._shown, found
-        if before is not None and np.array_equal(before.data, found.data):
+    def _put(self, tracking: Tracking, labels: Any) -> None:
+        found, layer = self._session.layer_data, self.layer
+        if found is None or labels not in self._viewer.layers:
             return
-        # Tracks of the old graph may be gone, which napari refuses.
-        layer.graph = {}
-        layer.data = found.data
-        self._paint(layer, found, tracking)
-
-    def _set_graph(self, layer: Any, found: TracksData, tracking: Tracking) -> None:
+        if layer is None:
+            self._shown = found
+            add_below(self._viewer, self._made(found, tracking, labels), "marks", "events")
+            return
+        before, self._shown = self._shown, found
+        if before is None or not np.array_equal(before.data, found.data):
+            # Tracks of the old graph may be gone, which napari refuses.
+            layer.graph = {}
+            layer.data = found.data
         self._paint(layer, found, tracking)
         if {int(k): list(v) for k, v in layer.graph.items()} != found.graph:
             layer.graph = found.graph
+        layer.metadata[KEY]["tracks"] = tracking.tracks
 
     def _made(self, found: TracksData, tracking: Tracking, labels: Any) -> TracksLayer:
         features, shades = self._coloured(found, tracking)
@@ -157,7 +132,7 @@ class ResultLayer:
             found.data, features=features, graph=found.graph, name="Tracks",
             metadata=tag("tracks", tracks=tracking.tracks), tail_length=8, tail_width=3,
             blending="translucent", colormaps_dict=shades, color_by=SHADE,
-            visible=False, **placed_like(labels),
+            **placed_like(labels),
         )  # fmt: skip
 
 
@@ -172,12 +147,10 @@ _COLOURING = "colour cells"
 class ColouredCells:
     """Shows the masks coloured by track, from `show` until `hide`."""
 
-    def __init__(self, viewer: Any, session: Session, looks: Looks, turns: Turns) -> None:
+    def __init__(self, viewer: Any, session: Session, looks: Looks) -> None:
         self._viewer_ref = weakref.ref(viewer)
         self._session, self._looks = session, looks
-        self._queue = EventLoopQueue(turns)
         self._over: Any = None  # the layer of the cells that it was made for
-        self._waits = False  # whether it is hidden until other cells are tracked
         self.wanted = False
         session.tracking_changed.connect(self._follow)
         session.movie_changed.connect(self._on_movie)
@@ -198,14 +171,12 @@ class ColouredCells:
 
     def hide(self) -> None:
         """Take the layer away."""
-        self.wanted = False
-        self._queue.stop()
         self._session.cancel(_COLOURING)
         self._remove()
+        self.wanted = False
 
     def close(self) -> None:
         """Let go of the viewer."""
-        self._queue.stop()
         self._session.tracking_changed.disconnect(self._follow)
         self._session.movie_changed.disconnect(self._on_movie)
         self._looks.colour_changed.disconnect(self._follow)
@@ -226,20 +197,12 @@ class ColouredCells:
             self.wanted = False
 
     def _on_movie(self) -> None:
-        movie, layer = self._session.movie, self.layer
-        cells = None if movie is None else movie.layers[1]
-        if layer is None or (cells is not None and cells is self._over):
-            return
-        self._queue.stop()
-        if movie is None or cells is None or movie.labels is None or cells.ndim != layer.ndim:
+        movie = self._session.movie
+        if movie is None or movie.layers[1] is not self._over:
             self._remove()
-        elif layer.visible:
-            # It will show these cells; napari takes long to remove a layer and to add one.
-            layer.visible, self._waits = False, True
 
     def _follow(self) -> None:
         """Show the layer, or bring it up to date."""
-        self._queue.stop()
         self._session.cancel(_COLOURING)
         viewer, tracking, movie = self._viewer_ref(), self._session.tracking, self._session.movie
         cells = None if movie is None else movie.layers[1]
@@ -251,50 +214,20 @@ class ColouredCells:
         frame = min(max(viewer.dims.current_step[0], 0), labels.n_frames - 1)
 
         def draw(found: tuple[Any, DirectLabelColormap]) -> None:
-            self._draw(viewer, cells, *found)
+            if cells in viewer.layers:
+                self._draw(viewer, cells, *found)
 
         found = self._looks.colouring(tracking.tracks)
         self._session.run(_COLOURING, lambda: _prepared(tracking, found, frame), draw)
 
     def _draw(self, viewer: Any, cells: Any, pixels: Any, colours: DirectLabelColormap) -> None:
-        """In parts: each takes napari a moment."""
-        fresh: list[Labels] = []
-
-        def current() -> bool:
-            # They may be gone meanwhile, or another movie is open.
-            movie = self._session.movie
-            return movie is not None and movie.layers[1] is cells and cells in viewer.layers
-
-        def build() -> None:
-            if current() and self.layer is None:
-                fresh.append(_made(pixels, colours, cells))
-
-        def add() -> None:
-            if not current():
-                return
-            if fresh:
-                self._over, self._waits = cells, True
-                add_below(viewer, fresh[0], *_ABOVE)
-            elif self.layer is not None:
-                self._update(viewer, self.layer, pixels, colours, cells)
-
-        def show() -> None:
-            if self.layer is not None and self._waits and current():
-                self._waits = False
-                self.layer.visible = True
-
-        self._queue.begin(build, add, show)
-
-    def _update(
-        self, viewer: Any, layer: Any, pixels: Any, colours: DirectLabelColormap, cells: Any
-    ) -> None:
-        """Bring the layer up to date; it is drawn anew at the end only."""
-        seen = layer.visible
-        if self._over is not cells:
+        layer = self.layer
+        if layer is None:
             self._over = cells
-            place_like(layer, cells)
-            raise_below(viewer, layer, *_ABOVE)
-        layer.visible = False
+            add_below(viewer, _made(pixels, colours, cells), *_ABOVE)
+            return
+        # Drawn anew at the end only.
+        seen, layer.visible = layer.visible, False
         layer.data = pixels
         if not _same_colours(layer.colormap, colours):
             layer.colormap = colours
@@ -325,7 +258,7 @@ def _prepared(
 def _made(pixels: Any, colours: DirectLabelColormap, cells: Any) -> Labels:
     made = Labels(
         pixels, name="Cells by track", metadata=tag(COLOURED), opacity=0.5,
-        colormap=colours, visible=False, **placed_like(cells),
+        colormap=colours, **placed_like(cells),
     )  # fmt: skip
     made.editable = False
     return made

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtWidgets import QDoubleSpinBox, QFileDialog, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QDoubleSpinBox, QFileDialog, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.progress import Steps
 from bridgetrack.session.kept import Scale
 from bridgetrack.session.mask_work import Repaired, repair
+from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
+from bridgetrack.ui.file_menu import open_real_movie
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layer_scale import set_scale
-from bridgetrack.ui.layers import IMPORTED, LayerData, find_role, placed_like, tag, tags_of
-from bridgetrack.ui.opening import JOB
+from bridgetrack.ui.layers import IMPORTED, LayerData, find_role, placed_like, tag, time_of
 from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.real_sample import open_real_movie
-from bridgetrack.ui.source_panel import ResumeBar, SourceChooser
-from bridgetrack.ui.widgets import SPACE, button, folded, form_in, heading, row, text
+from bridgetrack.ui.source_panel import SourceChooser
+from bridgetrack.ui.widgets import Column, button, folded, form_in, heading, row, text
 
 _MOVIES = "Movies (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs .zarray);;All files (*)"
 _TABLES = "Tables and tracks (*.csv *.xml);;All files (*)"
@@ -66,7 +66,6 @@ class SegmentPanel(Panel):
         )
         self.column.addWidget(self.sample)
         self.column.addWidget(self.real)
-        self.resume = self.add(ResumeBar(self))
         self.scale = ScaleBox(self, self.source)
         self.add(folded("Scale and time", self.scale))
         self.find = FindCells(self, self.source)
@@ -94,7 +93,7 @@ class SegmentPanel(Panel):
         if image is None or cells is not None or image in self._offered:
             return
         self._offered.add(image)
-        if not self.state.files.busy(JOB):
+        if not self.state.files.busy(READING):
             self.finding.expand(animate=False)
 
     def _ask(
@@ -175,26 +174,19 @@ class SegmentPanel(Panel):
         )
 
 
-class RepairBox(QWidget):
+class RepairBox(Column):
     """Repairs the cells chosen above into a layer of its own; theirs stays, hidden."""
 
     def __init__(self, panel: Panel, source: SourceChooser) -> None:
         super().__init__()
         self._panel, self._source = panel, source
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(SPACE)
-        self.go = button(
+        self.go = self.add(button(
             "Repair these cells by the image",
             "Cut, join, add and drop cells where the image says so; makes a layer of its own",
-            self.begin,
-            icon="go",
-        )
-        box.addWidget(self.go)
-        self.work = Work(panel, "repair")
-        box.addWidget(self.work)
-        self.words = text()
-        box.addWidget(self.words)
+            self.begin, icon="go",
+        ))  # fmt: skip
+        self.work = self.add(Work(panel, "repair"))
+        self.words = self.add(text())
         panel.listen(panel.session.movie_changed, self._on_movie)
         self._on_movie()
 
@@ -232,11 +224,7 @@ class RepairBox(QWidget):
         made = viewer.add_labels(
             found.labels,
             name=f"{layer.name} repaired",
-            metadata=tag(
-                "labels",
-                frame_interval=tags_of(layer).get("frame_interval"),
-                found=found.finding,
-            ),
+            metadata=tag("labels", found=found.finding, **time_of(layer)),
             opacity=layer.opacity,
             **placed_like(layer),
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from superqt.utils import qdebounced
 from bridgetrack.annotations.mask_answers import MaskAnswers, MaskStore, masks_path
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Geometry
+from bridgetrack.notes import plural
 from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import autosave_path
@@ -38,9 +38,10 @@ from bridgetrack.ui.layers import (
     placed_like,
     tag,
     tags_of,
+    time_of,
 )
 from bridgetrack.ui.panel import Notice, Panel
-from bridgetrack.ui.widgets import button, form_in, row, text
+from bridgetrack.ui.widgets import form_in
 
 _REST = 800
 """Milliseconds without painting after which the cells are measured anew."""
@@ -78,10 +79,6 @@ class SourceChooser(QWidget):
         form.addRow("Cells", self.labels)
         self.notice = Notice()
         form.addRow(self.notice)
-        # Each brings back what else was kept about the image chosen, and says what that is.
-        self.companions: list[Callable[[], str]] = []
-        self._also: tuple[Any, tuple[str, ...]] = None, ()
-        self._warned: tuple[Any, tuple[str, ...]] = None, ()  # while its cells are still read
         self._opened: tuple[Any, Any] | None = None
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()  # images whose cells were open
         self._painted: Any = None
@@ -93,18 +90,7 @@ class SourceChooser(QWidget):
         open_soon = qdebounced(self.open, timeout=0, parent=self)
         for choice in (self.image, self.labels):
             choice.chosen.connect(lambda _: open_soon())
-        self.image.came.connect(self._on_came)
         open_soon()
-
-    def _on_came(self, image: Any) -> None:
-        """Another movie is there, by a drop for instance: nothing is taken from under the work."""
-        cells, open_now = self.labels.layer, self.image.layer
-        if open_now is not None and self.pairs.movie_of(image, cells):
-            words = (
-                f"“{image.name}” is there beside the open movie, “{open_now.name}”. To go on with "
-                "it, choose it as the movie in step 1."
-            )
-            self._panel.session.message.emit("info", words)
 
     def open_again(self) -> None:
         """Open what is chosen anew, after its scale has changed; the answers stay."""
@@ -121,33 +107,27 @@ class SourceChooser(QWidget):
             return  # to come back with them
         if self._opened != (image, labels):
             take_scale(self._panel.state.viewer, image, labels)
-        back: tuple[str, ...] | None = None
-        with self._panel.session.hearing() as warnings:
-            if labels is None:
-                back = self._open_without_cells(image)
-            elif self._opened is None or self._opened != (image, labels):
+        if labels is None:
+            self._open_without_cells(image)
+        elif self._opened is None or self._opened != (image, labels):
+            with self._panel.session.hearing() as warnings:
                 back = self._open_with_cells(image, labels, again)
-            self._bring_back(image)  # last, for opening takes away what was told before
-            self._warn_again(image)
-        if labels is None and back is None:
-            self._warned = image, tuple(warnings)
-        if back is not None and not warnings:
-            self._say_back(back)
+            if back and not warnings:
+                words = f"There again, as you left them: {', '.join(back)}."
+                self._panel.session.message.emit("info", words)
 
-    def _open_without_cells(self, image: Any) -> tuple[str, ...] | None:
-        """Let go of the movie; what is there again, None while its cells are read."""
+    def _open_without_cells(self, image: Any) -> None:
+        """Let go of the movie, and look for cells that were found on the image earlier."""
         self._panel.session.message.emit("info", "")
         self.notice.say("", "")
         if self._opened is not None:
             self._let_go()
         if image is not None and image not in self._known:
             self._known.add(image)
-            if self._restore(image):
-                return None
-        return ()
+            self._restore(image)
 
-    def _open_with_cells(self, image: Any, labels: Any, again: bool) -> tuple[str, ...] | None:
-        """Open a movie; what is there again, None where nothing is to be said of that."""
+    def _open_with_cells(self, image: Any, labels: Any, again: bool) -> tuple[str, ...]:
+        """Open a movie; what is there again."""
         session = self._panel.session
         try:
             source = self._source(image, labels)
@@ -156,12 +136,12 @@ class SourceChooser(QWidget):
             if self._opened is not None:
                 self._let_go()  # what was open before is not what is chosen now
             self.notice.say("error", str(error))
-            return None
+            return ()
         known = session.movie
         if known is not None and known.layers == (image, labels) and not again:
             self._opened = (image, labels)
             self.pairs.join(image, labels)
-            return None
+            return ()
         self._opened = (image, labels)
         if image is not None:
             self._known.add(image)
@@ -172,11 +152,12 @@ class SourceChooser(QWidget):
         done = session.open(source) if file is None else resume(session, source, file)
         if not done:
             self._let_go()  # what was open before is not what is chosen now
-            return None
+            return ()
         back = self._panel.state.settings.restore()
         self.pairs.join(image, labels)
+        answers = (plural(session.resumed, "answer"),) if session.resumed else ()
         cells = ("the cells that you found or painted",) if source.kept else ()
-        return None if again else (*cells, *back)
+        return () if again else (*answers, *cells, *back)
 
     def _let_go(self) -> None:
         """Nothing is open any more."""
@@ -200,29 +181,11 @@ class SourceChooser(QWidget):
             self.parted.emit(str(labels.name), other)
         return self.labels.layer is not labels
 
-    def _bring_back(self, image: Any) -> None:
-        if back := tuple(words for act in self.companions if (words := act())):
-            self._also = image, back
-
-    def _warn_again(self, image: Any) -> None:
-        """Opening the cells of a movie takes away what was told while they were read."""
-        (warned, words), self._warned = self._warned, (None, ())
-        if words and warned is image:
-            self._panel.session.message.emit("warning", " ".join(words))
-
-    def _say_back(self, what: tuple[str, ...]) -> None:
-        """Say what is there again of earlier times."""
-        (image, also), self._also = self._also, (None, ())
-        what += also if image is self.image.layer else ()
-        if what:
-            words = f"There again, as you left them: {', '.join(what)}."
-            self._panel.session.message.emit("info", words)
-
     def _use_as_cells(self, layer: Any) -> None:
         """Make a layer of cells of an image whose pixels are cell numbers."""
         viewer: Any = self._panel.state.viewer
-        path, interval = path_of(layer), tags_of(layer).get("frame_interval")
-        more = {} if path is None else {"path": str(path)}
+        path = path_of(layer)
+        more = time_of(layer) | ({} if path is None else {"path": str(path)})
 
         def add(pixels: NDArray[Any]) -> None:
             wanted = layer in viewer.layers and self.labels.layer is layer
@@ -231,7 +194,7 @@ class SourceChooser(QWidget):
             made = viewer.add_labels(
                 pixels,
                 name=f"{layer.name} cells",
-                metadata=tag("labels", frame_interval=interval, **more),
+                metadata=tag("labels", **more),
                 opacity=0.3,
                 **placed_like(layer),
             )
@@ -242,17 +205,16 @@ class SourceChooser(QWidget):
 
         self._panel.state.files.read(str(layer.name), lambda: np.array(layer.data), add)
 
-    def _restore(self, image: Any) -> bool:
+    def _restore(self, image: Any) -> None:
         """Bring back the cells that were found or painted on this movie earlier."""
         try:
             movie = movie_of(image)
         except BridgetrackError:
-            return False
+            return
         answers = autosave_path(path_of(image), name_of(image), movie.geometry)
         kept, viewer = kept_cells(answers, movie.geometry), self._panel.state.viewer
         if kept is None or viewer is None:
-            return False
-        interval = tags_of(image).get("frame_interval")
+            return
 
         def add(pixels: NDArray[Any]) -> None:
             if self.image.layer is not image or self.labels.layer is not None:
@@ -261,7 +223,7 @@ class SourceChooser(QWidget):
             made = viewer.add_labels(
                 pixels,
                 name="Cells found",
-                metadata=tag("labels", frame_interval=interval, found=kept.found, kept=True),
+                metadata=tag("labels", found=kept.found, kept=True, **time_of(image)),
                 opacity=0.3,
                 **placed_like(image),
             )
@@ -269,7 +231,6 @@ class SourceChooser(QWidget):
 
         read = self._panel.state.files.read
         read("the cells", lambda: np.asarray(kept.labels.array[:, 0].compute()), add)
-        return True
 
     def _source(self, image: Any, labels: Any) -> MovieAndCells:
         movie = None if image is None else movie_of(image)
@@ -434,39 +395,3 @@ def painted_frames(event: Any, layer: Any) -> set[int] | None:
 def _edits(layer: Any) -> Any:
     """What a layer emits when its cells are touched up."""
     return layer.events.data if is_points(layer) else layer.events.paint
-
-
-class ResumeBar(QWidget):
-    """Says that earlier answers were found, and offers to begin afresh."""
-
-    def __init__(self, panel: Panel) -> None:
-        super().__init__()
-        self._panel = panel
-        form = form_in(self)
-        self.words = text()
-        form.addRow(self.words)
-        self.afresh = button(
-            "Start afresh",
-            "Put the earlier answers aside (they stay on disk)",
-            self._start,
-            icon="restart",
-        )
-        self.keep = button("Go on with them", "Keep the earlier answers", self.hide, icon="yes")
-        form.addRow(row(self.keep, self.afresh))
-        self.hide()
-        panel.listen(panel.session.movie_changed, self._on_source)
-        self._on_source()
-
-    def _on_source(self) -> None:
-        n = self._panel.session.resumed
-        self.setVisible(n > 0)
-        if n:
-            self.words.setText(f"You gave {n} answers about this movie earlier; they are back.")
-
-    def _start(self) -> None:
-        session = self._panel.session
-        with session.telling():
-            kept = " and ".join(str(path) for path in session.start_afresh())
-            copies = f"; a copy is in {kept}" if kept else ""
-            session.message.emit("info", f"Undo (Z) brings the earlier answers back{copies}.")
-            self.hide()

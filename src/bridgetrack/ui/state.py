@@ -23,12 +23,11 @@ from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.kept import KeptCells, KeptSettings
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import EventLoopQueue, ThreadRunner, Turns
+from bridgetrack.ui.background import EventLoopQueue, FileReader, ThreadRunner
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.layer_scale import fit_in
 from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.looks import Looks
-from bridgetrack.ui.opening import Opening
 from bridgetrack.ui.question_view import QuestionView
 from bridgetrack.ui.result_layers import ColouredCells, ResultLayer
 
@@ -42,9 +41,8 @@ class ViewerState:
     """The session of one viewer, and its layers."""
 
     def __init__(self, viewer: Any) -> None:
-        self.turns = Turns()
-        self.session = Session(runner=ThreadRunner(self.turns))
-        self.files = Opening(ThreadRunner(), self.session)
+        self.session = Session(runner=ThreadRunner())
+        self.files = FileReader(self.session)
         # Work that goes on when another movie is opened: on many movies, and writing files.
         self.elsewhere = BackgroundWork(ThreadRunner())
         self.elsewhere.message.connect(self.session.message.emit)
@@ -56,15 +54,15 @@ class ViewerState:
         self.kept.aging.connect(self._on_aging)
         self.settings = KeptSettings(self.session)
         self.guard = CloseGuard(self.kept, self.session, self.elsewhere)
-        self._afterwards = EventLoopQueue(self.turns, patient=True)
+        self._afterwards = EventLoopQueue()
         self.session.questions.later = self._afterwards.then
         self.annotator = Annotator(self.session)
         self.responsive = Responsive(viewer.layers)
-        self.canvas = Canvas(viewer, self.session, self.annotator, self.turns)
+        self.canvas = Canvas(viewer, self.session, self.annotator)
         self.question_view = QuestionView(self.session, self.annotator, self.canvas)
         self.looks = Looks()
-        self.result_layer = ResultLayer(viewer, self.session, self.looks, self.turns)
-        self.coloured_cells = ColouredCells(viewer, self.session, self.looks, self.turns)
+        self.result_layer = ResultLayer(viewer, self.session, self.looks)
+        self.coloured_cells = ColouredCells(viewer, self.session, self.looks)
         self._panels = 0
         self.session.run("warm up", _warm_up, lambda _: None)
 

@@ -14,15 +14,17 @@ from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import choice_words, question_words
 from bridgetrack.session.proposals import shown_beliefs
 from bridgetrack.session.questions import JOB
-from bridgetrack.ui.background import PICTURES
-from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel, Work
+from bridgetrack.ui.picking import shown_diameter
 from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.question_pictures import TwoFrames, picture_steps
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import button, heading, row, text
+
+_PICTURES = "pictures of the question"
+"""Name of the work that cuts them out."""
 
 
 class SuggestPanel(Panel):
@@ -110,7 +112,7 @@ class SuggestPanel(Panel):
         if asked is not None:
             size = shown_diameter(scene.detections)
             self.session.run(
-                PICTURES,
+                _PICTURES,
                 lambda: picture_steps(source, asked, size, names),
                 self.frames.show_pictures,
             )

@@ -12,7 +12,6 @@ from qtpy.QtWidgets import (
     QDockWidget,
     QScrollArea,
     QTableWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -61,7 +60,7 @@ class TrackPanel(Panel):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.result = self.state.result_layer
-        self._queue = EventLoopQueue(self.state.turns)
+        self._queue = EventLoopQueue()
         self.destroyed.connect(self._queue.stop)
         self.go = self.add(
             button(
@@ -294,23 +293,16 @@ _ABOUT = (
 )
 
 
-class CheckBox(QWidget):
+class CheckBox(Column):
     """What to draw, a button, and what came of it."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel, self._questions = panel, panel.session.questions
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        about = text()
-        about.setText(_ABOUT)
-        # A folded section is as high as its contents say, which know no width to wrap words at.
-        line = about.fontMetrics().lineSpacing()
-        about.setMinimumHeight(4 * line)
-        box.addWidget(about)
+        self.add(text(_ABOUT, lines=4))
         self.form = SettingsForm(SampleOptions, _TITLES, words=_WORDS)
         self.form.listen(self._refresh)
-        box.addWidget(self.form.native)
+        self.add(self.form.native)
         self.go = button(
             "Check a sample",
             "Look at events drawn at random: Enter is right, Backspace wrong, U cannot tell",
@@ -320,10 +312,8 @@ class CheckBox(QWidget):
         self.back = button(
             "Take back", "Look again at the event that you judged last", self.take_back, icon="undo"
         )
-        box.addWidget(row(self.go, self.back))
-        self.words = text()
-        self.words.setMinimumHeight(4 * line)
-        box.addWidget(self.words)
+        self.add(row(self.go, self.back))
+        self.words = self.add(text(lines=4))
         panel.follow(self._refresh, self._questions.check.changed, panel.session.tracking_changed)
         self._refresh()
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QComboBox, QFileDialog, QWidget
+from qtpy.QtWidgets import QComboBox, QFileDialog
 
 from bridgetrack.notes import plural
-from bridgetrack.session.training import JOB, MOVIES, PRESENT, STRATEGIES, StartChoice
+from bridgetrack.session.training import JOB, PRESENT, StartChoice
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.annotate_panel import AnswersTable
 from bridgetrack.ui.panel import Panel, Work
@@ -121,16 +121,9 @@ class TrainPanel(Panel):
     def _refresh(self) -> None:
         n = len(self.session.annotations or ())
         ready = self.session.scene is not None
-        starts = self.session.starts
-        enough = n > 0 or not starts.needs_answers
-        self.go.setEnabled(ready and enough and starts.ready and not self.trainer.busy)
+        self.go.setEnabled(ready and n > 0 and not self.trainer.busy)
         if not ready:
             self.words.setText("Training needs a movie with its cells; see the step Cells.")
-        elif not n and not starts.needs_answers:
-            self.words.setText(
-                "No answers about this movie yet: what the earlier movies say is taken over "
-                "unchecked. A few answers make it better, and say how good it is."
-            )
         elif not n:
             self.words.setText("No answers yet; about 20 are enough to begin with.")
         else:
@@ -170,9 +163,6 @@ def _described(model: Any) -> str:
     return f"In use: the {model.name} model." if not model.trained else f"In use: {model.name}."
 
 
-_PROJECTS = "Bridgetrack project (*.json *.bridgetrack);;All files (*)"
-
-
 class StartFrom(Column):
     """The choice of what training starts from."""
 
@@ -189,7 +179,6 @@ class StartFrom(Column):
         self.choice.activated.connect(self._on_choice)
         self.add(self.choice)
         self.words = self.add(text())
-        self.movies = self.add(self._movies())
         self.use = button(
             "Use without training", "Track with this model as it is", self.starts.use, icon="go"
         )
@@ -198,37 +187,8 @@ class StartFrom(Column):
         panel.listen(self.starts.changed, self.refresh)
         self.refresh()
 
-    def _movies(self) -> QWidget:
-        """Which earlier movies, and how they are used."""
-        box = Column()
-        self.add_movies = button(
-            "Add movies…", "Choose project files of earlier movies", self.ask_movies, icon="open"
-        )
-        self.clear = button(
-            "Clear", "Use none of these movies", self.starts.forget_movies, icon="delete"
-        )
-        box.add(row(self.add_movies, self.clear))
-        self.strategy = QComboBox()
-        self.strategy.addItems(list(STRATEGIES.values()))
-        self.strategy.setToolTip(
-            "The movies may differ: each has a model of its own, tied to the others (transfer). "
-            "The movies are alike: all answers count as if of one movie (union)."
-        )
-        self.strategy.activated.connect(self._on_strategy)
-        box.add(self.strategy)
-        return box
-
     def _on_choice(self, place: int) -> None:
         self.starts.choose(str(self.choice.itemData(place)))
-
-    def _on_strategy(self, place: int) -> None:
-        self.starts.use_strategy(list(STRATEGIES)[place])
-
-    def ask_movies(self) -> None:
-        """Ask for project files."""
-        names, _ = QFileDialog.getOpenFileNames(self, "Earlier movies", "", _PROJECTS)
-        if names:
-            self.starts.add_movies([Path(name) for name in names])
 
     def refresh(self) -> None:
         """Show what there is."""
@@ -243,9 +203,6 @@ class StartFrom(Column):
                 self.choice.setItemData(place, each.words, Qt.ItemDataRole.ToolTipRole)
         self.choice.setCurrentIndex([s.key for s in starts].index(start.key))
         self.words.setText(start.words)
-        self.movies.setVisible(start.key == MOVIES)
-        self.clear.setEnabled(bool(chosen.movies))
-        self.strategy.setCurrentIndex(list(STRATEGIES).index(chosen.strategy))
-        self.use.setVisible(start.key not in (MOVIES, PRESENT))
+        self.use.setVisible(start.key != PRESENT)
         self.problem.setText(f"✕ {chosen.problem}" if chosen.problem else "")
         self.problem.setVisible(bool(chosen.problem))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from fonticon_mdi7 import MDI7
 from napari.utils.theme import get_theme
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QIcon, QKeySequence, QTextDocument
+from qtpy.QtGui import QIcon, QKeySequence
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QFormLayout,
@@ -109,6 +108,9 @@ def dress_table(
     table.cellClicked.connect(clicked)
 
 
+_RIM = 4
+"""Pixels around the words of a label."""
+
 _KEYS = {"Return": "Enter", "Esc": "Escape", "Del": "Delete"}
 """Names of keys in Qt and, where they differ, in napari."""
 
@@ -158,43 +160,17 @@ def text(words: str = "", *, dim: bool = False, lines: int = 0) -> QLabel:
 
     It has room for some `lines` at least, so that what is below it stays where it is.
     """
-    label = _Steady(words, lines) if lines else QLabel(words)
+    label = QLabel(words)
     label.setWordWrap(True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     label.setSizePolicy(wrapping())
     label.setMinimumWidth(80)
+    if lines:
+        label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        label.setMinimumHeight(lines * label.fontMetrics().lineSpacing() + _RIM)
     if dim:
         label.setStyleSheet("QLabel { font-size: 11px; }")
     return label
-
-
-class _Steady(QLabel):
-    """Words with room for some lines, however few there are."""
-
-    def __init__(self, words: str, lines: int) -> None:
-        super().__init__(words)
-        self._lines = lines
-        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-
-    def heightForWidth(self, width: int) -> int:  # noqa: N802
-        """As high as the words need, or as so many lines do."""
-        rim = self.contentsMargins()
-        around = rim.top() + rim.bottom() + 2 * self.margin()
-        now = self._height_of(self.text().count("\n") + 1)
-        room = self._height_of(self._lines) + max(QLabel.heightForWidth(self, _WIDE) - now, around)
-        return max(int(super().heightForWidth(width)), room)
-
-    def _height_of(self, lines: int) -> int:
-        """Pixels that so many lines take; words that can be selected are laid out as a document."""
-        page = QTextDocument()
-        page.setDocumentMargin(0)
-        page.setDefaultFont(self.font())
-        page.setPlainText("\n".join("x" * lines))
-        return math.ceil(page.size().height())
-
-
-_WIDE = 100_000
-"""Pixels in which no words need a second line."""
 
 
 def wrapping() -> QSizePolicy:
@@ -206,7 +182,7 @@ def wrapping() -> QSizePolicy:
 
 def heading(words: str, *, lines: int = 0) -> QLabel:
     """The title of a group; with room for some `lines`, words that change."""
-    label = text(words, lines=lines) if lines else QLabel(words)
+    label = text(words, lines=lines)
     label.setStyleSheet("QLabel { font-weight: bold; padding-top: 4px; }")
     return label
 

@@ -12,18 +12,16 @@ from qtpy.QtWidgets import (
     QFileDialog,
     QScrollArea,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.io.results import ExportOptions
 from bridgetrack.session.project import saving
-from bridgetrack.session.training import Outcome
 from bridgetrack.ui.annotate_panel import AnnotatePanel
+from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_layers import layers_of, masks_of, project_reading, table_of
 from bridgetrack.ui.layers import LayerData
-from bridgetrack.ui.opening import JOB
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.segment_panel import SegmentPanel
@@ -239,17 +237,10 @@ class WorkflowPanel(Panel):
                 image=self.segment.source.image.layer is not None,
                 ready=self.session.tracking is not None,
                 answers=len(self.session.annotations or ()),
-                trained=_came_of(self.session.trainer.outcome),
+                trained=self.session.trainer.outcome is not None,
                 asked=self.asked,
             )
         )
-
-
-def _came_of(outcome: Outcome | None) -> str:
-    """What came of a training, in a sentence; empty where there was none."""
-    if outcome is None:
-        return ""
-    return "Learned."
 
 
 def next_step(
@@ -259,7 +250,7 @@ def next_step(
     image: bool,
     ready: bool,
     answers: int,
-    trained: str,
+    trained: bool,
     asked: bool = False,
 ) -> str:
     """What a step needs or what comes next, in plain words."""
@@ -284,7 +275,7 @@ def next_step(
     if step == 2 and not answers:
         return "Training needs answers; give some in step 2."
     if step == 2:
-        return f"{trained} Next: look at the tracks in step 4." if trained else "Press Train."
+        return "Learned. Next: look at the tracks in step 4." if trained else "Press Train."
     return "Correct what is wrong with the keys of step 2; the tracks follow at once."
 
 
@@ -301,7 +292,7 @@ def _scrolling(panel: QWidget) -> QScrollArea:
 _KIND = "Bridgetrack project (*.json)"
 
 
-class ProjectBar(QWidget):
+class ProjectBar(Column):
     """Two buttons, how far saving is, and what came of it."""
 
     def __init__(
@@ -309,8 +300,6 @@ class ProjectBar(QWidget):
     ) -> None:
         super().__init__()
         self._panel, self._source, self._options = panel, source, options
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
         self.open = button(
             "Open project…", "Go on with a movie, its cells, answers and model",
             self.ask_open, icon="open",
@@ -319,14 +308,11 @@ class ProjectBar(QWidget):
             "Save project…", "One file to go on from here, or to repeat this run without a window",
             self.ask_save, icon="save", hot="Alt+S",
         )  # fmt: skip
-        box.addWidget(row(self.open, self.save))
-        self.work = Work(panel, "project", cancel=False, doer=panel.state.elsewhere)
-        box.addWidget(self.work)
-        self.reading = Work(panel, JOB, doer=panel.state.files)
-        box.addWidget(self.reading)
-        self.words = text()
+        self.add(row(self.open, self.save))
+        self.work = self.add(Work(panel, "project", cancel=False, doer=panel.state.elsewhere))
+        self.reading = self.add(Work(panel, READING, doer=panel.state.files))
+        self.words = self.add(text())
         self.words.hide()
-        box.addWidget(self.words)
         panel.listen(panel.session.movie_changed, self._on_movie)
         self._on_movie()
 
