@@ -30,6 +30,26 @@ _PAUSE = 20
 """Milliseconds between two parts: time for drawing, for the mouse and for keys."""
 
 
+class Links:
+    """Connections that are cut together."""
+
+    def __init__(self) -> None:
+        self._cuts: list[Callable[[], None]] = []
+
+    def add(self, signal: Any, slot: Callable[..., Any]) -> None:
+        """Connect and remember."""
+        signal.connect(slot)
+        self._cuts.append(lambda: signal.disconnect(slot))
+
+    def cut(self) -> None:
+        """Disconnect everything."""
+        cuts, self._cuts = self._cuts, []
+        for each in cuts:
+            # Widgets and viewers may be gone.
+            with contextlib.suppress(ValueError, RuntimeError, TypeError):
+                each()
+
+
 class _Caller(QObject):
     """Calls functions in the thread in which it was made."""
 

@@ -17,7 +17,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import EventLoopQueue
+from bridgetrack.ui.background import EventLoopQueue, Links
 from bridgetrack.ui.layers import camera_of, kind_of, look_at
 from bridgetrack.ui.looks import PROPOSAL, mode_look, rgba
 from bridgetrack.ui.overlay import (
@@ -85,18 +85,15 @@ class SliceInView:
     @property
     def area(self) -> tuple[Place, Place] | None:
         """Opposite corners of what is in view, in pixels; in 3D through all planes."""
-        labels, shape = self.labels, self.extent
+        labels = self.labels
         if labels is None:
             return None
-        corners = np.asarray(labels.corner_pixels, dtype=np.float64)
-        if labels.multiscale:
-            corners = corners * labels.downsample_factors[labels.data_level]
-        low = np.clip(corners[0, -2:], 0, shape - 1)
-        high = np.clip(corners[1, -2:], 0, shape - 1)
+        last = self.extent - 1
+        corners = np.asarray(self._screen[0] or (0.0, 0.0, *last)).reshape(2, 2)
+        low, high = np.clip(np.rint(corners), 0, last).tolist()
         if labels.ndim == 4:
-            planes = float(labels.extent.data[1][1])
-            return (0.0, *map(float, low)), (planes, *map(float, high))
-        return tuple(map(float, low)), tuple(map(float, high))
+            return (0.0, *low), (float(labels.extent.data[1][1]), *high)
+        return tuple(low), tuple(high)
 
     @property
     def extent(self) -> NDArray[np.float64]:
@@ -217,18 +214,20 @@ class Canvas(SliceInView):
         self._point: tuple[float, ...] | None = None
         self.painters: list[Callable[[Drawing, SliceShown], None]] = []
         self.held = False
-        annotator.changed.connect(self.redraw)
-        annotator.show.connect(self.show)
         annotator.area = lambda: self.area
         annotator.in_view = self.holds
-        session.movie_changed.connect(self._on_source)
-        session.scene_changed.connect(self._on_scene)
-        session.masks_changed.connect(self._on_masks)
-        viewer.dims.events.current_step.connect(self._on_frame)
-        viewer.dims.events.ndisplay.connect(self.redraw)
-        viewer.layers.events.removed.connect(self._on_removed)
-        for event in (camera_of(viewer).events.zoom, camera_of(viewer).events.center):
-            event.connect(self._on_camera)
+        self._links = Links()
+        listen, camera = self._links.add, camera_of(viewer).events
+        listen(annotator.changed, self.redraw)
+        listen(annotator.show, self.show)
+        listen(session.movie_changed, self._on_source)
+        listen(session.scene_changed, self._on_scene)
+        listen(session.masks_changed, self._on_masks)
+        listen(viewer.dims.events.current_step, self._on_frame)
+        listen(viewer.dims.events.ndisplay, self.redraw)
+        listen(viewer.layers.events.removed, self._on_removed)
+        listen(camera.zoom, self._on_camera)
+        listen(camera.center, self._on_camera)
 
     @property
     def events_layer(self) -> Vectors | None:
@@ -244,18 +243,7 @@ class Canvas(SliceInView):
         """Let go of the viewer."""
         self._queue.stop()
         self._later.stop()
-        self._annotator.changed.disconnect(self.redraw)
-        self._annotator.show.disconnect(self.show)
-        self._session.movie_changed.disconnect(self._on_source)
-        self._session.scene_changed.disconnect(self._on_scene)
-        self._session.masks_changed.disconnect(self._on_masks)
-        viewer = self.viewer
-        if viewer is not None:
-            viewer.dims.events.current_step.disconnect(self._on_frame)
-            viewer.dims.events.ndisplay.disconnect(self.redraw)
-            viewer.layers.events.removed.disconnect(self._on_removed)
-            for event in (camera_of(viewer).events.zoom, camera_of(viewer).events.center):
-                event.disconnect(self._on_camera)
+        self._links.cut()
 
     # ------------------------------------------------------------------ layers
 

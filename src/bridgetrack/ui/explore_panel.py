@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from qtpy.QtCore import QSize
 from qtpy.QtGui import QTextOption
 from qtpy.QtWidgets import (
@@ -329,27 +330,29 @@ class ExplorePanel(Panel):
         if numbers is None:
             return
         over_time = self.kind.currentIndex() == 0 and not feature.startswith("track:")
-        chosen, end = self._looks.chosen, path.suffix.lower()
-        with self.session.telling():
-            if end == ".csv":
-                found = numbers.distribution(feature, chosen)
-                table = numbers.curves(feature, chosen) if over_time else found.table
-                text = table.to_csv(index=False, lineterminator="\n")
-                write_text(path, text, "the table of the plot")
-            else:
-                _save_picture(self.plot, path)
-            self._saved(path)
+        chosen = self._looks.chosen
+        if over_time:
+            table = numbers.curves(feature, chosen)
+        else:
+            table = numbers.distribution(feature, chosen).table
+        self._save(path, self.plot, table)
 
     def save_cycles(self, path: Path) -> None:
         """Write the table of cycles, or the curve."""
-        if self.cycles is None:
-            return
+        if self.cycles is not None:
+            self._save(path, self.survival, self.cycles.cycles)
+
+    def _save(self, path: Path, plot: NumberPlot, table: pd.DataFrame) -> None:
+        """Write a table, or a picture of its plot."""
         with self.session.telling():
             if path.suffix.lower() == ".csv":
-                text = self.cycles.cycles.to_csv(index=False, lineterminator="\n")
-                write_text(path, text, "the table of cell cycles")
+                words = table.to_csv(index=False, lineterminator="\n")
+                write_text(path, words, "the table of the plot")
+            elif path.suffix.lower() == ".png":
+                with staged(path, "the plot") as spare:
+                    save_plot(plot, spare)
             else:
-                _save_picture(self.survival, path)
+                raise OutputError(f"{path}: plots are written as .png or .csv")
             self._saved(path)
 
     def _saved(self, path: Path) -> None:
@@ -359,10 +362,3 @@ class ExplorePanel(Panel):
 def _forget(callbacks: list[Any], act: Any, _: Any = None) -> None:
     if act in callbacks:
         callbacks.remove(act)
-
-
-def _save_picture(plot: NumberPlot, path: Path) -> None:
-    if path.suffix.lower() != ".png":
-        raise OutputError(f"{path}: plots are written as .png or .csv")
-    with staged(path, "the plot") as spare:
-        save_plot(plot, spare)

@@ -12,8 +12,6 @@ from qtpy.QtWidgets import (
     QFileDialog,
     QFormLayout,
     QMessageBox,
-    QTableWidget,
-    QTableWidgetItem,
     QWidget,
 )
 
@@ -150,7 +148,6 @@ _ABOUT = (
     "first; NAME_labels, NAME_masks or NAME_cells are the masks of NAME. "
     "What is unticked under What can happen is left out in all of them."
 )
-_HEADER = ("Movie", "Cells", "Tracks", "Divide", "Certain")
 _WORDS = {
     "jointly": "together with their tracks",
     "plain": "quickly: one reading",
@@ -184,13 +181,6 @@ class BatchBox(Column):
         self.add(self.go)
         self.work = Work(panel, "batch", cancelled=self._on_cancel, doer=panel.state.elsewhere)
         self.add(self.work)
-        self.table = QTableWidget(0, len(_HEADER))
-        self.table.setHorizontalHeaderLabels(list(_HEADER))
-        self.table.setMinimumHeight(140)
-        self.table.horizontalHeader().setMinimumSectionSize(30)
-        self.table.verticalHeader().hide()
-        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.add(self.table)
         self.words = self.add(text(lines=6))
 
     def begin(self) -> None:
@@ -224,20 +214,20 @@ class BatchBox(Column):
 
     def _show(self, rows: tuple[BatchRow, ...], out: Path) -> None:
         good = [row for row in rows if not row.problem]
-        self.table.setRowCount(len(good))
-        for k, row in enumerate(good):
-            counts = row.counts or {}
-            values = (
-                row.name, f"{counts['cells']:,}", f"{counts['tracks']:,}", f"{counts['divide']:,}",
-                f"{100 * row.certainty:.1f} %",
-            )  # fmt: skip
-            for column, value in enumerate(values):
-                self.table.setItem(k, column, QTableWidgetItem(value))
-        self.table.resizeColumnsToContents()
         told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
+        told += [f"{row.name}: {_counted(row)}" for row in good]
         told += [f"{row.name}: ⚠ {words}." for row in good for words in row.warnings]
         told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
         self.words.setText("\n".join(told))
+
+
+def _counted(row: BatchRow) -> str:
+    """What was found in a movie."""
+    counts = row.counts or {}
+    return (
+        f"{counts['cells']:,} cells, {counts['tracks']:,} tracks, {counts['divide']:,} divisions, "
+        f"{100 * row.certainty:.1f} % certain."
+    )
 
 
 def _path(edit: FileEdit) -> Path | None:

@@ -10,36 +10,13 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSize
 
 from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.session import Session
+from bridgetrack.ui.background import Links
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.state import ViewerState, state_of
 from bridgetrack.ui.widgets import SPACE, Column, button, dress_icons, wrapping
 
 _FADE = 8000
 """Milliseconds that a message without weight stays."""
-
-
-class _Links:
-    """Connections of a panel, cut when its widget is gone."""
-
-    def __init__(self, state: ViewerState) -> None:
-        self._state = state
-        self._cuts: list[Callable[[], None]] = []
-        state.attach()
-
-    def add(self, signal: Any, slot: Callable[..., Any]) -> None:
-        """Connect and remember."""
-        signal.connect(slot)
-        self._cuts.append(lambda: signal.disconnect(slot))
-
-    def cut(self) -> None:
-        """Disconnect everything."""
-        cuts, self._cuts = self._cuts, []
-        for each in cuts:
-            try:
-                each()
-            except (ValueError, RuntimeError, TypeError):
-                continue
-        self._state.detach()
 
 
 class Panel(Column):
@@ -53,10 +30,16 @@ class Panel(Column):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
         self.state: ViewerState = state_of(napari_viewer)
-        self._links = _Links(self.state)
-        links = self._links
-        # A lambda keeps the links alive until the widget is gone.
-        self.destroyed.connect(lambda _=None: links.cut())
+        links, state = Links(), self.state
+        self._links = links
+        state.attach()
+
+        def gone(_: Any = None) -> None:
+            # As a closure it keeps the links alive until the widget is gone.
+            links.cut()
+            state.detach()
+
+        self.destroyed.connect(gone)
         self._stale: dict[Callable[[], None], None] = {}
         self.column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)

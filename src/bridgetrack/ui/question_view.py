@@ -8,7 +8,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import EventLoopQueue
+from bridgetrack.ui.background import EventLoopQueue, Links
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.overlay import (
     Array,
@@ -33,22 +33,17 @@ class QuestionView:
         self._outlines: dict[tuple[int, int], Array] = {}
         self._queue = EventLoopQueue()
         canvas.painters.append(self._paint)
-        session.questions.look.connect(self.show)
-        session.questions.changed.connect(self._on_change)
-        session.questions.settling.connect(self._hold)
-        annotator.turned.connect(self.flip)
-        canvas.viewer.dims.events.current_step.connect(self._on_frame)
+        self._links = Links()
+        self._links.add(session.questions.look, self.show)
+        self._links.add(session.questions.changed, self._on_change)
+        self._links.add(session.questions.settling, self._hold)
+        self._links.add(annotator.turned, self.flip)
+        self._links.add(canvas.viewer.dims.events.current_step, self._on_frame)
 
     def close(self) -> None:
         """Let go of the viewer."""
         self._queue.stop()
-        self._questions.look.disconnect(self.show)
-        self._annotator.turned.disconnect(self.flip)
-        self._questions.changed.disconnect(self._on_change)
-        self._questions.settling.disconnect(self._hold)
-        viewer = self._canvas.viewer
-        if viewer is not None:
-            viewer.dims.events.current_step.disconnect(self._on_frame)
+        self._links.cut()
 
     # ------------------------------------------------------------------ view
 

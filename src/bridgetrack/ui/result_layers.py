@@ -17,7 +17,7 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.results import CellsByTrack, TracksData
 from bridgetrack.session.session import Session
 from bridgetrack.tracks.colours import UNKNOWN, Colouring, paint
-from bridgetrack.ui.background import EventLoopQueue
+from bridgetrack.ui.background import EventLoopQueue, Links
 from bridgetrack.ui.layers import (
     KEY,
     add_below,
@@ -41,9 +41,9 @@ class ResultLayer:
         self._shown: TracksData | None = None
         self._queue = EventLoopQueue()
         self.wanted = self.layer is not None  # whether the tracks are shown
-        if self.wanted:
-            session.tracking_changed.connect(self._follow)
-        looks.colour_changed.connect(self._recolour)
+        self._links = Links()
+        self._links.add(session.tracking_changed, self._follow)
+        self._links.add(looks.colour_changed, self._recolour)
 
     @property
     def _viewer(self) -> Any:
@@ -57,17 +57,13 @@ class ResultLayer:
 
     def show(self) -> None:
         """Show the present tracks and all that follow."""
-        if not self.wanted:
-            self.wanted = True
-            self._session.tracking_changed.connect(self._follow)
+        self.wanted = True
         self._follow()
 
     def close(self) -> None:
         """Let go of the viewer."""
         self._queue.stop()
-        self._looks.colour_changed.disconnect(self._recolour)
-        if self.wanted:
-            self._session.tracking_changed.disconnect(self._follow)
+        self._links.cut()
 
     def _recolour(self) -> None:
         layer, found = self.layer, self._shown
@@ -152,10 +148,11 @@ class ColouredCells:
         self._session, self._looks = session, looks
         self._over: Any = None  # the layer of the cells that it was made for
         self.wanted = False
-        session.tracking_changed.connect(self._follow)
-        session.movie_changed.connect(self._on_movie)
-        looks.colour_changed.connect(self._follow)
-        viewer.layers.events.removed.connect(self._on_removed)
+        self._links = Links()
+        self._links.add(session.tracking_changed, self._follow)
+        self._links.add(session.movie_changed, self._on_movie)
+        self._links.add(looks.colour_changed, self._follow)
+        self._links.add(viewer.layers.events.removed, self._on_removed)
 
     @property
     def layer(self) -> Any | None:
@@ -177,12 +174,7 @@ class ColouredCells:
 
     def close(self) -> None:
         """Let go of the viewer."""
-        self._session.tracking_changed.disconnect(self._follow)
-        self._session.movie_changed.disconnect(self._on_movie)
-        self._looks.colour_changed.disconnect(self._follow)
-        viewer = self._viewer_ref()
-        if viewer is not None:
-            viewer.layers.events.removed.disconnect(self._on_removed)
+        self._links.cut()
 
     def _remove(self) -> None:
         viewer, layer = self._viewer_ref(), self.layer
