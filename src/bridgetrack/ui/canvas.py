@@ -184,13 +184,16 @@ class SliceInView:
         screen = np.array([widget.height(), widget.width()]) / zoom
         half = screen / 2 / np.asarray(self.labels.scale[-2:], dtype=float)
         middle = np.clip(flat, np.minimum(half, whole / 2), np.maximum(whole - half, whole / 2))
-        room = np.maximum(half - _AROUND * self._size, 0.0)
+        room = np.clip(half - _AROUND * self._size, 0.0, _OFF * self._size)
         middle = np.clip(middle, flat - room, flat + room)
         return (*position[:-2], *(float(p) for p in middle))
 
 
 _AROUND = 2.0
 """Diameters of cells that are seen around the one that is gone to."""
+
+_OFF = 2.5
+"""Diameters of cells by which it is off the middle of the view at most."""
 
 _LETTER = 9.0
 """Screen pixels that a letter is wide, with some to spare."""

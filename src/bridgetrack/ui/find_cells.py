@@ -29,7 +29,7 @@ from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of, time_of
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import Column, button, folded, text
+from bridgetrack.ui.widgets import DIM, Column, button, folded, text
 
 
 def preview(
@@ -97,7 +97,7 @@ class FindCells(Column):
         panel.destroyed.connect(lambda _=None: queue.stop())
         self.looks = SettingsForm(Appearance, _LOOKS, sliders=_LOOKS)
         self.column.addWidget(self.looks.native)
-        self.estimate = self.add(text(dim=True))
+        self.estimate = self.add(text(style=DIM))
         self.live = QCheckBox("Live preview on this frame")
         self.live.setToolTip("Show the cells of the frame in view as the sliders move")
         self.column.addWidget(self.live)

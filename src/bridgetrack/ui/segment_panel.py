@@ -22,7 +22,7 @@ from bridgetrack.ui.layer_scale import set_scale
 from bridgetrack.ui.layers import IMPORTED, LayerData, find_role, placed_like, tag, time_of
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import Column, button, folded, form_in, heading, row, text
+from bridgetrack.ui.widgets import DIM, Column, button, folded, form_in, heading, row, text
 
 _MOVIES = "Movies (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs .zarray);;All files (*)"
 _TABLES = "Tables and tracks (*.csv *.xml);;All files (*)"
@@ -264,7 +264,7 @@ class ScaleBox(QWidget):
             self.apply, icon="yes",
         )  # fmt: skip
         self._form.addRow(self.set)
-        self.words = text(dim=True)
+        self.words = text(style=DIM)
         self._form.addRow(self.words)
         for field in (self.pixel, self.plane, self.minutes):
             field.valueChanged.connect(self._on_edit)

@@ -108,9 +108,6 @@ def dress_table(
     table.cellClicked.connect(clicked)
 
 
-_RIM = 4
-"""Pixels around the words of a label."""
-
 _KEYS = {"Return": "Enter", "Esc": "Escape", "Del": "Delete"}
 """Names of keys in Qt and, where they differ, in napari."""
 
@@ -155,8 +152,8 @@ class KeyedTable(QTableWidget):
             known.act(self._annotator)
 
 
-def text(words: str = "", *, dim: bool = False, lines: int = 0) -> QLabel:
-    """A paragraph that wraps.
+def text(words: str = "", *, style: str = "", lines: int = 0) -> QLabel:
+    """A paragraph that wraps, in a style of Qt's.
 
     It has room for some `lines` at least, so that what is below it stays where it is.
     """
@@ -167,10 +164,14 @@ def text(words: str = "", *, dim: bool = False, lines: int = 0) -> QLabel:
     label.setMinimumWidth(80)
     if lines:
         label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        label.setMinimumHeight(lines * label.fontMetrics().lineSpacing() + _RIM)
-    if dim:
-        label.setStyleSheet("QLabel { font-size: 11px; }")
+        style += f" min-height: {1.05 * lines + 0.6:.2f}em;"
+    if style:
+        label.setStyleSheet(f"QLabel {{ {style} }}")
     return label
+
+
+DIM = "font-size: 11px;"
+"""The style of words that matter less."""
 
 
 def wrapping() -> QSizePolicy:
@@ -182,9 +183,7 @@ def wrapping() -> QSizePolicy:
 
 def heading(words: str, *, lines: int = 0) -> QLabel:
     """The title of a group; with room for some `lines`, words that change."""
-    label = text(words, lines=lines)
-    label.setStyleSheet("QLabel { font-weight: bold; padding-top: 4px; }")
-    return label
+    return text(words, style="font-weight: bold; padding-top: 4px;", lines=lines)
 
 
 def button(
