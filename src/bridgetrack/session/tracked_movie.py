@@ -18,7 +18,7 @@ from bridgetrack.hypotheses.events import EVERYTHING, Event, EventKinds, kind_wo
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent
-from bridgetrack.pipeline.scene import Scene, annotate, check_kinds
+from bridgetrack.pipeline.scene import Scene, annotate, check_kinds, fingerprints
 from bridgetrack.pipeline.tracking import Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import autosave_path, chosen_path
@@ -222,6 +222,23 @@ class TrackedMovie(BackgroundWork):
             return base, annotate(base, annotations), prints
 
         self.run("measure", work, self._measured)
+
+    def follow_masks(self) -> None:
+        """Look in the background whether the masks were changed by others; then measure anew."""
+        movie, known = self.movie, self._prints
+        if movie is None or movie.labels is None or self._base is None:
+            return
+        labels = movie.labels
+
+        def work() -> Steps[set[int]]:
+            prints = yield from fingerprints(labels)
+            return {t for t, mark in prints.items() if mark != known.get(t)}
+
+        def found(frames: set[int]) -> None:
+            if frames and self.movie is movie:
+                self.measure(touched=frames)
+
+        self.run("look", work, found)
 
     def _follow_painting(self) -> None:
         """Answers about painting that was undone elsewhere go."""

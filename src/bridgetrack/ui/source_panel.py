@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from collections import deque
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from bridgetrack.session.answers import autosave_path
 from bridgetrack.session.kept import kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
+from bridgetrack.ui.background import Links
 from bridgetrack.ui.layer_choice import LayerChoice, Pairs
 from bridgetrack.ui.layer_scale import take_scale
 from bridgetrack.ui.layers import (
@@ -45,9 +45,6 @@ from bridgetrack.ui.widgets import form_in
 
 _REST = 800
 """Milliseconds without painting after which the cells are measured anew."""
-
-_UNDOABLE = 100
-"""Strokes that napari can undo."""
 
 
 class SourceChooser(QWidget):
@@ -81,11 +78,14 @@ class SourceChooser(QWidget):
         form.addRow(self.notice)
         self._opened: tuple[Any, Any] | None = None
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()  # images whose cells were open
-        self._painted: Any = None
+        self._as_opened: list[Any] = []  # pixels and scale of what is open
+        self._watched: tuple[Any, Any] = None, None
+        self._links = Links()  # to the layers watched
         self._step: Any = None
         self._painting = False
-        self._strokes: deque[set[int] | None] = deque(maxlen=_UNDOABLE)
+        self._frames: set[int] | None = set()  # that were painted; None where that is not known
         self._pixels: list[Painted] = []
+        self._follow_soon = qdebounced(self._follow, timeout=_REST, parent=self)
         self._measure_soon = qdebounced(self._measure, timeout=_REST, parent=self)
         open_soon = qdebounced(self.open, timeout=0, parent=self)
         for choice in (self.image, self.labels):
@@ -105,6 +105,7 @@ class SourceChooser(QWidget):
             return
         if self._takes_its_cells(image, labels):
             return  # to come back with them
+        self._watch(image, labels)
         if self._opened != (image, labels):
             take_scale(self._panel.state.viewer, image, labels)
         if labels is None:
@@ -120,8 +121,7 @@ class SourceChooser(QWidget):
         """Let go of the movie, and look for cells that were found on the image earlier."""
         self._panel.session.message.emit("info", "")
         self.notice.say("", "")
-        if self._opened is not None:
-            self._let_go()
+        self._let_go()
         if image is not None and image not in self._known:
             self._known.add(image)
             self._restore(image)
@@ -129,12 +129,12 @@ class SourceChooser(QWidget):
     def _open_with_cells(self, image: Any, labels: Any, again: bool) -> tuple[str, ...]:
         """Open a movie; what is there again."""
         session = self._panel.session
+        self._as_opened = _as_it_is(image, labels)
         try:
             source = self._source(image, labels)
         except BridgetrackError as error:
             session.message.emit("info", "")
-            if self._opened is not None:
-                self._let_go()  # what was open before is not what is chosen now
+            self._let_go()  # what was open before is not what is chosen now
             self.notice.say("error", str(error))
             return ()
         known = session.movie
@@ -145,7 +145,6 @@ class SourceChooser(QWidget):
         self._opened = (image, labels)
         if image is not None:
             self._known.add(image)
-        self._watch(labels)
         self.notice.say("", "")
         project = tags_of(labels).get("project")
         file = Path(str(project)) if project else None
@@ -162,7 +161,6 @@ class SourceChooser(QWidget):
     def _let_go(self) -> None:
         """Nothing is open any more."""
         self._opened = None
-        self._watch(None)
         self._panel.session.forget()
 
     def _takes_its_cells(self, image: Any, labels: Any) -> bool:
@@ -268,31 +266,51 @@ class SourceChooser(QWidget):
         kept = autosave_path(path_of(image), name_of(image), geometry)
         return _kept_answers(masks_path(kept), geometry)
 
-    def _watch(self, labels: Any) -> None:
-        """Follow painting in the chosen layer, or points that are moved, added and removed."""
-        if self._painted is not None:
-            _edits(self._painted).disconnect(self._on_paint)
-            self._painted.events.set_data.disconnect(self._on_drawn)
-        self._painted = labels
-        self._strokes.clear()
+    def _watch(self, image: Any, labels: Any) -> None:
+        """Follow what people and other programs do to the layers chosen."""
+        if self._watched == (image, labels):
+            return
+        self._watched = image, labels
+        self._links.cut()
+        self._frames, self._painting = set(), False
         self._pixels.clear()
-        if labels is not None:
-            _edits(labels).connect(self._on_paint)
-            labels.events.set_data.connect(self._on_drawn)
+        for layer in (image, labels):
+            if layer is not None:
+                self._links.add(layer.events.scale, self._follow_soon)
+                self._links.add(layer.events.units, self._follow_soon)
+        if image is not None:
+            self._links.add(image.events.data, self._follow_soon)
+        if is_points(labels):
+            self._links.add(labels.events.data, self._measure_soon)
+        elif labels is not None:
+            self._links.add(labels.events.data, self._follow_soon)
+            self._links.add(labels.events.paint, self._on_paint)
+            self._links.add(labels.events.set_data, self._on_drawn)
             self._step = self._panel.state.viewer.dims.current_step
 
+    def _follow(self) -> None:
+        """Open anew what was replaced, cropped or given another scale."""
+        image, labels = self._watched
+        if (image, labels) != (self.image.layer, self.labels.layer) or labels is None:
+            return
+        if not _alike(_as_it_is(image, labels), self._as_opened):
+            self.open_again()
+
     def _on_paint(self, event: Any) -> None:
-        if not is_points(self._painted):
-            self._strokes.append(painted_frames(event, self._painted))
-            self._pixels += painted_pixels(event, self._painted)
-            self._painting = True
+        parts = painted_pixels(event, self._watched[1])
+        if parts is None or self._frames is None:
+            self._frames = None
+        else:
+            self._pixels += parts
+            self._frames |= {t for t, *_ in parts}
+        self._painting = True
         self._measure_soon()
 
     def _on_drawn(self, _: Any = None) -> None:
-        """Notice an undo of painting, which napari does not tell apart from drawing anew."""
+        """Notice an undo, or pixels that changed in place; napari only says that it draws anew."""
         step = self._panel.state.viewer.dims.current_step
         moved, self._step = step != self._step, step
-        if not moved and not is_points(self._painted) and str(self._painted.mode) != "pan_zoom":
+        if not moved:
             self._measure_soon()
 
     def _note_painting(self) -> None:
@@ -306,16 +324,18 @@ class SourceChooser(QWidget):
 
     def _measure(self) -> None:
         """Measure what was touched up."""
-        session, labels = self._panel.session, self._painted
+        session, labels = self._panel.session, self._watched[1]
         if session.movie is None or labels is None or session.movie.layers[1] is not labels:
             return
         if session.movie.labels is not None:
-            # An undo at the same time changed frames that were painted earlier; one by itself is
-            # not told apart from changes by other programs, which may be anywhere.
-            strokes = [s for s in self._strokes if s is not None]
-            known = self._painting and len(strokes) == len(self._strokes)
             self._note_painting()
-            session.measure(touched=set().union(*strokes) if known else None)
+            if self._painting:
+                # Earlier strokes may have been undone at the same time.
+                session.measure(touched=self._frames)
+            elif session.busy("measure"):
+                self._measure_soon()
+            else:
+                session.follow_masks()
             self._painting = False
             return
         try:
@@ -342,8 +362,8 @@ Painted = tuple[int, NDArray[np.int64], NDArray[np.int64]]
 """A frame, the places in it that were painted, and their labels before."""
 
 
-def painted_pixels(event: Any, layer: Any) -> list[Painted]:
-    """What a stroke changed, part by part; nothing where napari does not say.
+def painted_pixels(event: Any, layer: Any) -> list[Painted] | None:
+    """What a stroke changed, part by part; None where napari does not say.
 
     Parts are tuples of indices, old and new values, or a box of the data, the pixels in it that
     changed, and their old values.
@@ -360,9 +380,9 @@ def painted_pixels(event: Any, layer: Any) -> list[Painted]:
             index = tuple(np.ravel(i).astype(np.int64) for i in part[0])
             old = np.broadcast_to(np.ravel(part[1]), index[0].shape)
         else:
-            continue
+            return None
         if len(index) != len(shape):
-            continue
+            return None
         places = np.ravel_multi_index(index[1:], shape[1:])
         for t in np.unique(index[0]).tolist():
             mine = index[0] == t
@@ -370,28 +390,19 @@ def painted_pixels(event: Any, layer: Any) -> list[Painted]:
     return found
 
 
+def _as_it_is(image: Any, labels: Any) -> list[Any]:
+    """What makes another movie of layers where it changes; points that move are still these."""
+    layers = [x for x in (image, labels) if x is not None]
+    pixels = [x.data for x in layers if not is_points(x)]
+    return [*((tuple(x.scale), tuple(x.units)) for x in layers), *pixels]
+
+
+def _alike(now: list[Any], before: list[Any]) -> bool:
+    pairs = zip(now, before, strict=True) if len(now) == len(before) else [(0, 1)]
+    return all(a is b or (isinstance(a, tuple) and a == b) for a, b in pairs)
+
+
 def paintable(layer: Any) -> NDArray[Any] | None:
     """The array of a Labels layer, where its pixels can be changed in place."""
     data = layer.data
     return data if isinstance(data, np.ndarray) and data.flags.writeable else None
-
-
-def painted_frames(event: Any, layer: Any) -> set[int] | None:
-    """Frames that a stroke changed, None where napari does not say.
-
-    Parts of a stroke are slices of the data, or tuples of indices, old and new values.
-    """
-    frames: set[int] = set()
-    for part in event.value:
-        where = part[0] if isinstance(part, tuple) else getattr(part, "slice_key", None)
-        if where is None:
-            return None
-        along = where[0]
-        number = range(layer.data.shape[0])
-        frames.update(number[along] if isinstance(along, slice) else np.ravel(along).tolist())
-    return frames
-
-
-def _edits(layer: Any) -> Any:
-    """What a layer emits when its cells are touched up."""
-    return layer.events.data if is_points(layer) else layer.events.paint

@@ -1,0 +1,70 @@
+"""Layers that other programs and keys change are followed: pixels, extent and scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bridgetrack.ui.state import state_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def opened(open_short, viewer):
+    """The widget, its session and the layers of the short movie."""
+    widget = open_short()
+    return widget, state_of(viewer).session, viewer.layers["short"], viewer.layers["cells"]
+
+
+def cells_of(labels) -> int:
+    return sum(len(np.unique(frame)) - 1 for frame in labels)
+
+
+def test_pixels_and_extent_that_another_program_changes_are_followed(opened, viewer, hand, qtbot):
+    widget, session, image, cells = opened
+    before = len(session.scene.detections)
+    # A key of napari outside of its painting tools.
+    cells.mode = "fill"
+    at = tuple(np.argwhere(cells.data[2] == np.unique(cells.data[2])[1])[0])
+    cells.fill((2, *at), 0)
+    qtbot.waitUntil(lambda: len(session.scene.detections) == before - 1, timeout=20_000)
+    cells.mode = "pan_zoom"
+    qtbot.waitUntil(lambda: not session.busy("measure", "track"), timeout=20_000)
+    viewer.layers.selection.active = cells
+    hand.key("Z", control=True)
+    qtbot.waitUntil(lambda: len(session.scene.detections) == before, timeout=20_000)
+    qtbot.waitUntil(lambda: not session.busy("measure", "track"), timeout=20_000)
+    # In place, by a script.
+    [label, *_] = np.unique(cells.data[1])[1:]
+    cells.data[1][cells.data[1] == label] = 0
+    cells.refresh()
+    qtbot.waitUntil(lambda: len(session.scene.detections) == before - 1, timeout=20_000)
+    # Other pixels.
+    half = np.where(cells.data > np.median(cells.data[cells.data > 0]), cells.data, 0)
+    cells.data = half
+    qtbot.waitUntil(lambda: session.tracking is not None and
+                    len(session.scene.detections) == cells_of(half), timeout=20_000)  # fmt: skip
+    # Fewer frames: first of the cells alone, which are then those of another movie.
+    cells.data = half[:4]
+    words = "these are not the cells of this movie"
+    qtbot.waitUntil(lambda: words in widget.segment.source.notice.text(), timeout=20_000)
+    assert session.movie is None
+    image.data = image.data[:4]
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    assert session.scene.detections.geometry.n_frames == 4
+    assert len(session.scene.detections) == cells_of(half[:4])
+    assert not widget.segment.source.notice.isVisible()
+
+
+def test_a_scale_that_is_set_later_is_followed(opened, qtbot):
+    _, session, image, cells = opened
+    row = 3
+    area = session.scene.detections.table["area"][row]
+    before = session.movie.geometry.scale[-1]
+    image.scale = cells.scale = (1, 2 * before, 2 * before)
+    wanted = pytest.approx(2 * before)
+    qtbot.waitUntil(lambda: session.tracking is not None and
+                    session.movie.geometry.scale[-1] == wanted, timeout=20_000)  # fmt: skip
+    assert session.scene.detections.table["area"][row] == pytest.approx(area)
+    assert session.scene.detections.geometry.scale[-1] == wanted
