@@ -272,7 +272,7 @@ class BlocksOnDemand(Sequence[Block]):
         kind = tuple(Event)[event]
         if kind in self._kept:
             return self._kept[kind]
-        block = self._computed(kind)
+        block = self._of(kind, self._hypotheses.of(kind))
         if kind in self._asked:
             self._kept[kind] = block
         self._asked.add(kind)
@@ -285,41 +285,34 @@ class BlocksOnDemand(Sequence[Block]):
         self._asked.add(event)
         _ = self._cells  # described once, before the threads need them
         with ThreadPoolExecutor(THREADS) as pool:
-            parts = pool.map(
-                lambda mine: _times(self._of(event, mine), weights), self._some_frames(event)
-            )
+            some = self._some_frames(event)
+            parts = pool.map(lambda mine: _times(self._of(event, mine), weights), some)
             return np.concatenate([np.zeros(0), *parts])
-
-    def _some_frames(self, event: Event) -> list[NDArray[np.int64]]:
-        """The hypotheses of an event, cut between frames: those of one pair are compared."""
-        mine = self._hypotheses.of(event)
-        first = self._hypotheses.sources[mine, 0]
-        first = np.where(first < 0, self._hypotheses.targets[mine, 0], first)
-        frame = self._evidence.detections.frame[first]
-        if len(mine) <= _AT_ONCE or (np.diff(frame) < 0).any():
-            return [mine]
-        cuts = np.searchsorted(frame, frame[_AT_ONCE::_AT_ONCE])
-        return np.split(mine, np.unique(cuts))
 
     def keeping(self) -> Iterator[Event]:
         """Compute what is not there yet; yields what is next."""
         for event in Event:
             if event not in self._kept:
                 yield event
-                self._kept[event] = self._computed(event)
+                self._kept[event] = self._of(event, self._hypotheses.of(event))
 
     @cached_property
     def _cells(self) -> CellMeasures:
         return describe_cells(self._evidence)
 
-    def _computed(self, event: Event) -> Block:
-        return self._of(event, self._hypotheses.of(event))
+    def _some_frames(self, event: Event) -> list[NDArray[np.int64]]:
+        """The hypotheses of an event, cut between frames: those of one pair are compared."""
+        mine = self._hypotheses.of(event)
+        frame = self._evidence.detections.frame[self._hypotheses.take(mine).first]
+        if len(mine) <= _AT_ONCE or (np.diff(frame) < 0).any():
+            return [mine]
+        cuts = np.searchsorted(frame, frame[_AT_ONCE::_AT_ONCE])
+        return np.split(mine, np.unique(cuts))
 
     def _of(self, event: Event, mine: NDArray[np.int64]) -> Block:
         """Features of some hypotheses of an event."""
         sources, targets = self._hypotheses.sources[mine], self._hypotheses.targets[mine]
-        named = (sources[:, 0], sources[:, 1], targets[:, 0], targets[:, 1])
-        view = EventView(self._evidence, self._cells, *named)
+        view = EventView(self._evidence, self._cells, *sources.T, *targets.T)
         detections, wanted = self._evidence.detections, self._features.of(event)
         known = {"": True, "mask": detections.has_masks, "image": bool(detections.channels)}
         # Column by column, and zero: what is never written, as the movie does not tell it, takes

@@ -15,8 +15,6 @@ from bridgetrack.hypotheses.evidence import Evidence
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-_CLIP = 4.0
-
 STEPS = 3
 """Frames that are looked at beyond an event: as many as windows of a movie overlap by."""
 
@@ -126,10 +124,6 @@ class CellMeasures:
     chains: Chains  # what lies before and after every cell; nothing without masks
 
 
-def _area(table: pd.DataFrame) -> Array:
-    return np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9)
-
-
 def _column(table: pd.DataFrame, name: str) -> Array:
     if name in table.columns:
         return np.nan_to_num(table[name].to_numpy(dtype=np.float64))
@@ -148,7 +142,7 @@ def _intensity(detections: Detections) -> tuple[Array, Array, Array]:
         least = 1e-6 * float(size.max()) + 1e-12
         spread = max(1.4826 * float(np.median(np.abs(deviation))), least)
         reference = max(float(np.median(size)), 1e-12)
-        brightness += np.clip(deviation / spread, -_CLIP, _CLIP)
+        brightness += np.clip(deviation / spread, -4, 4)
         level += np.arcsinh(2.0 * mean / reference)
         contrast += np.clip(std / np.maximum(size, 0.1 * reference), 0, 3)
     channels = max(len(detections.channels), 1)
@@ -159,7 +153,7 @@ def describe_cells(evidence: Evidence, chains: Chains | None = None) -> CellMeas
     """Compute the measures of all cells; their chains by the overlaps of masks where None."""
     detections = evidence.detections
     table, geometry = detections.table, detections.geometry
-    size = np.log(_area(table))
+    size = np.log(np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9))
     brightness, level, contrast = _intensity(detections)
     masks = detections.has_masks and "major" in table.columns
     major, minor = _column(table, "major"), _column(table, "minor")
@@ -216,6 +210,40 @@ class EventView:
     def area(self) -> Array:
         """Areas of all cells in pixels, shape (n,)."""
         return np.exp(self.cells.size)
+
+    @property
+    def first(self) -> Index:
+        """Row of the first cell that every event names, shape (h,)."""
+        return self.target if len(self.source) and self.source[0] < 0 else self.source
+
+    @property
+    def fans_out(self) -> bool:
+        """Whether one earlier cell stands against two later ones, rather than two against one."""
+        return bool((self.other_target >= 0).any())
+
+    @property
+    def whole(self) -> Index:
+        """Row of the one cell that stands against two."""
+        return self.source if self.fans_out else self.target
+
+    @property
+    def two(self) -> tuple[Index, Index]:
+        """Rows of the daughters, pieces or joined cells."""
+        if self.fans_out:
+            return self.target, self.other_target
+        return self.source, self.other_source
+
+    @property
+    def links(self) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
+        """(source, target) of the links between one cell and two."""
+        if self.fans_out:
+            return (self.source, self.target), (self.source, self.other_target)
+        return (self.source, self.target), (self.other_source, self.target)
+
+    def apart(self, i: Index, j: Index) -> Array:
+        """Distance between cells as they are seen, in diameters, at most 5."""
+        shift = self.position[j] - self.position[i]
+        return np.minimum(np.linalg.norm(shift, axis=1) / self.diameter, 5.0)
 
     def off(self, source: Index, target: Index) -> Array:
         """Predicted to observed position, in cell diameters, shape (h, ndim)."""
