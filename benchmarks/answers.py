@@ -54,16 +54,19 @@ COUNTS = (10, 20, 50, 100)
 def suggested(
     task: Task, seed: int, counts: list[int], wrong: float
 ) -> Iterator[tuple[int, AnnotationSet]]:
-    """Answers to the questions of one session, after each number of them."""
+    """Answers to the questions of one session about the earlier half, after each number of them."""
     part = task.train
-    last = int(frame_pair(part.scene, part.events).max()) + 1
+    last = int(frame_pair(part.scene, part.events).max())
     options = SessionOptions()
-    options = replace(options, suggest=replace(options.suggest, seed=seed, frames=(0, last)))
+    options = replace(options, suggest=replace(options.suggest, seed=seed))
     session = ActiveSession(part.scene, shipped_model(), options=options)
     session.adopt(run(session.update()))
     annotator = SimulatedAnnotator(part.events, part.scene.detections, wrong=wrong, seed=seed)
     for count in range(1, max(counts) + 1):
         question = session.next()
+        while question is not None and question.frame > last:
+            session.cannot_tell(question)
+            question = session.next()
         if question is None:
             return
         answer_by(session, annotator, question)

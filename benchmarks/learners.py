@@ -183,8 +183,8 @@ def objective_at(case: Case, towards: str, seed: int, w: NDArray[np.float64]) ->
     """The objective at some weights."""
     data = case.sets[seed]
     model = TrackingModel(data)
-    penalty = model.loss_augmented_batch(data.samples, w).values(w, 1).sum()
-    reward = model.compatible_batch(data.samples, w).values(w, 0).sum()
+    penalty = model.loss_augmented_inference(data.samples, w).values(w, 1).sum()
+    reward = model.compatible_inference(data.samples, w).values(w, 0).sum()
     risk = float(penalty - reward) / data.n_annotations
     return regularizer_of(case, towards).value(w) + risk
 

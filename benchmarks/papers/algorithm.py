@@ -141,11 +141,11 @@ def active_perceptron(
 def _step(model: TrackingModel, k: int, w: Array, rate: float) -> tuple[Array, bool]:
     """Line 10: move the weights towards the label where the prediction contradicts it."""
     sample = model.data.samples[k]
-    predicted = model.inference(sample.x, w)
-    if model.task_loss(sample.y_star, predicted.output) <= SATISFIED:
+    predicted = model.inference([sample], w)
+    if predicted.losses[0] <= SATISFIED:
         return w, False
-    wanted = model.compatible_inference(sample.x, sample.y_star, w)
-    return w + rate * (wanted.feature - predicted.feature), True
+    wanted = model.compatible_inference([sample], w)
+    return w + rate * (wanted.features[0] - predicted.features[0]), True
 
 
 def max_margin(

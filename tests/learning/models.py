@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -12,6 +12,8 @@ import numpy as np
 from bridgetrack.learning import FloatArray, Inferred, Sample, StructuredModel, TrainingState
 
 Output = tuple[int, ...]
+Best = tuple[Output, FloatArray, float, float]
+"""An output, its joint feature, its task loss and the value that it maximises."""
 
 
 class Enumerable(StructuredModel):
@@ -20,33 +22,48 @@ class Enumerable(StructuredModel):
     def outputs(self, x: FloatArray) -> Iterator[Output]:
         raise NotImplementedError
 
-    def enumerate_best(
-        self, x: FloatArray, y_star: Any, w: FloatArray, sign: int, space: str
-    ) -> Inferred | None:
-        best = None
+    def joint_feature(self, x: FloatArray, y: Output) -> FloatArray:
+        raise NotImplementedError
+
+    def task_loss(self, y_star: Any, y: Output) -> float:
+        raise NotImplementedError
+
+    def best(self, x: FloatArray, y_star: Any, w: FloatArray, sign: int, space: str) -> Best | None:
+        """The best output of a space."""
+        found = None
         for y in self.outputs(x):
-            loss = 0.0 if y_star is None else self.task_loss(y_star, y)
+            loss = self.task_loss(y_star, y)
             if (space == "compatible" and loss > 0) or (space == "incompatible" and loss == 0):
                 continue
             feature = self.joint_feature(x, y)
             value = float(feature @ w) + sign * loss
-            if best is None or value > best.bound:
-                best = Inferred(y, feature, loss, value)
-        return best
+            if found is None or value > found[-1]:
+                found = y, feature, loss, value
+        return found
 
-    def inference(self, x: FloatArray, w: FloatArray) -> Inferred:
-        return self.enumerate_best(x, None, w, 0, "all")
+    def inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+        return self._each(samples, w, 0, "all")
 
     def loss_augmented_inference(
-        self, x: FloatArray, y_star: Any, w: FloatArray, sign: int = 1
+        self, samples: Sequence[Sample], w: FloatArray, sign: int = 1
     ) -> Inferred:
-        return self.enumerate_best(x, y_star, w, sign, "all")
+        return self._each(samples, w, sign, "all")
 
-    def compatible_inference(self, x: FloatArray, y_star: Any, w: FloatArray) -> Inferred:
-        return self.enumerate_best(x, y_star, w, 0, "compatible")
+    def compatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+        return self._each(samples, w, 0, "compatible")
 
-    def incompatible_inference(self, x: FloatArray, y_star: Any, w: FloatArray) -> Inferred | None:
-        return self.enumerate_best(x, y_star, w, 1, "incompatible")
+    def incompatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+        return self._each(samples, w, 1, "incompatible")
+
+    def _each(self, samples: Sequence[Sample], w: FloatArray, sign: int, space: str) -> Inferred:
+        weights = np.broadcast_to(w, (len(samples), self.n_features))
+        none = (), np.zeros(self.n_features), 0.0, -np.inf
+        found = [
+            self.best(s.x, s.y_star, mine, sign, space) or none
+            for s, mine in zip(samples, weights, strict=True)
+        ]
+        _, features, losses, bounds = zip(*found, strict=True)
+        return Inferred(np.array(features), np.array(losses), np.array(bounds))
 
 
 @dataclass
@@ -104,31 +121,16 @@ class PartialChain(Enumerable):
     def task_loss(self, y_star: Output, y: Output) -> float:
         return float(sum(a not in (-1, b) for a, b in zip(y_star, y, strict=True)))
 
-    def inference(self, x: FloatArray, w: FloatArray) -> Inferred:
-        return self._viterbi(x, None, w, 0, "all")
-
-    def loss_augmented_inference(
-        self, x: FloatArray, y_star: Output, w: FloatArray, sign: int = 1
-    ) -> Inferred:
-        return self._viterbi(x, y_star, w, sign, "all")
-
-    def compatible_inference(self, x: FloatArray, y_star: Output, w: FloatArray) -> Inferred:
-        return self._viterbi(x, y_star, w, 0, "compatible")
-
-    def incompatible_inference(
-        self, x: FloatArray, y_star: Output, w: FloatArray
-    ) -> Inferred | None:
-        if max(y_star) < 0:
+    def best(
+        self, x: FloatArray, y_star: Output, w: FloatArray, sign: int, space: str
+    ) -> Best | None:
+        if space == "incompatible" and max(y_star) < 0:
             return None
-        return self._viterbi(x, y_star, w, 1, "incompatible")
-
-    def _viterbi(
-        self, x: FloatArray, y_star: Output | None, w: FloatArray, sign: int, space: str
-    ) -> Inferred:
         k = self.n_labels
         emission = x @ w[: k * self.n_inputs].reshape(k, self.n_inputs).T
         transition = w[k * self.n_inputs :].reshape(k, k)
-        given = (-1,) * len(x) if y_star is None else y_star
+        # plain inference knows no annotation, not even to settle a tie
+        given = (-1,) * len(x) if space == "all" and sign == 0 else y_star
         missed = np.array([[g not in (-1, c) for c in range(k)] for g in given])
         # best[s, c]: best score of a prefix that ends in c and has missed (s = 1) or not (s = 0)
         best = np.full((2, k), -np.inf)
@@ -152,9 +154,8 @@ class PartialChain(Enumerable):
             s, c = origin[s, c]
             labels.append(c)
         y = tuple(labels[::-1])
-        feature = self.joint_feature(x, y)
-        loss = 0.0 if y_star is None else self.task_loss(y_star, y)
-        return Inferred(y, feature, loss, float(feature @ w) + sign * loss)
+        feature, loss = self.joint_feature(x, y), self.task_loss(y_star, y)
+        return y, feature, loss, float(feature @ w) + sign * loss
 
 
 def lower_bound(state: TrainingState, w: FloatArray) -> float:

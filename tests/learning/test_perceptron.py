@@ -12,9 +12,7 @@ from models import chain_problem, multiclass_problem
 
 
 def task_loss(model: object, samples: tuple[Sample, ...], w: np.ndarray) -> float:
-    return float(
-        np.mean([model.task_loss(s.y_star, model.inference(s.x, w).output) for s in samples])
-    )
+    return float(model.inference(samples, w).losses.mean())
 
 
 def test_learns_and_reports_the_task_loss() -> None:
@@ -30,8 +28,8 @@ def test_learns_and_reports_the_task_loss() -> None:
 def test_one_step_is_the_difference_of_features() -> None:
     model, samples = multiclass_problem(0, n=1)
     x, y_star = samples[0].x, frozenset({2})
-    predicted = model.inference(x, np.zeros(9))
-    assert predicted.output == (0,)
+    predicted = model.inference(samples, np.zeros(9))
+    np.testing.assert_array_equal(predicted.features[0], model.joint_feature(x, (0,)))
     found = run(train_perceptron(model, [(x, y_star)], max_epochs=1, rate=0.5))
     wanted = model.joint_feature(x, (2,)) - model.joint_feature(x, (0,))
     np.testing.assert_allclose(found.w, 0.5 * wanted)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.learning import L1, L2, LOSSES, InferredBatch, LearningOptions, Sample, fit
+from bridgetrack.learning import L1, L2, LOSSES, Inferred, LearningOptions, Sample, fit
 from bridgetrack.learning.bundle import Bundle, OutputCache
 from bridgetrack.learning.risk import Risk
 from models import chain_problem, lower_bound, multiclass_problem
@@ -47,10 +47,10 @@ def test_bounds_are_rescaled_with_the_number_of_annotations() -> None:
     first = fit(model, samples, L2(0.1), n_annotations=15, options=FINE)
     warm = fit(model, samples, L2(0.1), n_annotations=30, options=FINE, state=first.state)
     w = np.random.default_rng(0).normal(size=model.n_features)
-    penalty = sum(model.loss_augmented_inference(s.x, s.y_star, w).bound for s in samples) / 30
+    penalty = model.loss_augmented_inference(samples, w).bounds.sum() / 30
     assert lower_bound(warm.state, w) <= penalty + 1e-9
     rows = (warm.state.points == first.w).all(axis=1)
-    at_first = sum(model.loss_augmented_inference(s.x, s.y_star, first.w).bound for s in samples)
+    at_first = model.loss_augmented_inference(samples, first.w).bounds.sum()
     np.testing.assert_allclose(warm.state.uppers[rows], at_first / 30)
     assert rows.any()
 
@@ -66,7 +66,7 @@ def test_added_and_changed_annotations(seed: int) -> None:
     warm = fit(model, new, L2(0.1), options=FINE, state=first.state)
     scratch = fit(model, new, L2(0.1), options=FINE)
     assert warm.objective == pytest.approx(scratch.objective, abs=2e-4)
-    penalty = np.mean([model.loss_augmented_inference(s.x, s.y_star, scratch.w).bound for s in new])
+    penalty = model.loss_augmented_inference(new, scratch.w).bounds.mean()
     assert lower_bound(warm.state, scratch.w) <= penalty + 1e-9
 
 
@@ -104,7 +104,7 @@ def test_cache_gives_the_best_of_what_it_saw(seed: int) -> None:
     cache, seen = OutputCache(3, 2), []
     assert cache.best(np.zeros(2)) is None
     for _ in range(6):
-        batch = InferredBatch(rng.normal(size=(3, 2)), rng.random(3), np.zeros(3))
+        batch = Inferred(rng.normal(size=(3, 2)), rng.random(3), np.zeros(3))
         cache.add(batch, rng.normal(size=2))
         seen.append(batch)
     w = rng.normal(size=2)

@@ -144,8 +144,8 @@ def test_novelty_learns_each_sample(seed: int, problem: Any) -> None:
         assert found[i] >= 0
         for _ in range(5):
             step = rng.normal(size=len(w)) * 3
-            worst = risk.model.loss_augmented_inference(sample.x, sample.y_star, w + step)
-            margin = done.features[i] @ (w + step) - worst.feature @ (w + step) - worst.loss
+            worst = risk.model.loss_augmented_inference([sample], w + step)
+            margin = done.features[i] @ (w + step) - worst.values(w + step, 1)[0]
             if margin >= 0:
                 assert found[i] <= 0.5 * step @ step + 1e-6
 

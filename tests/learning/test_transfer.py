@@ -152,16 +152,18 @@ def test_stacked_features_solve_the_coupled_master_problem(
     assert found.dual == pytest.approx(dual, rel=1e-12, abs=1e-12 * (1 + abs(found.primal)))
 
 
-def test_batches_equal_single_samples() -> None:
-    stacked = Stacked(domains_of(chain_problem, 3), 0.1, 0.4)
+def test_scores_are_those_of_the_domain_at_its_own_weights() -> None:
+    domains = domains_of(chain_problem, 3)
+    stacked = Stacked(domains, 0.1, 0.4)
     w = np.random.default_rng(0).normal(size=stacked.n_features)
-    batch = stacked.loss_augmented_batch(stacked.samples, w)
-    for k, s in enumerate(stacked.samples):
-        one = stacked.loss_augmented_inference(s.x, s.y_star, w)
-        np.testing.assert_allclose(one.feature, batch.features[k])
-        np.testing.assert_allclose(stacked.joint_feature(s.x, one.output[1]), one.feature)
-        assert stacked.task_loss(s.y_star, one.output) == pytest.approx(batch.losses[k])
-        assert one.bound == pytest.approx(batch.bounds[k])
+    found = stacked.loss_augmented_inference(stacked.samples, w)
+    value, begin = found.values(w, 1), 0
+    for domain, mine in zip(domains, stacked.weights(w), strict=True):
+        samples = domain.samples
+        own = domain.model.loss_augmented_inference(samples, mine).values(mine, 1) / len(samples)
+        np.testing.assert_allclose(value[begin : begin + len(own)], own)
+        begin += len(own)
+    np.testing.assert_allclose(found.bounds, value)
 
 
 def test_wrong_use() -> None:

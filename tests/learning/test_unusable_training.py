@@ -83,9 +83,9 @@ class Odd(AmbiguousMulticlass):
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"bound": np.inf}, SolverError, "no finite bound for training sample 0"),
-        ({"loss": np.nan}, InputError, "task loss of training sample 0"),
-        ({"feature": np.zeros(4)}, InputError, "another set of features"),
+        ({"bounds": np.full(12, np.inf)}, SolverError, "no finite bound for training sample 0"),
+        ({"losses": np.full(12, np.nan)}, InputError, "task loss of training sample 0"),
+        ({"features": np.zeros((12, 4))}, InputError, "another set of features"),
     ],
 )
 def test_inference_that_returns_nonsense(change: dict[str, Any], error: type, words: str) -> None:

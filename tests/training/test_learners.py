@@ -57,9 +57,9 @@ def test_weighted_samples_and_blocks(seed: int) -> None:
     model, w = TrackingModel(data), rng.normal(size=data.phi.shape[1])
     blocks = model.blocks(data.samples)
     np.testing.assert_array_equal(np.sort(np.concatenate(blocks)), np.arange(len(data.samples)))
-    whole = model.loss_augmented_batch(data.samples, w)
+    whole = model.loss_augmented_inference(data.samples, w)
     for rows in blocks:
-        part = model.loss_augmented_batch([data.samples[i] for i in rows], w)
+        part = model.loss_augmented_inference([data.samples[i] for i in rows], w)
         np.testing.assert_allclose(part.values(w, 1), whole.values(w, 1)[rows], atol=1e-8)
 
 

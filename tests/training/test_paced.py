@@ -44,8 +44,10 @@ def test_hidden_entropy_equals_enumeration(seed: int) -> None:
     found, exact = model.entropies(data.samples, w)
     assert exact.all()
     for sample, entropy in zip(data.samples, found, strict=True):
-        agree = [y for y in outputs(data, sample.x) if model.task_loss(sample.y_star, y) <= 1e-9]
-        scores = np.array([float(data.phi[model.columns(sample.x)] @ w @ y) for y in agree])
+        columns = model.columns(sample.x)
+        sets = data.sets[list(sample.y_star)][:, columns]
+        agree = [y for y in outputs(data, sample.x) if (sets @ y > 1 - 1e-9).all()]
+        scores = np.array([float(data.phi[columns] @ w @ y) for y in agree])
         assert entropy == pytest.approx(entropy_of(scores), abs=1e-8)
 
 
@@ -55,12 +57,12 @@ def test_weights_of_their_own() -> None:
     w = rng.normal(size=data.phi.shape[1])
     same = np.tile(w, (len(data.samples), 1))
     model, other = TrackingModel(data), rng.normal(size=same.shape)
-    each = model.loss_augmented_each(data.samples, same)
-    together = model.loss_augmented_batch(data.samples, w)
+    each = model.loss_augmented_inference(data.samples, same)
+    together = model.loss_augmented_inference(data.samples, w)
     np.testing.assert_allclose(each.values(w, 1), together.values(w, 1), atol=1e-7)
-    found = model.loss_augmented_each(data.samples, other)
+    found = model.loss_augmented_inference(data.samples, other)
     for k, sample in enumerate(data.samples[:4]):
-        alone = model.loss_augmented_batch([sample], other[k])
+        alone = model.loss_augmented_inference([sample], other[k])
         reached = found.features[k] @ other[k] + found.losses[k]
         assert reached == pytest.approx(float(alone.values(other[k], 1)[0]), abs=1e-7)
 

@@ -22,11 +22,9 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, build_training_set
 from models import lower_bound
-from partition_problems import brute_force
 from training.training_cases import (
     outputs,
     plain_scene,
-    problem_in,
     says,
     some_true,
     tiny_set,
@@ -45,101 +43,51 @@ def weights(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.integers(-1, 2, n).astype(float) if kind == 1 else rng.normal(size=n)
 
 
-@settings(max_examples=30, deadline=None)
-@given(SEEDS)
-def test_batches_equal_single_samples(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    data = replace(tiny_set(rng), importance=rng.random(3) + 0.5)
-    model, w = TrackingModel(data, exact=True), rng.normal(size=4)
-    samples = data.samples
-    cases = {
-        "plain": (model.inference_batch(samples, w), lambda s: model.inference(s.x, w), 0),
-        "compatible": (
-            model.compatible_batch(samples, w),
-            lambda s: model.compatible_inference(s.x, s.y_star, w),
-            0,
-        ),
-        "augmented": (
-            model.loss_augmented_batch(samples, w),
-            lambda s: model.loss_augmented_inference(s.x, s.y_star, w),
-            1,
-        ),
-        "minus": (
-            model.loss_augmented_batch(samples, w, -1),
-            lambda s: model.loss_augmented_inference(s.x, s.y_star, w, -1),
-            -1,
-        ),
-    }
-    for name, (batch, single, sign) in cases.items():
-        one = [single(s) for s in samples]
-        losses = [model.task_loss(s.y_star, r.output) for s, r in zip(samples, one, strict=True)]
-        np.testing.assert_allclose(batch.features, [r.feature for r in one], atol=1e-9)
-        np.testing.assert_allclose(batch.losses, losses, atol=1e-9)
-        np.testing.assert_allclose(batch.bounds, [r.bound for r in one], atol=1e-9, err_msg=name)
-        np.testing.assert_allclose(batch.values(w, sign), batch.bounds, atol=1e-9)
+def losses_of(data: TrainingSet, x: int) -> list[float]:
+    """Task loss of every output of a sample, by counting."""
+    rows = data.sets[list(data.samples[x].y_star)][:, TrackingModel(data).columns(x)]
+    return [
+        float(data.importance[x] * (rows.shape[0] - (rows @ y).sum())) for y in outputs(data, x)
+    ]
 
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS)
 def test_the_loss_is_zero_exactly_on_the_compatible_outputs(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    data = replace(tiny_set(rng, 1), importance=np.array([0.7]))
-    model, sample = TrackingModel(data), data.samples[0]
-    ys = outputs(data, 0)
-    assert ys
-    for y in ys:
-        missed = len(sample.y_star) - int((data.sets @ y).sum())
-        compatible = not (y.astype(bool) & ~data.allowed).any()
-        loss = model.task_loss(sample.y_star, y)
-        assert loss == pytest.approx(0.7 * missed)
-        assert (loss == 0) == compatible
-        np.testing.assert_allclose(model.joint_feature(0, y), 0.7 * (data.phi.T @ y))
-
-
-@settings(max_examples=20, deadline=None)
-@given(SEEDS)
-def test_every_inference_equals_enumeration(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    data = tiny_set(rng, 2)
-    model, w = TrackingModel(data), weights(rng, 4)
-    for sample in data.samples:
-        problem, part = problem_in(data, sample.x)
-        scores = data.phi[part] @ w
-        credit = np.asarray(data.sets[:, part].sum(axis=0)).ravel()
-        n = len(sample.y_star)
-        plain = model.inference(sample.x, w)
-        assert plain.bound == pytest.approx(brute_force(problem, scores), abs=1e-6)
-        assert plain.loss == 0
-        augmented = model.loss_augmented_inference(sample.x, sample.y_star, w)
-        assert augmented.bound == pytest.approx(n + brute_force(problem, scores - credit), abs=1e-6)
-        reduced = model.loss_augmented_inference(sample.x, sample.y_star, w, -1)
-        assert reduced.bound == pytest.approx(brute_force(problem, scores + credit) - n, abs=1e-6)
-        kept = model.compatible_inference(sample.x, sample.y_star, w)
-        best = brute_force(problem, scores, data.allowed[part])
-        assert kept.bound == pytest.approx(best, abs=1e-6)
-        assert kept.loss == 0
-        assert not (kept.output.astype(bool) & ~data.allowed[part]).any()
+    data = tiny_set(np.random.default_rng(seed), 1)
+    for y, loss in zip(outputs(data, 0), losses_of(data, 0), strict=True):
+        assert (loss == 0) == (not (y.astype(bool) & ~data.allowed).any())
 
 
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
-def test_the_incompatible_space_equals_enumeration(seed: int) -> None:
+def test_every_inference_equals_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    data = tiny_set(rng, 1)
-    model, w, sample = TrackingModel(data), weights(rng, 4), data.samples[0]
-    values = [
-        float(data.phi.T @ y @ w) + model.task_loss(sample.y_star, y)
-        for y in outputs(data, 0)
-        if model.task_loss(sample.y_star, y) > 0
-    ]
-    found = model.incompatible_inference(0, sample.y_star, w)
-    if not values:
-        assert found is None
-        return
-    assert found is not None
-    assert found.loss > 0
-    assert found.bound == pytest.approx(max(values), abs=1e-5)
-    assert found.feature @ w + found.loss == pytest.approx(found.bound, abs=1e-9)
+    data = replace(tiny_set(rng, 3), importance=rng.random(3) + 0.5)
+    model, w = TrackingModel(data, exact=True), weights(rng, 4)
+    samples = data.samples
+    plain = model.inference(samples, w)
+    augmented = model.loss_augmented_inference(samples, w)
+    reduced = model.loss_augmented_inference(samples, w, -1)
+    kept = model.compatible_inference(samples, w)
+    wrong = model.incompatible_inference(samples, w)
+    for k in range(3):
+        f = np.array(
+            [data.importance[k] * (data.phi[model.columns(k)] @ w) @ y for y in outputs(data, k)]
+        )
+        loss = np.array(losses_of(data, k))
+        assert plain.bounds[k] == pytest.approx(f.max(), abs=1e-6)
+        assert augmented.bounds[k] == pytest.approx((f + loss).max(), abs=1e-6)
+        assert reduced.bounds[k] == pytest.approx((f - loss).max(), abs=1e-6)
+        assert kept.bounds[k] == pytest.approx(f[loss == 0].max(), abs=1e-6)
+        assert kept.losses[k] == 0
+        if (loss > 0).any():
+            assert wrong.losses[k] > 0
+            assert wrong.bounds[k] == pytest.approx((f + loss)[loss > 0].max(), abs=1e-5)
+        else:
+            assert np.isneginf(wrong.bounds[k])
+    for found, sign in ((plain, 0), (augmented, 1), (reduced, -1), (kept, 0)):
+        np.testing.assert_allclose(found.values(w, sign), found.bounds, atol=1e-9)
 
 
 @settings(max_examples=12, deadline=None)
@@ -148,8 +96,8 @@ def test_the_relaxation_is_never_below_the_exact_values(seed: int, full: bool) -
     rng = np.random.default_rng(seed)
     data = tiny_set(rng, full=full)
     relaxed, exact, w = TrackingModel(data), TrackingModel(data, exact=True), weights(rng, 4)
-    upper, best = (m.loss_augmented_batch(data.samples, w).bounds for m in (relaxed, exact))
-    reward, kept = (m.compatible_batch(data.samples, w).bounds for m in (relaxed, exact))
+    upper, best = (m.loss_augmented_inference(data.samples, w).bounds for m in (relaxed, exact))
+    reward, kept = (m.compatible_inference(data.samples, w).bounds for m in (relaxed, exact))
     assert (upper >= best - 1e-6).all()
     assert (reward >= kept - 1e-6).all()
     assert (upper >= reward - 1e-6).all()
@@ -173,7 +121,7 @@ def test_bounds_stay_below_the_penalty_and_training_never_goes_up(
     state = result.state
     assert state is not None
     for w in (result.w, *rng.normal(size=(4, 4))):
-        penalty = model.loss_augmented_batch(data.samples, w).bounds.sum() / data.n_annotations
+        penalty = model.loss_augmented_inference(data.samples, w).bounds.sum() / data.n_annotations
         assert lower_bound(state, w) <= penalty + 1e-6
     assert result.lower_bound <= result.objective + 1e-7
 
@@ -184,7 +132,7 @@ def test_importance_scales_features_losses_and_bounds() -> None:
     factor = np.array([0.5, 1.0, 3.0])
     plain, weighted = TrackingModel(data), TrackingModel(replace(data, importance=factor))
     w = rng.normal(size=4)
-    one, other = (m.loss_augmented_batch(data.samples, w) for m in (plain, weighted))
+    one, other = (m.loss_augmented_inference(data.samples, w) for m in (plain, weighted))
     np.testing.assert_allclose(other.features, one.features * factor[:, None])
     np.testing.assert_allclose(other.losses, one.losses * factor)
     np.testing.assert_allclose(other.bounds, one.bounds * factor)
@@ -198,7 +146,7 @@ def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridgetrack.training.tracking_model.SIZE", 1)
     many = TrackingModel(data)
     assert (len(one.programs), len(many.programs)) == (2, 12)
-    for method in ("inference_batch", "loss_augmented_batch", "compatible_batch"):
+    for method in ("inference", "loss_augmented_inference", "compatible_inference"):
         ours, theirs = (getattr(m, method)(data.samples, w) for m in (one, many))
         np.testing.assert_allclose(ours.bounds, theirs.bounds, atol=1e-7)
 
@@ -210,7 +158,7 @@ def test_a_solver_that_was_stopped_is_bounded_by_its_prices(
     rng = np.random.default_rng(7)
     data = tiny_set(rng, 6)
     w = rng.normal(size=4)
-    best = TrackingModel(data).loss_augmented_batch(data.samples, w)
+    best = TrackingModel(data).loss_augmented_inference(data.samples, w)
     relax = Program.relax
 
     def stopped(program: Program, scores: np.ndarray) -> Relaxed:
@@ -218,7 +166,7 @@ def test_a_solver_that_was_stopped_is_bounded_by_its_prices(
         return Relaxed(poor.x, relax(program, scores).duals, False)
 
     monkeypatch.setattr(Program, "relax", stopped)
-    found = TrackingModel(data).loss_augmented_batch(data.samples, w)
+    found = TrackingModel(data).loss_augmented_inference(data.samples, w)
     assert found.values(w, 1).sum() < best.bounds.sum() - 0.1
     assert (found.bounds >= best.bounds - 1e-6).all()
 
@@ -231,9 +179,7 @@ def test_annotations_that_leave_no_choice() -> None:
     for exact in (False, True):
         model = TrackingModel(replace(data, allowed=blocked), exact)
         with pytest.raises(ContradictionError, match="annotations exclude each other"):
-            model.compatible_batch(data.samples, np.zeros(4))
-        with pytest.raises(ContradictionError, match="annotations exclude each other"):
-            model.compatible_inference(0, data.samples[0].y_star, np.zeros(4))
+            model.compatible_inference(data.samples, np.zeros(4))
 
 
 # --- programs are taken over where their content is the same, and only there
@@ -248,12 +194,12 @@ def test_what_was_taken_over_answers_the_same() -> None:
     earlier = TrackingModel(data_of(6))
     rng = np.random.default_rng(0)
     w = rng.normal(size=earlier.n_features)
-    earlier.loss_augmented_batch(earlier.data.samples, -w)
-    earlier.compatible_batch(earlier.data.samples, w + 1)
+    earlier.loss_augmented_inference(earlier.data.samples, -w)
+    earlier.compatible_inference(earlier.data.samples, w + 1)
     data = data_of(12)
     fresh, taken = TrackingModel(data), TrackingModel(data, earlier=earlier)
     for _ in range(3):
         w = rng.normal(size=fresh.n_features)
-        for call in ("inference_batch", "loss_augmented_batch", "compatible_batch"):
+        for call in ("inference", "loss_augmented_inference", "compatible_inference"):
             one, two = (getattr(m, call)(data.samples, w) for m in (fresh, taken))
             np.testing.assert_allclose(one.bounds, two.bounds, atol=1e-7)

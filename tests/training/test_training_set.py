@@ -92,7 +92,7 @@ def test_large_components_are_cut_into_frame_pairs() -> None:
     assert np.count_nonzero(whole.phi[:, bias].toarray()) > 1
     (kept,) = np.flatnonzero(cut.phi[:, bias].toarray())
     assert kept in cut.sets.indices
-    compatible = TrackingModel(cut).compatible_batch(cut.samples, bad_prior().weights)
+    compatible = TrackingModel(cut).compatible_inference(cut.samples, bad_prior().weights)
     assert compatible.losses.max() < 1e-6
 
 
@@ -111,7 +111,7 @@ def test_joining_movies_equals_their_sum() -> None:
     np.testing.assert_array_equal(np.bincount(joined.scene), [10, 8])
     assert names(joined) == names(parts[0]) | names(parts[1])
     w = bad_prior().weights
-    for method in ("inference_batch", "loss_augmented_batch", "compatible_batch"):
+    for method in ("inference", "loss_augmented_inference", "compatible_inference"):
         whole = getattr(TrackingModel(joined), method)(joined.samples, w)
         single = [getattr(TrackingModel(p), method)(p.samples, w) for p in parts]
         bounds = np.concatenate([b.bounds for b in single])

@@ -36,7 +36,6 @@ from bridgetrack.learning.result import Stage, TrainingResult, TrainingStep
 from bridgetrack.learning.structured_model import (
     FloatArray,
     Inferred,
-    InferredBatch,
     Sample,
     StructuredModel,
 )
@@ -54,7 +53,6 @@ __all__ = [
     "Domain",
     "FloatArray",
     "Inferred",
-    "InferredBatch",
     "LearningOptions",
     "Loss",
     "Regularizer",

@@ -18,7 +18,7 @@ import numpy as np
 
 from bridgetrack.learning.regularizers import Regularizer
 from bridgetrack.learning.risk import Risk, Tangent
-from bridgetrack.learning.structured_model import FloatArray, InferredBatch, IntArray, Sample
+from bridgetrack.learning.structured_model import FloatArray, Inferred, IntArray, Sample
 
 IDLE = 10
 """Master problems without a multiplier after which a plane may be dropped."""
@@ -187,7 +187,7 @@ class Bundle:
                 return upper - known
         return self.add(self.ask(w), w, tolerance)
 
-    def ask(self, w: FloatArray) -> InferredBatch:
+    def ask(self, w: FloatArray) -> Inferred:
         """Compute P at a point, and remember it; the outputs that planes are made of."""
         found, n = self.risk.penalty(w), self.risk.n_annotations
         last = slice(1 - MAX_POINTS, None)
@@ -208,7 +208,7 @@ class Bundle:
         rise = float(np.maximum(slopes @ w + offsets - self._model(w), 0.0).sum())
         return rise > enough and self.add(found, w, tolerance) > 0
 
-    def add(self, found: InferredBatch, w: FloatArray, tolerance: float) -> float:
+    def add(self, found: Inferred, w: FloatArray, tolerance: float) -> float:
         """Add the planes of some outputs that raise P_g at a point; by how much in all."""
         slopes, offsets = self._grouped(found)
         values, known = slopes @ w + offsets, self._model(w)
@@ -253,7 +253,7 @@ class Bundle:
         np.maximum.at(best, self._groups, self._slopes @ w + self._offsets)
         return best
 
-    def _grouped(self, found: InferredBatch) -> tuple[FloatArray, FloatArray]:
+    def _grouped(self, found: Inferred) -> tuple[FloatArray, FloatArray]:
         """One plane of every group, of these outputs."""
         n = self.risk.n_annotations
         if self.n_groups == 1:
@@ -327,7 +327,7 @@ class OutputCache:
         self._used = np.zeros((n_samples, 4), dtype=np.int64)
         self._clock = 0
 
-    def best(self, w: FloatArray) -> InferredBatch | None:
+    def best(self, w: FloatArray) -> Inferred | None:
         """The best known output of each sample (of f + Delta), or None if one has none."""
         values = self.features @ w + self.losses
         rows, winner = np.arange(len(values)), values.argmax(axis=1)
@@ -336,9 +336,9 @@ class OutputCache:
             return None
         self._clock += 1
         self._used[rows, winner] = self._clock
-        return InferredBatch(self.features[rows, winner], self.losses[rows, winner], best)
+        return Inferred(self.features[rows, winner], self.losses[rows, winner], best)
 
-    def add(self, found: InferredBatch, w: FloatArray, rows: IntArray | None = None) -> None:
+    def add(self, found: Inferred, w: FloatArray, rows: IntArray | None = None) -> None:
         """Add an output for some samples (None: all), where it beats those known at ``w``."""
         rows = np.arange(len(self.losses)) if rows is None else rows
         values = found.values(w, 1)

@@ -108,23 +108,16 @@ def loss_values(
     ndarray
         Shape (n,), attained values.
     """
-    kind = find_loss(loss)
-    return np.array([_loss_value(model, s, w, kind) for s in as_samples(samples)])
-
-
-def _loss_value(model: StructuredModel, sample: Sample, w: FloatArray, loss: Loss) -> float:
-    x, y_star = sample.x, sample.y_star
-    penalty = (
-        model.loss_augmented_inference(x, y_star, w)
-        if loss.penalty == "all"
-        else model.incompatible_inference(x, y_star, w)
-    )
-    if penalty is None:
-        return 0.0
-    value = float(penalty.feature @ w) + penalty.loss
-    if loss.reward == "compatible":
-        return max(value - float(model.compatible_inference(x, y_star, w).feature @ w), 0.0)
-    if not loss.minus_delta:
-        return max(value - float(model.inference(x, w).feature @ w), 0.0)
-    reward = model.loss_augmented_inference(x, y_star, w, sign=-1)
-    return max(value - float(reward.feature @ w) + reward.loss, 0.0)
+    kind, listed = find_loss(loss), as_samples(samples)
+    if kind.penalty == "all":
+        penalty = model.loss_augmented_inference(listed, w)
+    else:
+        penalty = model.incompatible_inference(listed, w)
+    if kind.reward == "compatible":
+        reward = model.compatible_inference(listed, w)
+    elif kind.minus_delta:
+        reward = model.loss_augmented_inference(listed, w, -1)
+    else:
+        reward = model.inference(listed, w)
+    above = penalty.values(w, 1) - reward.values(w, kind.reward_sign)
+    return np.where(np.isneginf(penalty.bounds), 0.0, np.maximum(above, 0.0))

@@ -24,10 +24,10 @@ from bridgetrack.learning.cutting_plane import Search
 from bridgetrack.learning.options import LearningOptions
 from bridgetrack.learning.regularizers import L2, centre
 from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
-from bridgetrack.learning.risk import SATISFIED, checked_batch
+from bridgetrack.learning.risk import SATISFIED, checked
 from bridgetrack.learning.structured_model import (
     FloatArray,
-    InferredBatch,
+    Inferred,
     IntArray,
     Sample,
     StructuredModel,
@@ -168,7 +168,7 @@ class FrankWolfe(_Online):
                 dual.refresh()
                 yield bundle.incumbent(max(lower, dual.value()))
 
-    def _learn(self, dual: Dual, found: InferredBatch, rows: IntArray) -> float:
+    def _learn(self, dual: Dual, found: Inferred, rows: IntArray) -> float:
         """One step of some samples towards what was found; the sum of their gaps."""
         if self.bundle.outputs is not None:
             self.bundle.outputs.add(found, dual.w, rows)
@@ -277,21 +277,19 @@ def train_perceptron(
     w = np.zeros(d) if initial is None else checked_weights(initial, d)
     rng, summed, visited = np.random.default_rng(seed), np.zeros(d), 0
     best, steps, since, reason = w, list[TrainingStep](), 0, "the limit of epochs"
-    losses = [float(model.inference_batch(found, w).losses.sum()) / total]
+    losses = [float(model.inference(found, w).losses.sum()) / total]
     for epoch in range(max_epochs):
         mistakes, since_epoch = 0, time.perf_counter()
         for i in rng.permutation(len(found)):
-            x, y_star = found[i].x, found[i].y_star
-            predicted = model.inference(x, w)
-            if model.task_loss(y_star, predicted.output) > SATISFIED:
+            one = [found[i]]
+            predicted = checked(model.inference(one, w), one, w, 0)
+            if predicted.losses[0] > SATISFIED:
                 mistakes += 1
-                wanted = model.compatible_inference(x, y_star, w)
-                both = InferredBatch.stack([wanted, predicted])
-                checked_batch(both, [found[i]] * 2, w, 0)
-                w = w + rate * (wanted.feature - predicted.feature)
+                wanted = checked(model.compatible_inference(one, w), one, w, 0)
+                w = w + rate * (wanted.features[0] - predicted.features[0])
             summed, visited = summed + w, visited + 1
         mean = summed / visited
-        losses.append(float(model.inference_batch(found, mean).losses.sum()) / total)
+        losses.append(float(model.inference(found, mean).losses.sum()) / total)
         inference += time.perf_counter() - since_epoch
         since += 1
         if losses[-1] < min(losses[:-1]) or (epoch == 0 and losses[1] == losses[0]):

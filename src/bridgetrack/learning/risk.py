@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from bridgetrack.errors import InputError, SolverError
 from bridgetrack.learning.losses import Loss, Treatment
 from bridgetrack.learning.structured_model import (
     FloatArray,
-    InferredBatch,
+    Inferred,
     IntArray,
     Sample,
     StructuredModel,
@@ -43,7 +44,7 @@ class Tangent:
 
     v: FloatArray
     c: float
-    reward: InferredBatch
+    reward: Inferred
 
     def at(self, w: FloatArray) -> float:
         """Value at weights ``w``."""
@@ -105,45 +106,37 @@ class Risk:
         """Inferences over all samples for P; one of some samples counts as a share."""
         return self._inferred // len(self.samples)
 
-    def penalty(self, w: FloatArray) -> InferredBatch:
+    def penalty(self, w: FloatArray) -> Inferred:
         """Loss-augmented inference of all samples."""
         return self.penalty_of(np.arange(len(self.samples)), w)
 
-    def penalty_of(self, rows: IntArray, w: FloatArray) -> InferredBatch:
-        """Loss-augmented inference of some samples."""
+    def penalty_of(self, rows: IntArray, w: FloatArray) -> Inferred:
+        """Loss-augmented inference of some samples, at weights (d,) or (n, d) of each."""
         samples = [self.samples[i] for i in rows]
         self._inferred += len(samples)
-        return self._checked(lambda: self.model.loss_augmented_batch(samples, w), samples, w, 1)
+        return self._checked(self.model.loss_augmented_inference, samples, w, 1)
 
-    def penalty_each(self, weights: FloatArray) -> InferredBatch:
-        """Loss-augmented inference of every sample at weights of its own, shape (n, d)."""
-        self._inferred += len(self.samples)
-        zero = np.zeros(weights.shape[1])
-        ask = self.model.loss_augmented_each
-        return self._checked(lambda: ask(self.samples, weights), self.samples, zero, 0)
-
-    def reward(self, w: FloatArray) -> InferredBatch:
+    def reward(self, w: FloatArray) -> Inferred:
         """Maximisation over the reward space, all samples."""
         if self.loss.reward == "compatible":
             return self.completions(w)
         self.n_reward_inferences += 1
-        model, samples = self.model, self.samples
         if self.loss.minus_delta:
-            return self._checked(lambda: model.loss_augmented_batch(samples, w, -1), samples, w, -1)
-        return self._checked(lambda: model.inference_batch(samples, w), samples, w, 0)
+            ask = partial(self.model.loss_augmented_inference, sign=-1)
+            return self._checked(ask, self.samples, w, -1)
+        return self._checked(self.model.inference, self.samples, w, 0)
 
-    def completions(self, w: FloatArray) -> InferredBatch:
+    def completions(self, w: FloatArray) -> Inferred:
         """The best compatible outputs of all samples."""
         self.n_reward_inferences += 1
-        samples = self.samples
-        return self._checked(lambda: self.model.compatible_batch(samples, w), samples, w, 0)
+        return self._checked(self.model.compatible_inference, self.samples, w, 0)
 
     def tangent(self, w: FloatArray, near: Tangent | None = None) -> Tangent:
         """Upper bound on -R that touches at ``w``, of outputs no worse there than another's."""
         found, sign = self.reward(w), self.loss.reward_sign
         if near is not None:  # inexact inference may have got worse
             worse = near.reward.values(w, sign) > found.values(w, sign)
-            found = InferredBatch(
+            found = Inferred(
                 np.where(worse[:, None], near.reward.features, found.features),
                 np.where(worse, near.reward.losses, found.losses),
                 np.maximum(found.bounds, near.reward.values(w, sign)),
@@ -152,10 +145,10 @@ class Risk:
         v = -found.features.sum(axis=0) / n
         return Tangent(v, -sign * float(found.losses.sum()) / n, found)
 
-    def without_satisfied(self, found: InferredBatch, tangent: Tangent) -> InferredBatch:
+    def without_satisfied(self, found: Inferred, tangent: Tangent) -> Inferred:
         """The literal treatment: a satisfied sample adds to P what the tangent takes away."""
         satisfied, reward = found.losses <= SATISFIED, tangent.reward
-        return InferredBatch(
+        return Inferred(
             np.where(satisfied[:, None], reward.features, found.features),
             np.where(satisfied, self.loss.reward_sign * reward.losses, found.losses),
             found.bounds,
@@ -163,22 +156,20 @@ class Risk:
 
     def _checked(
         self,
-        ask: Callable[[], InferredBatch],
+        ask: Callable[[Sequence[Sample], FloatArray], Inferred],
         samples: Sequence[Sample],
         w: FloatArray,
         sign: int,
-    ) -> InferredBatch:
+    ) -> Inferred:
         start = time.perf_counter()
-        found = ask()
+        found = ask(samples, w)
         self.seconds += time.perf_counter() - start
-        return checked_batch(found, samples, w, sign)
+        return checked(found, samples, w, sign)
 
 
-def checked_batch(
-    found: InferredBatch, samples: Sequence[Sample], w: FloatArray, sign: int
-) -> InferredBatch:
-    """The batch, with bounds that are never below what was attained."""
-    n, d = len(samples), len(w)
+def checked(found: Inferred, samples: Sequence[Sample], w: FloatArray, sign: int) -> Inferred:
+    """What was found, with bounds that are never below what was attained."""
+    n, d = len(samples), w.shape[-1]
     features = np.asarray(found.features, dtype=float)
     losses = np.asarray(found.losses, dtype=float)
     bounds = np.asarray(found.bounds, dtype=float)
@@ -206,8 +197,8 @@ def checked_batch(
             f"inference gave no finite bound for training sample {_name(samples, row)} "
             f"({bounds[row]}); raise its limits or use the relaxed model"
         )
-    values = features @ w + sign * losses
-    return InferredBatch(features, losses, np.maximum(bounds, values))
+    found = Inferred(features, losses, bounds)
+    return replace(found, bounds=np.maximum(bounds, found.values(w, sign)))
 
 
 def _name(samples: Sequence[Sample], row: Any) -> str:

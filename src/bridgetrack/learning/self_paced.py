@@ -139,7 +139,7 @@ def novelties(risk: Risk, regularizer: Regularizer, w: FloatArray) -> FloatArray
     offsets: list[list[float]] = [[] for _ in range(n)]
     steps, value = np.zeros((n, len(w))), np.zeros(n)
     for _ in range(ROUNDS):
-        found = risk.penalty_each(w + steps)
+        found = risk.penalty_of(np.arange(n), w + steps)
         rows = found.features - done
         violation = ((w + steps) * rows).sum(axis=1) + found.losses
         fresh = np.flatnonzero((violation > VIOLATION) & np.isfinite(value))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -46,67 +46,35 @@ class Sample:
 
 @dataclass(frozen=True)
 class Inferred:
-    """What one inference found.
-
-    Parameters
-    ----------
-    output
-        The output ``y``; opaque to learners.
-    feature
-        Joint feature ``phi(x, y)``, shape (d,).
-    loss
-        Task loss ``Delta(y*, y)``, zero exactly on the compatible outputs, whatever was
-        maximised; 0 where no annotation was given.
-    bound
-        The solver's upper bound on the maximised value (``f``, ``f + Delta`` or ``f - Delta``);
-        equal to the value that ``output`` attains when the solver is exact.
-    """
-
-    output: Any
-    feature: FloatArray
-    loss: float
-    bound: float
-
-
-@dataclass(frozen=True)
-class InferredBatch:
-    """What one inference of each sample found, as arrays: see `Inferred`.
+    """What one inference of each of n samples found.
 
     Parameters
     ----------
     features
-        Shape (n, d).
-    losses, bounds
-        Shape (n,).
+        Joint features ``phi(x, y)`` of the outputs y, shape (n, d).
+    losses
+        Their task losses ``Delta(y*, y)``, zero exactly where y is compatible, shape (n,).
+    bounds
+        The solver's upper bounds on the maximised values (``f``, ``f + Delta`` or ``f - Delta``),
+        shape (n,); equal to the values attained where the solver is exact.
     """
 
     features: FloatArray
     losses: FloatArray
     bounds: FloatArray
 
-    @classmethod
-    def stack(cls, found: Sequence[Inferred]) -> InferredBatch:
-        """Batch of single results."""
-        return cls(
-            features=np.array([r.feature for r in found], dtype=float),
-            losses=np.array([r.loss for r in found], dtype=float),
-            bounds=np.array([r.bound for r in found], dtype=float),
-        )
-
     def values(self, w: FloatArray, sign: int) -> FloatArray:
-        """Attained values of ``f + sign * Delta`` at weights ``w``, shape (n,)."""
-        value: FloatArray = self.features @ w + sign * self.losses
-        return value
+        """Attained values of ``f + sign * Delta`` at ``w``, (d,) or (n, d), shape (n,)."""
+        f: FloatArray = self.features @ w if w.ndim == 1 else (self.features * w).sum(axis=1)
+        return f + sign * self.losses
 
 
 class StructuredModel(ABC):
     """What a learner needs to know about a problem.
 
-    The methods for batches call those for one sample; override them where all samples together
-    cost less.
-
-    Inexact or relaxed inference is allowed: ``feature`` and ``loss`` then belong to what was
-    found, and ``bound`` is above every value. A relaxed model maximises over a larger set of
+    Inference is asked for many samples at once, so that a model can solve them together or in
+    parallel. It may be inexact or relaxed: ``features`` and ``losses`` then belong to what was
+    found, and ``bounds`` are above every value. A relaxed model maximises over a larger set of
     outputs; its penalty is again convex, and everything the learner promises holds for that risk.
     Only do not relax compatible inference alone: what it finds must be admissible in
     loss-augmented inference too, since learners rely on P >= R.
@@ -118,25 +86,17 @@ class StructuredModel(ABC):
         """Length d of the joint feature and of the weights."""
 
     @abstractmethod
-    def joint_feature(self, x: Any, y: Any) -> FloatArray:
-        """``phi(x, y)``, shape (d,)."""
-
-    @abstractmethod
-    def task_loss(self, y_star: Any, y: Any) -> float:
-        """``Delta(y*, y) >= 0``, zero exactly if ``y`` is compatible with ``y_star``."""
-
-    @abstractmethod
-    def inference(self, x: Any, w: FloatArray) -> Inferred:
-        """Maximise ``f`` over all outputs Y (``loss`` is 0: there is no annotation)."""
+    def inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+        """Maximise ``f`` over all outputs Y."""
 
     @abstractmethod
     def loss_augmented_inference(
-        self, x: Any, y_star: Any, w: FloatArray, sign: Sign = 1
+        self, samples: Sequence[Sample], w: FloatArray, sign: Sign = 1
     ) -> Inferred:
-        """Maximise ``f + sign * Delta`` over all outputs Y."""
+        """Maximise ``f + sign * Delta`` over Y; ``w`` (d,), or (n, d) with weights of each."""
 
     @abstractmethod
-    def compatible_inference(self, x: Any, y_star: Any, w: FloatArray) -> Inferred:
+    def compatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
         """Maximise ``f`` over the compatible outputs Y* (latent completion).
 
         Raises
@@ -145,36 +105,12 @@ class StructuredModel(ABC):
             If no output is compatible.
         """
 
-    @abstractmethod
-    def incompatible_inference(self, x: Any, y_star: Any, w: FloatArray) -> Inferred | None:
-        """Maximise ``f + Delta`` over the incompatible outputs Y°; None if there are none."""
+    def incompatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+        """Maximise ``f + Delta`` over the incompatible outputs Y°; bounds are -inf without any.
 
-    def inference_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
-        """Maximise ``f`` over Y; ``losses`` hold Delta of what was found."""
-        found = [self.inference(s.x, w) for s in samples]
-        pairs = zip(samples, found, strict=True)
-        return InferredBatch.stack(
-            [replace(r, loss=self.task_loss(s.y_star, r.output)) for s, r in pairs]
-        )
-
-    def loss_augmented_batch(
-        self, samples: Sequence[Sample], w: FloatArray, sign: Sign = 1
-    ) -> InferredBatch:
-        """Maximise ``f + sign * Delta`` over Y."""
-        return InferredBatch.stack(
-            [self.loss_augmented_inference(s.x, s.y_star, w, sign) for s in samples]
-        )
-
-    def loss_augmented_each(self, samples: Sequence[Sample], weights: FloatArray) -> InferredBatch:
-        """Maximise ``f + Delta`` over Y, each sample at weights of its own, shape (n, d)."""
-        pairs = zip(samples, weights, strict=True)
-        return InferredBatch.stack(
-            [self.loss_augmented_inference(s.x, s.y_star, w) for s, w in pairs]
-        )
-
-    def compatible_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
-        """Maximise ``f`` over Y*."""
-        return InferredBatch.stack([self.compatible_inference(s.x, s.y_star, w) for s in samples])
+        Only `loss_values` asks for it, training does not.
+        """
+        raise InputError("this model does not search the incompatible outputs")
 
     def blocks(self, samples: Sequence[Sample]) -> Sequence[IntArray]:
         """Samples that one inference solves together, as positions in ``samples``."""

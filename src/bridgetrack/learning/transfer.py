@@ -12,7 +12,7 @@ and every domain is trained on its own, with rho.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from bridgetrack.learning.regularizers import L2, centre
 from bridgetrack.learning.structured_model import (
     FloatArray,
     Inferred,
-    InferredBatch,
     Sample,
     Sign,
     StructuredModel,
@@ -132,81 +131,52 @@ class Stacked(StructuredModel):
         """Length of the stacked weights."""
         return self._n
 
-    # --- one sample at a time
-
-    def joint_feature(self, x: tuple[int, Sample], y: Any) -> FloatArray:
-        """The domain's joint feature at the shared weights and at its own."""
-        return self._placed(self.domains[x[0]].model.joint_feature(x[1].x, y)[None], x[0])[0]
-
-    def task_loss(self, y_star: Any, y: tuple[int, Any]) -> float:
-        """The domain's task loss; outputs carry their domain."""
-        return self._factor[y[0]] * self.domains[y[0]].model.task_loss(y_star, y[1])
-
-    def inference(self, x: tuple[int, Sample], w: FloatArray) -> Inferred:
+    def inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
         """Maximise f over all outputs."""
-        return self._one(x, self.domains[x[0]].model.inference(x[1].x, self._of(w, x[0])))
+        return self._each(samples, w, lambda model, mine, w_d: model.inference(mine, w_d))
 
     def loss_augmented_inference(
-        self, x: tuple[int, Sample], y_star: Any, w: FloatArray, sign: Sign = 1
+        self, samples: Sequence[Sample], w: FloatArray, sign: Sign = 1
     ) -> Inferred:
         """Maximise f + sign * Delta over all outputs."""
-        model = self.domains[x[0]].model
-        found = model.loss_augmented_inference(x[1].x, y_star, self._of(w, x[0]), sign)
-        return self._one(x, found)
-
-    def compatible_inference(self, x: tuple[int, Sample], y_star: Any, w: FloatArray) -> Inferred:
-        """Maximise f over the compatible outputs."""
-        model = self.domains[x[0]].model
-        return self._one(x, model.compatible_inference(x[1].x, y_star, self._of(w, x[0])))
-
-    def incompatible_inference(
-        self, x: tuple[int, Sample], y_star: Any, w: FloatArray
-    ) -> Inferred | None:
-        """Maximise f + Delta over the incompatible outputs."""
-        model = self.domains[x[0]].model
-        found = model.incompatible_inference(x[1].x, y_star, self._of(w, x[0]))
-        return None if found is None else self._one(x, found)
-
-    # --- all samples of a domain at once
-
-    def inference_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
-        """Maximise f over all outputs."""
-        return self._batch(samples, w, lambda model, mine, w_d: model.inference_batch(mine, w_d))
-
-    def loss_augmented_batch(
-        self, samples: Sequence[Sample], w: FloatArray, sign: Sign = 1
-    ) -> InferredBatch:
-        """Maximise f + sign * Delta over all outputs."""
-        return self._batch(
-            samples, w, lambda model, mine, w_d: model.loss_augmented_batch(mine, w_d, sign)
+        return self._each(
+            samples, w, lambda model, mine, w_d: model.loss_augmented_inference(mine, w_d, sign)
         )
 
-    def compatible_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
+    def compatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
         """Maximise f over the compatible outputs."""
-        return self._batch(samples, w, lambda model, mine, w_d: model.compatible_batch(mine, w_d))
+        return self._each(
+            samples, w, lambda model, mine, w_d: model.compatible_inference(mine, w_d)
+        )
 
-    def _batch(
+    def incompatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+        """Maximise f + Delta over the incompatible outputs."""
+        return self._each(
+            samples, w, lambda model, mine, w_d: model.incompatible_inference(mine, w_d)
+        )
+
+    def _each(
         self,
         samples: Sequence[Sample],
         w: FloatArray,
-        ask: Callable[[StructuredModel, list[Sample], FloatArray], InferredBatch],
-    ) -> InferredBatch:
+        ask: Callable[[StructuredModel, list[Sample], FloatArray], Inferred],
+    ) -> Inferred:
         features = np.zeros((len(samples), self.n_features))
         losses, bounds = np.zeros((2, len(samples)))
         home = np.array([s.x[0] for s in samples])
         for k in np.unique(home).tolist():
             rows, factor = np.flatnonzero(home == k), self._factor[k]
             mine = [samples[i].x[1] for i in rows.tolist()]
-            found = ask(self.domains[k].model, mine, self._of(w, k))
+            found = ask(self.domains[k].model, mine, self._of(w if w.ndim == 1 else w[rows], k))
             features[rows] = self._placed(found.features, k)
             losses[rows], bounds[rows] = factor * found.losses, factor * found.bounds
-        return InferredBatch(features, losses, bounds)
+        return Inferred(features, losses, bounds)
 
     def _of(self, w: FloatArray, k: int) -> FloatArray:
-        """The weights of a domain."""
+        """The weights of a domain, (d,) or (n, d)."""
         if not self._scale:
             return w
-        own: FloatArray = w[: self._d] + self._scale * w[self._block(k)]
+        own: FloatArray = w[..., : self._d] + self._scale * w[..., self._block(k)]
         return own
 
     def _placed(self, features: FloatArray, k: int) -> FloatArray:
@@ -219,16 +189,6 @@ class Stacked(StructuredModel):
 
     def _block(self, k: int) -> slice:
         return slice((k + 1) * self._d, (k + 2) * self._d)
-
-    def _one(self, x: tuple[int, Sample], found: Inferred) -> Inferred:
-        factor = self._factor[x[0]]
-        return replace(
-            found,
-            output=(x[0], found.output),
-            feature=self._placed(found.feature[None], x[0])[0],
-            loss=factor * found.loss,
-            bound=factor * found.bound,
-        )
 
 
 def _check(domains: Sequence[Domain], weight: float, tie: float) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -27,7 +26,7 @@ from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.relax import still_optimal
 from bridgetrack.inference.solve import solve
 from bridgetrack.inference.solver import Basis, Program, Relaxed
-from bridgetrack.learning import Inferred, InferredBatch, Sample, StructuredModel
+from bridgetrack.learning import Inferred, Sample, StructuredModel
 from bridgetrack.learning.structured_model import IntArray, Sign
 from bridgetrack.spread import THREADS
 from bridgetrack.training.training_set import TrainingSet
@@ -45,9 +44,6 @@ kept open."""
 
 ENOUGH = 40
 """States that suffice to tell easy samples from hard ones."""
-
-_PROBLEMS = 1_000
-"""Problems of single samples that are kept."""
 
 
 class TrackingModel(StructuredModel):
@@ -94,7 +90,6 @@ class TrackingModel(StructuredModel):
         self._n_of = np.bincount(self.owner, self.weight, len(data.samples)).astype(float)
         self._cut = data.cut
         self._chunks = self._divided({} if earlier is None else earlier.programs)
-        self._problem = lru_cache(_PROBLEMS)(lambda x: problem_of(data, self.columns(x)))
 
     @property
     def n_features(self) -> int:
@@ -123,25 +118,27 @@ class TrackingModel(StructuredModel):
         chunk = np.searchsorted(ends, _numbers(samples), side="right")
         return [np.flatnonzero(chunk == k) for k in np.unique(chunk)]
 
-    # --- all samples at once -------------------------------------------------------------
+    def columns(self, x: int) -> slice:
+        """Columns of a sample in the training set."""
+        return slice(int(self._cut[x]), int(self._cut[x + 1]))
 
-    def inference_batch(self, samples: Sequence[Sample], w: Array) -> InferredBatch:
+    # --- inference ---------------------------------------------------------------------------
+
+    def inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         """Maximise f over all outputs."""
-        return self._batch(samples, w, 0)
+        return self._inferred(samples, w, 0)
 
-    def loss_augmented_batch(
+    def loss_augmented_inference(
         self, samples: Sequence[Sample], w: Array, sign: Sign = 1
-    ) -> InferredBatch:
-        """Maximise f + sign * Delta over all outputs."""
-        return self._batch(samples, w, sign)
-
-    def loss_augmented_each(self, samples: Sequence[Sample], weights: Array) -> InferredBatch:
-        """Maximise f + Delta of every sample at weights of its own, shape (n, d)."""
+    ) -> Inferred:
+        """Maximise f + sign * Delta over all outputs; ``w`` (d,), or (n, d) with those of each."""
+        if w.ndim == 1:
+            return self._inferred(samples, w, sign)
         each = np.zeros((len(self.data.samples), self.n_features))
-        each[_numbers(samples)] = weights
-        return self._batch(samples, each, 1)
+        each[_numbers(samples)] = w
+        return self._inferred(samples, each, sign)
 
-    def compatible_batch(self, samples: Sequence[Sample], w: Array) -> InferredBatch:
+    def compatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         """Maximise f over the compatible outputs.
 
         Raises
@@ -150,15 +147,32 @@ class TrackingModel(StructuredModel):
             Where no output is compatible.
         """
         try:
-            return self._batch(samples, w, 0, compatible=True)
+            return self._inferred(samples, w, 0, compatible=True)
         except InfeasibleError as error:
             raise ContradictionError(
                 "the annotations exclude each other: no choice of events agrees with all of them"
             ) from error
 
-    def _batch(
+    def incompatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
+        """Maximise f + Delta over the incompatible outputs, exactly and one by one."""
+        features = np.zeros((len(samples), self.n_features))
+        losses, bounds = np.zeros(len(samples)), np.full(len(samples), -np.inf)
+        for k, sample in enumerate(samples):
+            columns, rows = self.columns(sample.x), np.flatnonzero(self.owner == sample.x)
+            phi, sets = self.data.phi[columns], sp.csr_matrix(self.sets[rows][:, columns])
+            scores = phi @ w - self._credit[columns]
+            chosen = cheapest_flip(problem_of(self.data, columns), scores, sets)
+            if chosen is None:
+                continue
+            y, factor = chosen.astype(np.float64), self.data.importance[sample.x]
+            features[k] = factor * (phi.T @ y)
+            losses[k] = factor * (self.weight[rows] @ (1.0 - sets @ y))
+            bounds[k] = features[k] @ w + losses[k]
+        return Inferred(features, losses, bounds)
+
+    def _inferred(
         self, samples: Sequence[Sample], w: Array, sign: int, compatible: bool = False
-    ) -> InferredBatch:
+    ) -> Inferred:
         """Solve the programs that some samples are in; ``w`` (d,), or (n, d) for all samples."""
         wanted = _numbers(samples)
         needed = [c for c in self._chunks if c.holds(wanted).any()]
@@ -175,7 +189,7 @@ class TrackingModel(StructuredModel):
                 features[rows] = found[here] * factor[:, None]
                 losses[rows] = missed[here] * factor
                 bounds[rows] = (values + above)[here] * factor + sign * losses[rows]
-        return InferredBatch(features, losses, bounds)
+        return Inferred(features, losses, bounds)
 
     def _solved(
         self, chunk: _Chunk, w: Array, sign: int, compatible: bool
@@ -227,7 +241,8 @@ class TrackingModel(StructuredModel):
         for k, sample in enumerate(samples):
             columns = self.columns(sample.x)
             scores = self.data.phi[columns] @ w
-            summed = _gibbs(self._problem(sample.x), scores, self.allowed[columns], limit)
+            problem = problem_of(self.data, columns)
+            summed = _gibbs(problem, scores, self.allowed[columns], limit)
             if summed is not None:
                 found[k], exact[k] = summed.entropy, summed.exact
         return found, exact
@@ -236,77 +251,6 @@ class TrackingModel(StructuredModel):
         """Weights of annotations and pseudo-answers of every sample, by its importance, (n,)."""
         weighted = self._n_of * self.data.importance
         return np.asarray(weighted[_numbers(samples)], dtype=np.float64)
-
-    # --- one sample at a time --------------------------------------------------------------
-
-    def columns(self, x: int) -> slice:
-        """Columns of a sample in the training set."""
-        return slice(int(self._cut[x]), int(self._cut[x + 1]))
-
-    def joint_feature(self, x: int, y: Array) -> Array:
-        """Sum of the features of the chosen columns, shape (d,)."""
-        feature = np.asarray(self.data.phi[self.columns(x)].T @ y).ravel()
-        return np.asarray(feature * self.data.importance[x])
-
-    def task_loss(self, y_star: tuple[int, ...], y: Array) -> float:
-        """Weight of the annotations and pseudo-answers that a choice contradicts."""
-        if not y_star:
-            return 0.0
-        x = int(self.data.annotation_sample[y_star[0]])
-        rows = self._rows_of(x, y_star)
-        missed = 1.0 - self.sets[rows][:, self.columns(x)] @ y
-        return float(self.weight[rows] @ missed) * float(self.data.importance[x])
-
-    def inference(self, x: int, w: Array) -> Inferred:
-        """Maximise f over all outputs."""
-        return self._one(x, (), self.data.phi[self.columns(x)] @ w)
-
-    def loss_augmented_inference(
-        self, x: int, y_star: tuple[int, ...], w: Array, sign: Sign = 1
-    ) -> Inferred:
-        """Maximise f + sign * Delta over all outputs."""
-        columns = self.columns(x)
-        scores = self.data.phi[columns] @ w - sign * self._credit[columns]
-        return self._one(x, y_star, scores, constant=sign * self._n_of[x])
-
-    def compatible_inference(self, x: int, y_star: tuple[int, ...], w: Array) -> Inferred:
-        """Maximise f over the compatible outputs."""
-        columns = self.columns(x)
-        try:
-            return self._one(x, y_star, self.data.phi[columns] @ w, self.allowed[columns])
-        except InfeasibleError as error:
-            raise ContradictionError("the annotations exclude each other") from error
-
-    def incompatible_inference(self, x: int, y_star: tuple[int, ...], w: Array) -> Inferred | None:
-        """Maximise f + Delta over the incompatible outputs, exactly; None if there are none."""
-        columns = self.columns(x)
-        scores = self.data.phi[columns] @ w - self._credit[columns]
-        sets = sp.csr_matrix(self.sets[self._rows_of(x, y_star)][:, columns])
-        chosen = cheapest_flip(self._problem(x), scores, sets)
-        if chosen is None:
-            return None
-        return self._inferred(x, y_star, chosen, float(scores @ chosen) + float(self._n_of[x]))
-
-    def _rows_of(self, x: int, y_star: tuple[int, ...]) -> list[int]:
-        """Some annotations of a sample and its pseudo-answers, among all sets."""
-        pseudo = np.arange(self.data.n_annotations, len(self.owner))
-        return [*y_star, *pseudo[self.owner[pseudo] == x].tolist()]
-
-    def _one(
-        self,
-        x: int,
-        y_star: tuple[int, ...],
-        scores: Array,
-        allowed: Mask | None = None,
-        constant: float = 0.0,
-    ) -> Inferred:
-        solution = solve(self._problem(x), scores, allowed)
-        return self._inferred(x, y_star, solution.chosen, solution.bound + constant)
-
-    def _inferred(self, x: int, y_star: tuple[int, ...], chosen: Mask, bound: float) -> Inferred:
-        y = chosen.astype(np.float64)
-        importance = float(self.data.importance[x])
-        return Inferred(y, self.joint_feature(x, y), self.task_loss(y_star, y), bound * importance)
 
 
 class _Chunk:
