@@ -111,7 +111,12 @@ def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
     notice = widget.notice
     assert notice.isVisible() and "broken.csv" in notice.text() and "here" in notice.text()
     assert list(viewer.layers) == there and chosen(widget, "labels").name == "masks"
-    assert beside == [True] * 3
+    other = files["table"].with_name("other.csv")
+    other.write_text("name,value\na,1\n")
+    dropping(other)
+    assert "other.csv" in notice.text() and "column" in notice.text()
+    assert list(viewer.layers) == there
+    assert beside == [True] * 4
     # A script, which is no event of the window, gets the layers at once.
     [points] = viewer.open(str(files["table"]), plugin="bridgetrack")
     assert points in viewer.layers
@@ -144,7 +149,8 @@ def test_images_are_no_masks(pixels):
     assert looks_like_labels(open_movie(labels, axes="TYX"))
     assert not looks_like_labels(open_movie(image, axes="TYX"))
     assert not looks_like_labels(open_movie((image > 200).astype(np.uint8), axes="TYX"))
-    assert not looks_like_labels(open_movie(labels.astype(float), axes="TYX"))
+    assert looks_like_labels(open_movie(labels.astype(np.float32), axes="TYX"))
+    assert not looks_like_labels(open_movie(labels + np.float32(0.5) * (labels > 0), axes="TYX"))
     counts = np.random.default_rng(0).poisson(0.2, labels.shape).astype(np.uint16)
     assert not looks_like_labels(open_movie(counts, axes="TYX"))
 
@@ -272,3 +278,24 @@ def test_every_channel_of_a_movie_is_there_and_the_first_is_chosen(viewer, qtbot
     run(saving(state.session, tmp_path / "project.json"))
     _, image = load_project(tmp_path / "project.json").open()
     np.testing.assert_array_equal(image.frame(1)[0], both[1, 1])
+
+
+def test_masks_written_as_floats_are_whole_numbers_here(viewer, qtbot, files, tmp_path):
+    pixels = tifffile.imread(files["stack"])
+    path = tmp_path / "floats.tif"
+    tifffile.imwrite(path, pixels.astype(np.float32), metadata={"axes": "TYX"})
+    widget = fill(viewer, files["frames"], path)
+    state = state_of(viewer)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    cells = chosen(widget, "labels")
+    assert cells.data.dtype.kind == "u"
+    np.testing.assert_array_equal(cells.data, pixels)
+    # An image layer of another program.
+    taken = viewer.add_image(pixels.astype(np.float32), name="theirs")
+    assert "theirs (use as cells)" in [
+        widget.segment.source.labels.itemText(k)
+        for k in range(widget.segment.source.labels.count())
+    ]
+    widget.segment.source.labels.choose(taken)
+    qtbot.waitUntil(lambda: chosen(widget, "labels").name == "theirs cells", timeout=20_000)
+    np.testing.assert_array_equal(chosen(widget, "labels").data, pixels)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tifffile
 from qtpy.QtCore import Qt, QTimer
-from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox
+from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QPushButton
 
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.shipped import shipped_model
@@ -211,7 +211,9 @@ def test_a_new_folder_is_made_where_its_name_is_typed(qtbot, tmp_path):
     line.setFocus()
     line.clear()
     qtbot.keyClicks(line, "results")
+    qtbot.wait(300)  # Qt looks at the folder once more
+    [choose] = [b for b in dialog.findChildren(QPushButton) if "Choose" in b.text()]
     with qtbot.waitSignal(dialog.accepted, timeout=20_000):
-        qtbot.keyClick(line, Qt.Key.Key_Return)
+        qtbot.mouseClick(choose, Qt.MouseButton.LeftButton)
     assert (tmp_path / "results").is_dir()
     assert Path(dialog.selectedFiles()[0]) == tmp_path / "results"

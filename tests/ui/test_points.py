@@ -10,6 +10,7 @@ from bridgetrack.cli.main import main
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.proposals import chosen_event
@@ -154,3 +155,8 @@ def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
     box.write(tmp_path / "out")
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=20_000)
     assert "there are no masks" in box.words.text()
+    cells, tracks = (pd.read_csv(next((tmp_path / "out").rglob(f"{n}.csv"))) for n in
+                     ("detections", "tracks"))  # fmt: skip
+    assert cells["area"].isna().all() and tracks.filter(like="mean_area").isna().all(axis=None)
+    again = read_tracks_csv(next((tmp_path / "out").rglob("detections.csv")))
+    assert (again.nodes["area"] == 1).all() and len(again.nodes) == len(cells)

@@ -27,7 +27,7 @@ from bridgetrack.io.tables import (
     read_text_table,
 )
 from bridgetrack.movie.geometry import geometry_to_json
-from bridgetrack.tracks.table import space_unit, track_table
+from bridgetrack.tracks.table import sizes_known, space_unit, track_table
 from bridgetrack.tracks.tracks import (
     AT_LEAST,
     EDGE_EVENTS,
@@ -81,12 +81,17 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
 
 
 def plain_cells(tracks: Tracks) -> pd.DataFrame:
-    """One row per detection: ``t,[z],y,x,id,parent_id,track_id,label,lineage_id,area,...``."""
+    """One row per detection: ``t,[z],y,x,id,parent_id,track_id,label,lineage_id,area,...``.
+
+    Areas are empty where the sizes of cells are not known.
+    """
     nodes = tracks.nodes
     columns: dict[str, Any] = {"t": nodes["frame"]}
     columns |= {axis: nodes[axis] for axis in tracks.geometry.axes}
     columns |= {"id": nodes["id"], "parent_id": first_parents(tracks)}
     columns |= {name: nodes[name] for name in ("track_id", "label", "lineage_id", "area")}
+    if not sizes_known(tracks):
+        columns["area"] = pd.Series(np.nan, index=nodes.index)
     columns |= {name: nodes[name] for name in nodes.columns if name not in {*_STANDARD, *columns}}
     return pd.DataFrame({name: column.array for name, column in columns.items()}, copy=False)
 

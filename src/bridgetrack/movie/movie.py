@@ -101,9 +101,11 @@ def looks_like_labels(movie: Movie) -> bool:
 
     Whole numbers, 0 for a background, and areas of one number each.
     """
-    if len(movie.channels) != 1 or movie.array.dtype.kind not in "ui":
+    if len(movie.channels) != 1 or movie.array.dtype.kind not in "uif":
         return False
     frame = movie.channel_frame(movie.n_frames // 2)
+    if frame.dtype.kind == "f" and not (frame == np.round(frame)).all():
+        return False
     if frame.min() != 0 or len(np.unique(frame)) <= _FEW:
         return False
     left, right = frame[..., :-1], frame[..., 1:]

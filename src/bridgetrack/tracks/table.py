@@ -57,6 +57,11 @@ def track_titles(geometry: Geometry) -> dict[str, str]:
     return {name: f"{name} [{unit}]" for name, unit in units.items()}
 
 
+def sizes_known(tracks: Tracks) -> bool:
+    """Whether the areas of cells mean something: points without sizes have 1 throughout."""
+    return bool((tracks.nodes["area"] != 1).any())
+
+
 def track_table(tracks: Tracks) -> pd.DataFrame:
     """Summarise every track.
 
@@ -72,8 +77,8 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
         ``continuation`` (as another track), ``end of movie``, ``leaving`` (last seen within its
         own diameter of the frame's edge) or ``unknown``; ``divisions`` (of it and its
         descendants); ``mean_area``; ``growth`` (slope of the logarithm of the area, empty below
-        three sights or where sizes are unknown); ``certainty`` (see `certainties`; empty where
-        nothing is known of its events); ``verified`` where some tracks are: whether answers
+        three sights; both empty where sizes are unknown); ``certainty`` (see `certainties`; empty
+        where nothing is known of its events); ``verified`` where some tracks are: whether answers
         confirm all of its events. Units stand in brackets in the header: um, min and 1/h
         where scale and interval are known, else px, frames and 1/frame.
     """
@@ -83,6 +88,8 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
     ids, start, end = (table[name].to_numpy() for name in ("track_id", "start", "end"))
     if not (table["largest"].max() > table["smallest"].min()):  # sizes are unknown
         table["growth"] = np.nan
+    if not sizes_known(tracks):
+        table["mean_area"] = np.nan
     parents, kinds = _parents(ids, tracks.links)
     table["parent_id"], table["link"] = parents, kinds
     table["generation"] = generations(ids, start, tracks.links)

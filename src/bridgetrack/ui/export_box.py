@@ -9,8 +9,10 @@ from magicgui.widgets import FileEdit
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import (
     QDialog,
+    QDialogButtonBox,
     QFileDialog,
     QFormLayout,
+    QLineEdit,
     QMessageBox,
     QWidget,
 )
@@ -123,6 +125,11 @@ class FolderDialog(QFileDialog):
         self.setOption(QFileDialog.Option.ShowDirsOnly)
         # The system's own dialogs know folders only that are there.
         self.setOption(QFileDialog.Option.DontUseNativeDialog)
+        line, buttons = self.findChild(QLineEdit), self.findChild(QDialogButtonBox)
+        if line is not None and buttons is not None:
+            # Qt lets people choose only what is there.
+            choose = buttons.buttons()[0]
+            line.textChanged.connect(lambda name: choose.setEnabled(bool(name.strip())))
 
     def accept(self) -> None:
         """Make what was typed, then go on."""

@@ -15,7 +15,15 @@ from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
 from bridgetrack.movie.tiff import one_frame
 from bridgetrack.tracks.table import to_napari
 from bridgetrack.tracks.tracks import Tracks
-from bridgetrack.ui.layers import IMPORTED, KEY, LayerData, placement, points_data, tag
+from bridgetrack.ui.layers import (
+    IMPORTED,
+    KEY,
+    LayerData,
+    placement,
+    points_data,
+    tag,
+    whole_numbers,
+)
 
 Reader = Callable[[str | list[str]], list[LayerData]]
 
@@ -50,7 +58,7 @@ def labels_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
     """A label movie as the data of a Labels layer, in memory, so that it can be painted."""
     meta = tag("labels", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
     where = placement(movie.geometry)
-    pixels = movie.array[:, 0].compute()
+    pixels = whole_numbers(movie.array[:, 0].compute(), movie.source)
     return pixels, {"name": name, "metadata": meta, "opacity": 0.3, **where}, "labels"
 
 

@@ -31,6 +31,7 @@ from bridgetrack.ui.file_layers import (
     folder_reading,
     image_data,
     labels_data,
+    layers_of,
     project_reading,
     trackmate_reading,
 )
@@ -88,8 +89,25 @@ def project_reader(path: str | list[str]) -> Reader | None:
 
 
 def csv_reader(path: str | list[str]) -> Reader | None:
-    """Read a CSV table of tracks or of detections, None for other tables."""
-    return _beside(csv_reading(path))
+    """Read a CSV table of tracks or of detections, None for those that napari writes."""
+    read = csv_reading(path)
+    if read is None and isinstance(path, str) and not _of_napari(Path(path)):
+        # A person is told which columns are missing.
+        return _beside(_whatever) if _window_of_a_person() is not None else None
+    return _beside(read)
+
+
+def _whatever(path: str | list[str]) -> list[LayerData]:
+    return layers_of(Path(path if isinstance(path, str) else path[0]))
+
+
+def _of_napari(path: Path) -> bool:
+    """Whether a table holds points or shapes in the columns that napari gives them."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return "axis-0" in file.readline().split(",")
+    except OSError:
+        return True
 
 
 def trackmate_reader(path: str | list[str]) -> Reader | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bridgetrack.detections.table import Detections, border_distance
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
+from bridgetrack.movie.movie import as_labels
 from bridgetrack.notes import plural
 
 KEY = "bridgetrack"
@@ -95,6 +96,20 @@ def scale_of(layer: Any) -> tuple[tuple[float, ...], str]:
         return tuple(s * float(f or 1) for s, f in zip(scale, factors, strict=True)), "micrometer"
     # Most people who set a scale mean micrometres and leave the unit alone.
     return scale, "pixel" if all(s == 1 for s in scale) else "micrometer"
+
+
+def whole_numbers(pixels: NDArray[Any], where: str) -> NDArray[Any]:
+    """Masks as napari takes them: whole numbers, also where they were written as others.
+
+    Raises
+    ------
+    InputError
+        Where a pixel is no number of a cell; the message says which.
+    """
+    if pixels.dtype.kind != "f":
+        return pixels
+    labels = as_labels(pixels, where)
+    return labels.astype(np.min_scalar_type(int(labels.max(initial=0))))
 
 
 def movie_of(layer: Any) -> Movie:

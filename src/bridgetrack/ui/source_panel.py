@@ -39,6 +39,7 @@ from bridgetrack.ui.layers import (
     tag,
     tags_of,
     time_of,
+    whole_numbers,
 )
 from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.widgets import form_in
@@ -201,7 +202,10 @@ class SourceChooser(QWidget):
                 self.image.choose(None)
             self.labels.choose(made)
 
-        self._panel.state.files.read(str(layer.name), lambda: np.array(layer.data), add)
+        def read() -> NDArray[Any]:
+            return whole_numbers(np.array(layer.data), str(layer.name))
+
+        self._panel.state.files.read(str(layer.name), read, add)
 
     def _restore(self, image: Any) -> None:
         """Bring back the cells that were found or painted on this movie earlier."""
