@@ -153,9 +153,8 @@ class SimulatedAnnotator:
         Rate of wrong answers: a plausible other event of the cell that is asked about, see
         `Mistakes`.
     seed
-        Of wrong answers. An answer depends on the question and the seed only, not
-        on what was asked before; a second look is as likely to be wrong as the first, and does
-        not depend on it.
+        Of wrong answers. An answer depends on the question and the seed only, not on what was
+        asked before.
 
     Raises
     ------
@@ -178,7 +177,7 @@ class SimulatedAnnotator:
             slot: k for k, ref in enumerate(self._refs) for slot in ref.slots
         }
         rng = np.random.default_rng(seed)
-        self._moods = rng.random(len(events)), rng.random(len(events))
+        self._moods = rng.random(len(events))
         self._wrong = wrong
         nothing = events.take(np.zeros(0, dtype=np.int64))
         self._mistakes = Mistakes(detections, nothing)
@@ -198,7 +197,7 @@ class SimulatedAnnotator:
         k = self._of.get(suggestion.slot)
         if k is None:
             return None
-        if self._moods[bool(suggestion.again)][k] < self._wrong:
+        if self._moods[k] < self._wrong:
             false = self._mistakes.instead_of(self._events, k, self._row(suggestion.slot))
             if false is not None:
                 return event_refs(self._detections, false)[0]

@@ -8,9 +8,8 @@ import pytest
 from bridgetrack.active.accuracy import (
     ENOUGH,
     ENOUGH_RANDOM,
-    Gain,
     Record,
-    expected_gain,
+    expected_finds,
     verdict_on,
 )
 from bridgetrack.annotations.annotation import Kind
@@ -22,23 +21,16 @@ def records(right: list[bool | None], random: bool = False) -> list[Record]:
 
 
 def test_the_gain_follows_what_was_found_lately() -> None:
-    good = expected_gain(records([True] * 30), [0.1], 10, 0.0)
-    poor = expected_gain(records([False, True] * 15), [0.1], 10, 0.0)
-    assert good.found < 0.5
-    assert 4 < poor.found < 6
-    assert good.found > 0
-    late = expected_gain(records([False] * 20 + [True] * 20), [0.1], 10, 0.0)
-    assert late.found < 1
+    assert 0 < expected_finds(records([True] * 30), [0.1]) < 0.5
+    assert 4 < expected_finds(records([False, True] * 15), [0.1]) < 6
+    assert expected_finds(records([False] * 20 + [True] * 20), [0.1]) < 1
 
 
 def test_without_answers_the_model_is_asked() -> None:
-    assert expected_gain([], [0.5, 0.7], 10, None).found == pytest.approx(6.0)
-    assert expected_gain([], [], 10, None).found == pytest.approx(5.0)
-    only_random = expected_gain(records([False] * 9, random=True), [0.2], 10, 2.0)
-    assert only_random.found == pytest.approx(2.0)
-    assert only_random.changed == 20.0
-    undecided = expected_gain(records([None] * 9), [0.2], 10, None)
-    assert undecided.found == pytest.approx(2.0)
+    assert expected_finds([], [0.5, 0.7]) == pytest.approx(6.0)
+    assert expected_finds([], []) == pytest.approx(5.0)
+    assert expected_finds(records([False] * 9, random=True), [0.2]) == pytest.approx(2.0)
+    assert expected_finds(records([None] * 9), [0.2]) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +42,11 @@ def test_without_answers_the_model_is_asked() -> None:
         (3.2, 0.0, 90, False, "about 3 more wrong links found per 10 clicks"),
     ],
 )
-def test_verdicts(found: float, changed: float | None, clicks: int, stop: bool, words: str) -> None:
+def test_verdicts(found: float, changed: float, clicks: int, stop: bool, words: str) -> None:
     sure = estimate_accuracy(
         np.zeros(ENOUGH_RANDOM), np.zeros(ENOUGH_RANDOM, dtype=np.int8), np.ones(8), True
     )
-    verdict = verdict_on(Gain(10, found, changed), sure, clicks, 1000)
+    verdict = verdict_on(found, changed, sure, clicks, 1000)
     assert verdict.stop == stop
     assert words in verdict.words
 
@@ -63,6 +55,6 @@ def test_verdicts(found: float, changed: float | None, clicks: int, stop: bool, 
 def test_nobody_is_told_to_stop_before_the_estimate_says_something(n: int) -> None:
     event = np.zeros(n, dtype=np.int8)
     rough = estimate_accuracy(np.zeros(n), event, np.ones(8), True) if n else None
-    verdict = verdict_on(Gain(10, 0.3, 0.0), rough, 90, 1000)
+    verdict = verdict_on(0.3, 0.0, rough, 90, 1000)
     assert not verdict.stop
     assert "too few random questions" in verdict.words

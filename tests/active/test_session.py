@@ -24,7 +24,6 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
-from bridgetrack.training.options import default_lambda
 from simulated_annotator import answer_by, simulate_session, true_accuracy
 from training.training_cases import blind_prior, plain_scene
 
@@ -40,16 +39,12 @@ def test_there_is_no_question_before_the_first_update() -> None:
     assert fresh.next() is None
     assert fresh.wants_update
     assert fresh.tracking_solution is None
-    assert fresh.tracking() is None
-    assert fresh.model is fresh.prior
     assert fresh.adopt(run(fresh.update()))
     assert fresh.next() is not None
     assert not fresh.wants_update
     assert fresh.tracking_solution is not None
-    tracking = fresh.tracking()
-    assert tracking is not None
     whole = run(track_scene(plain_scene()))
-    assert tracking.tracks.edges.equals(whole.tracks.edges)
+    assert (fresh.tracking_solution.chosen == whole.solution.chosen).all()
 
 
 def test_answers_are_recorded_as_annotations() -> None:
@@ -126,9 +121,6 @@ def test_the_model_learns() -> None:
     before = true_accuracy(one, true_rows())
     run(simulate_session(one, annotator(), 30))
     assert true_accuracy(one, true_rows()) > before
-    assert one.model.provenance["annotations"] == len(one.scene.constraints)
-    assert one.model.provenance["pseudo_answers"] > 0
-    assert one.model.strength == default_lambda(len(one.scene.constraints))
 
 
 def test_progress_and_verdict() -> None:
@@ -146,9 +138,6 @@ def test_progress_and_verdict() -> None:
     assert one.points[-1].accuracy == estimate.accuracy
     clicks = [p.clicks for p in one.points]
     assert clicks == sorted(clicks)
-    gain = one.expected_gain(10)
-    assert 0 <= gain.found <= 10
-    assert gain.changed is not None
     assert one.verdict().words
 
 
@@ -181,7 +170,6 @@ def test_an_event_that_was_not_proposed_is_learned_from() -> None:
     assert one.adopt(run(one.update()))
     assert len(one.scene.hypotheses) > len(h)
     assert len(one.scene.constraints) == 1
-    one.answer(following(one))  # the second look
     one.answer(following(one))
     assert one.adopt(run(one.update()))
     assert len(one.scene.constraints) == 2

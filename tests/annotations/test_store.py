@@ -179,12 +179,6 @@ def test_the_same_answer_is_the_annotation_that_is_there():
     assert store.history.past == ()
 
 
-def test_named_annotations_go_though_they_contradict_nothing():
-    store = kept(MOVE)
-    noted, gone = store.answer(Kind.CANNOT_TELL, MOVE.events, "click", instead_of=("a1", "no"))
-    assert gone == 1 and list(store.annotations) == [noted]
-
-
 def test_a_failed_write_changes_nothing(tmp_path):
     folder = tmp_path / "sub"
     folder.mkdir()

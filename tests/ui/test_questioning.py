@@ -64,8 +64,6 @@ def test_another_kind_of_event_by_its_key_answers_the_question(asked):
     assert answer.events[0].sources[0].cell == first.slot[1]
     assert [r.right for r in asked.questions.active.counted] == [False]
     assert asked.annotator.picking.mode == Mode.SUGGEST
-    assert asked.questions.current.again == answer.id, "the model was sure of a move"
-    asked.annotator.accept()
     assert asked.questions.current.slot != first.slot
 
 

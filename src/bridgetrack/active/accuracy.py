@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,6 +26,9 @@ ENOUGH = 20
 ENOUGH_RANDOM = 10
 """Random answers that the estimate of accuracy rests on before one is told to stop."""
 
+AHEAD = 10
+"""Answers that the advice looks ahead."""
+
 _RECENT = 20
 _BORROWED = 4.0
 
@@ -43,30 +46,19 @@ class Record:
     random: bool  # whether the suggestion was drawn at random
     doubt: Share  # the model's belief that its proposal was wrong, 0 to 1
     seconds: Seconds  # time that the answer took
-    looks: Annotated[int, Field(ge=1)] = 1  # answers that led to it: 2 after a second look
 
     def after(self, before: Record) -> Record:
-        """This answer, where it repeats or corrects one given before: the work of both counts."""
+        """This answer, where it corrects one given before: the time of both counts."""
         return replace(
             self,
             random=self.random or before.random,
             doubt=before.doubt,
             seconds=before.seconds + self.seconds,
-            looks=before.looks + self.looks,
         )
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return {
-            "id": self.id,
-            "kind": str(self.kind),
-            "slots": [[what, *cell] for what, cell in self.slots],
-            "right": self.right,
-            "random": self.random,
-            "doubt": self.doubt,
-            "seconds": self.seconds,
-            "looks": self.looks,
-        }
+        return {**asdict(self), "slots": [[what, *cell] for what, cell in self.slots]}
 
 
 @dataclass(frozen=True)
@@ -78,9 +70,9 @@ class Clicking:
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Clicking:
-        """The work that some records took; a second look is a click of its own."""
+        """The work that some records took."""
         listed = list(records)
-        return cls(sum(r.looks for r in listed), sum(r.seconds for r in listed))
+        return cls(len(listed), sum(r.seconds for r in listed))
 
 
 @dataclass(frozen=True)
@@ -184,17 +176,6 @@ def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
 
 
 @dataclass(frozen=True)
-class Gain:
-    """Expected use of more answers."""
-
-    clicks: int  # how many more answers this is about
-    found: float  # wrong links that they are expected to find
-    # events of the movie that they are expected to change by teaching the model; None where that
-    # is not known yet
-    changed: float | None
-
-
-@dataclass(frozen=True)
 class Verdict:
     """Whether to go on, in plain words."""
 
@@ -202,10 +183,8 @@ class Verdict:
     words: str  # the verdict as a sentence
 
 
-def expected_gain(
-    records: Sequence[Record], doubts: Sequence[float], clicks: int, changed: float | None
-) -> Gain:
-    """Wrong links that the next answers will find.
+def expected_finds(records: Sequence[Record], doubts: Sequence[float]) -> float:
+    """Wrong links that the next `AHEAD` answers will find.
 
     The rate among the last chosen (not random) answers, together with a few imagined ones at the
     rate that the model itself expects of the suggestions to come (``doubts``).
@@ -213,29 +192,25 @@ def expected_gain(
     recent = [r for r in records if not r.random and r.right is not None][-_RECENT:]
     wrong = float(sum(not r.right for r in recent))
     guess = float(np.clip(np.mean(doubts), 0.02, 0.98)) if len(doubts) else 0.5
-    rate = (wrong + _BORROWED * guess) / (len(recent) + _BORROWED)
-    return Gain(clicks, clicks * rate, None if changed is None else clicks * changed)
+    return AHEAD * (wrong + _BORROWED * guess) / (len(recent) + _BORROWED)
 
 
-def changes_a_click(points: Sequence[Point]) -> float | None:
-    """Events that lately changed with every click; None before there are two updates."""
+def expected_changes(points: Sequence[Point]) -> float:
+    """Events that as many answers changed lately; infinite before there are two updates."""
     recent = points[-4:]
-    if len(recent) < 2:
-        return None
-    done = recent[-1].clicks - recent[0].clicks
-    moved = sum(p.changed for p in recent[1:])
-    return moved / done if done > 0 else None
+    done = recent[-1].clicks - recent[0].clicks if recent else 0
+    return AHEAD * sum(p.changed for p in recent[1:]) / done if done > 0 else np.inf
 
 
-def verdict_on(gain: Gain, estimate: ErrorEstimate | None, clicks: int, events: int) -> Verdict:
-    """Say whether to stop, by what ten more answers would bring."""
-    number = f"about {gain.found:.0f}" if gain.found >= 1 else "less than one"
-    links = "link" if gain.found < 1.5 else "links"
-    found = f"{number} more wrong {links} found per {gain.clicks} clicks"
+def verdict_on(
+    finds: float, changes: float, estimate: ErrorEstimate | None, clicks: int, events: int
+) -> Verdict:
+    """Say whether to stop, by what more answers are expected to find and to change."""
+    number = f"about {finds:.0f}" if finds >= 1 else "less than one"
+    found = f"{number} more wrong {'link' if finds < 1.5 else 'links'} found per {AHEAD} clicks"
     if clicks < ENOUGH:
         return Verdict(False, f"{found}; go on, it is too early to say when to stop")
-    little = gain.found < 1.0
-    steady = gain.changed is not None and gain.changed < max(2.0, 0.005 * events)
+    little, steady = finds < 1.0, changes < max(2.0, 0.005 * events)
     if little and steady and (estimate is None or estimate.n_annotations < ENOUGH_RANDOM):
         return Verdict(False, f"{found}; go on, too few random questions tell how good it is")
     if little and steady:

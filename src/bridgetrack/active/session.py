@@ -17,33 +17,23 @@ over its result, except for what was answered meanwhile. A result that is out of
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.active.accuracy import (
     AskedSlot,
     Clicking,
-    Gain,
     Judged,
     Point,
     Record,
     Verdict,
-    changes_a_click,
     estimate_from,
-    expected_gain,
+    expected_changes,
+    expected_finds,
     random_answers,
     verdict_on,
 )
-from bridgetrack.active.suggester import rank, weights_of
-from bridgetrack.active.suggestion import (
-    SessionOptions,
-    Suggestion,
-    second_look,
-    still_asked,
-    unexpected,
-)
+from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.active.update import Update, update_steps
 from bridgetrack.annotations.annotation import (
     RANDOM,
@@ -63,10 +53,6 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Steps
 from bridgetrack.training.estimate import ErrorEstimate
-from bridgetrack.training.options import default_lambda
-from bridgetrack.training.outcome import plain_model
-
-Array = NDArray[np.float64]
 
 SOURCE = "suggested"
 """Source noted in answers to suggestions that were not drawn at random."""
@@ -117,7 +103,6 @@ class ActiveSession:
         self.records: tuple[Record, ...] = ()
         self.points: tuple[Point, ...] = ()
         self.judged = Judged()
-        self._weights = weights_of(scene, self.prior)
         self._last: Update | None = None
         self._number = 0
         self._judged_clicks = 0
@@ -144,15 +129,7 @@ class ActiveSession:
         self.records = tuple(r for r in self.records if given(r.id))
 
     def next(self) -> Suggestion | None:
-        """The next suggestion, without removing it; None where there is none (yet).
-
-        There is none before the first update was adopted, and when nothing is open any more. An
-        empty queue is filled from the last update's beliefs, which takes well under a second.
-        """
-        have = self.annotations
-        self.queue = tuple(s for s in self.queue if still_asked(have, s))
-        if not self.queue:
-            self._refill()
+        """The next suggestion, without removing it; None where an `update` must find more."""
         return self.queue[0] if self.queue else None
 
     def answer(
@@ -163,9 +140,6 @@ class ActiveSession:
         seconds: float | None = None,
     ) -> Annotation:
         """Say what holds.
-
-        An unexpected answer (`suggestion.unexpected`) is kept, and the next suggestion asks for a
-        second look at it.
 
         Parameters
         ----------
@@ -195,32 +169,13 @@ class ActiveSession:
                 f"frame {frame}, which is asked; give an event of that cell, or answer that you "
                 "cannot tell"
             )
-        if suggestion.again in self.annotations and chosen.key == suggestion.event.key:
-            return self._confirm_again(suggestion, seconds or 0.0)
-        first = suggestion.alternatives[0] if suggestion.again else suggestion.event
-        right = chosen.key == first.key
-        noted = self._record(Kind.CONFIRM, suggestion, chosen, chosen.slots, right, seconds)
-        if unexpected(suggestion, chosen):
-            self.queue = (second_look(suggestion, chosen, noted.id), *self.queue)
-        return noted
-
-    def _confirm_again(self, suggestion: Suggestion, seconds: float) -> Annotation:
-        """A second look says the same."""
-        self.queue = tuple(s for s in self.queue if s.again != suggestion.again)
-        self.records = tuple(
-            replace(r, looks=r.looks + 1, seconds=r.seconds + seconds)
-            if r.id == suggestion.again
-            else r
-            for r in self.records
-        )
-        return self.annotations[suggestion.again]
+        right = chosen.key == suggestion.event.key
+        return self._record(Kind.CONFIRM, suggestion, chosen, chosen.slots, right, seconds)
 
     def reject(self, suggestion: Suggestion, *, seconds: float | None = None) -> Annotation:
         """Say that the proposal is wrong, without saying what is right instead."""
         slots = (suggestion.slot,)
-        # after a second look this takes back an answer, and says nothing of the proposal before it
-        right = None if suggestion.again else False
-        return self._record(Kind.REJECT, suggestion, suggestion.event, slots, right, seconds)
+        return self._record(Kind.REJECT, suggestion, suggestion.event, slots, False, seconds)
 
     def cannot_tell(self, suggestion: Suggestion, *, seconds: float | None = None) -> Annotation:
         """Say that one cannot tell; it is an answer, labels nothing, and is not asked again."""
@@ -237,43 +192,22 @@ class ActiveSession:
         seconds: float | None,
     ) -> Annotation:
         source = RANDOM if suggestion.random else SOURCE
-        again = suggestion.again
-        noted, _ = self.answers.answer(kind, [event], source, seconds, (again,) if again else ())
+        noted, _ = self.answers.answer(kind, [event], source, seconds)
         doubt = float(np.clip(1.0 - suggestion.beliefs[0], 0.0, 1.0))
         record = Record(noted.id, kind, slots, right, suggestion.random, doubt, seconds or 0.0)
         for before in self.records:
-            if before.id in (again, noted.id):
+            if before.id == noted.id:
                 record = record.after(before)
         older = tuple(r for r in self.records if r.id != noted.id)
         self.records = (*older, record)
         self.queue = _without(self.queue, {*slots, suggestion.slot})
         return noted
 
-    def _refill(self) -> None:
-        if self._last is None:
-            return
-        last = self._last
-        gone = _slots_of(self.annotations)
-        fresh = rank(
-            last.scene,
-            last.beliefs,
-            self.options.queue,
-            self.options.suggest,
-            gone,
-            len(self.counted),
-        )
-        self.queue = _without(tuple(fresh), gone)
-
     # ------------------------------------------------------------------ updates
 
     @property
     def wants_update(self) -> bool:
-        """Whether an update is worth while: none yet, enough answers, or few questions left.
-
-        An answer that waits for a second look is not learned from if that can be helped.
-        """
-        if self._last is not None and self.queue and self.queue[0].again:
-            return False
+        """Whether an update is worth while: none yet, enough answers, or few questions left."""
         if self._last is None:
             return True
         new = sum(r.id not in self._last.annotations for r in self.counted)
@@ -307,10 +241,9 @@ class ActiveSession:
         if self._last is not None and update.number <= self._last.number:
             return False
         self._last = update
-        self.scene, self._weights = update.scene, update.weights
+        self.scene = update.scene
         gone = _slots_of(a for a in self.annotations if a.id not in update.annotations)
-        again = (s for s in self.queue if s.again)
-        self.queue = (*again, *_without(update.suggestions, gone))
+        self.queue = _without(update.suggestions, gone)
         if update.judged.unseen:
             self.judged = update.judged
             self._judged_clicks = len(self.counted)
@@ -321,33 +254,6 @@ class ActiveSession:
     def tracking_solution(self) -> Solution | None:
         """What the last update chose for `scene`, annotations honoured; None before the first."""
         return None if self._last is None else self._last.solution
-
-    def tracking(self) -> Tracking | None:
-        """The movie tracked with the last update's model and answers; None before the first.
-
-        Only tracks are put together, which takes a moment; nothing is solved again.
-        """
-        return None if self._last is None else self._last.tracking(self.model)
-
-    @property
-    def model(self) -> Model:
-        """The model of the last update (the starting model before the first)."""
-        if self._last is None:
-            return self.prior
-        plain = plain_model(self._weights, self.scene.matrix.features)
-        note = {"origin": "active learning", "annotations": len(self.scene.constraints)}
-        movies = self._last.learned.movies
-        if movies is not None and movies.target is not None:
-            data = movies.target.data
-            note["pseudo_answers"] = data.n_pseudo
-        return replace(
-            plain,
-            name="active",
-            loss="bridge",
-            regularizer="l2",
-            strength=default_lambda(len(self.scene.constraints)),
-            provenance={**note, "prior": self.prior.name},
-        )
 
     # ------------------------------------------------------------------ how good, how long
 
@@ -367,15 +273,13 @@ class ActiveSession:
     def _random_answers(self) -> list[AskedSlot]:
         return random_answers(self.scene, self.counted, self.judged, self.options.suggest)
 
-    def expected_gain(self, clicks: int = 10) -> Gain:
-        """What more answers would bring."""
-        doubts = [1.0 - s.beliefs[0] for s in self.queue if not (s.random or s.again)]
-        return expected_gain(self.counted, doubts, clicks, changes_a_click(self.points))
-
     def verdict(self) -> Verdict:
         """Whether to go on, as a sentence for people."""
-        events = 0 if self._last is None else int(self._last.solution.chosen.sum())
-        return verdict_on(self.expected_gain(10), self.estimate(), len(self.counted), events)
+        counted, solution = self.counted, self.tracking_solution
+        finds = expected_finds(counted, [1.0 - s.beliefs[0] for s in self.queue if not s.random])
+        events = 0 if solution is None else int(solution.chosen.sum())
+        changes = expected_changes(self.points)
+        return verdict_on(finds, changes, self.estimate(), len(counted), events)
 
 
 def _slots_of(annotations: Iterable[Annotation]) -> frozenset[Slot]:

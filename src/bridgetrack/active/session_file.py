@@ -44,7 +44,8 @@ def _slot(content: Any) -> Slot:
 def _unpacked(content: Any) -> Any:
     """A record whose slots stand as ``[what, frame, label]``, as in the file."""
     if isinstance(content, dict) and isinstance(content.get("slots"), list):
-        return {**content, "slots": [_slot(slot) for slot in content["slots"]]}
+        known = {key: value for key, value in content.items() if key != "looks"}  # of earlier files
+        return {**known, "slots": [_slot(slot) for slot in content["slots"]]}
     return content
 
 

@@ -13,7 +13,7 @@ which the estimate weighs out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,8 +90,8 @@ def believe(scene: Scene, scores: Array, solution: Solution, allowed: Mask) -> B
     return Beliefs(solution, cost, total, kinds, margin)
 
 
-def asked_slots(scene: Scene, settled: Collection[Slot] = ()) -> Mask:
-    """Slots of the problem that were answered or are settled otherwise, (S,).
+def asked_slots(scene: Scene) -> Mask:
+    """Slots of the problem that were answered, (S,).
 
     A confirmed event settles all its slots, alternatives and "cannot tell" count as asked. A
     rejected event leaves its slots open: what is right instead may still be asked.
@@ -104,8 +104,6 @@ def asked_slots(scene: Scene, settled: Collection[Slot] = ()) -> Mask:
     slots = slots[(slots >= 0) & np.isin(slots, scene.slots)]
     out = np.zeros(len(scene.slots), dtype=bool)
     out[np.searchsorted(scene.slots, slots)] = True
-    more = slot_numbers(scene, list(settled))
-    out[more[more >= 0]] = True
     return out
 
 
@@ -253,7 +251,7 @@ def suggest_steps(
     options = options or SuggestOptions()
     weights = weights_of(scene, model)
     beliefs = yield from believe_steps(scene, weights, solution)
-    return rank(scene, beliefs, k, options, answered=answered)
+    return rank(scene, beliefs, k, options, answered)
 
 
 def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None) -> Steps[Beliefs]:
@@ -270,11 +268,10 @@ def rank(
     beliefs: Beliefs,
     k: int,
     options: SuggestOptions,
-    settled: Collection[Slot] = (),
     answered: int = 0,
 ) -> list[Suggestion]:
-    """Suggestions from what a model believes, none about slots that are settled meanwhile."""
-    asked = asked_slots(scene, settled)
+    """Suggestions from what a model believes."""
+    asked = asked_slots(scene)
     questions = open_questions(scene, beliefs, asked)
     # which of the next ones are drawn at random, evenly spread
     share = 1.0 if options.strategy == "random" else options.random_share

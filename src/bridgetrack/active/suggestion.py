@@ -1,17 +1,11 @@
-"""One question to the annotator, "is this what happens to this cell?", and what may be chosen.
-
-An answer that the model had not thought of, or that differs where it was sure, is asked about once
-more, because training follows every answer. In simulated sessions 89 % of plausible mistakes were
-such answers, and 11 % of the true ones that differed from the proposal.
-"""
+"""One question to the annotator, "is this what happens to this cell?", and how they are chosen."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, Slot, describe_event
-from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.option import check_options, option
 
@@ -92,8 +86,7 @@ class Suggestion:
         ``("fate", (frame, label))`` or ``("history", (frame, label))``: what is asked, whatever the
         model.
     hypothesis
-        Row of the event in ``scene.hypotheses`` of the scene that it was suggested for; -1 for a
-        second look.
+        Row of the event in ``scene.hypotheses`` of the scene that it was suggested for.
     margin
         Lower bound on how much worse the best tracking without the event scores; infinite
         where nothing else is possible.
@@ -104,9 +97,6 @@ class Suggestion:
     random
         Whether it was drawn at random from all cells. Only answers to these tell how accurate
         the tracking is; their annotations have the source ``RANDOM``.
-    again
-        Id of the annotation whose event is looked at for a second time, because it was unexpected
-        (`unexpected`); empty for all other suggestions.
     """
 
     event: EventRef
@@ -118,7 +108,6 @@ class Suggestion:
     uncertainty: float
     reason: str
     random: bool
-    again: str = ""
 
     @property
     def kind(self) -> Event:
@@ -183,41 +172,3 @@ def _event_json(event: EventRef) -> dict[str, Any]:
         "sources": [list(c.cell) for c in event.sources],
         "targets": [list(c.cell) for c in event.targets],
     }
-
-
-REASON = "your answer was not what the model holds likely; please look once more"
-
-WIDE = 1.0
-"""Margin of a proposal from which on any other answer is a surprise, in contradicted answers."""
-
-
-def unexpected(suggestion: Suggestion, event: EventRef) -> bool:
-    """Whether an answer is worth a second look: not listed, or beside a proposal of wide margin."""
-    if suggestion.again or event.key == suggestion.event.key:
-        return False
-    listed = any(event.key == other.key for other in suggestion.alternatives)
-    return not listed or suggestion.margin >= WIDE
-
-
-def second_look(suggestion: Suggestion, event: EventRef, noted: str) -> Suggestion:
-    """Ask whether an unexpected answer, kept as annotation ``noted``, holds indeed."""
-    return replace(
-        suggestion,
-        event=event,
-        alternatives=(suggestion.event, *suggestion.alternatives),
-        beliefs=(0.0, *suggestion.beliefs),
-        hypothesis=-1,
-        margin=0.0,
-        uncertainty=1.0,
-        reason=REASON,
-        again=noted,
-    )
-
-
-def still_asked(have: AnnotationSet, suggestion: Suggestion) -> bool:
-    """Whether the answer that a second look is about is still there; true for first looks."""
-    if not suggestion.again:
-        return True
-    if suggestion.again not in have:
-        return False
-    return have[suggestion.again].events[0].key == suggestion.event.key

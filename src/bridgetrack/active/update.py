@@ -26,7 +26,6 @@ from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, known_solution
 from bridgetrack.progress import Progress, Steps, begin, relayed
-from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.fit import Movies, errors_of, held_out_errors
 from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda, step_for
 from bridgetrack.training.outcome import population_of
@@ -85,14 +84,6 @@ class Update:
         """The new weights, shape (d,)."""
         return self.learned.weights
 
-    def tracking(self, model: Model) -> Tracking:
-        """The movie tracked with these weights, given as a model; nothing is solved again."""
-        scene, margins = self.scene, self.beliefs.margin
-        scores = scene.matrix.scores(self.weights)
-        chosen = self.solution.chosen
-        tracks = build_tracks(scene.detections, scene.hypotheses, chosen, scores, margins)
-        return Tracking(scene, model, scores, self.solution, margins, tracks)
-
 
 def update_steps(
     number: int,
@@ -125,7 +116,7 @@ def update_steps(
         errors = yield from judge_unseen(scene, learned, due)
     known = known_solution(tracking, scene, learned.weights)
     beliefs = yield from believe_steps(scene, learned.weights, known)
-    suggestions = rank(scene, beliefs, options.queue, options.suggest, answered=clicks)
+    suggestions = rank(scene, beliefs, options.queue, options.suggest, clicks)
     return Update(
         number,
         annotations,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -374,16 +374,13 @@ class AutosavingStore:
         events: Iterable[EventRef],
         source: str,
         seconds: float | None = None,
-        instead_of: Collection[str] = (),
     ) -> tuple[Annotation, int]:
-        """Add an answer in place of those named and of those that it contradicts, as one step.
+        """Add an answer in place of those that it contradicts, as one step.
 
         Parameters
         ----------
         kind, events, source, seconds
             As in `Annotation`.
-        instead_of
-            Ids that it replaces besides those that contradict it.
 
         Returns
         -------
@@ -402,7 +399,7 @@ class AutosavingStore:
         for a in have.at(*new.events[0].cells[0].cell):
             if a.kind == kind and [e.key for e in a.events] == said:
                 return a, 0
-        return new, self._add_in_place([new], instead_of)
+        return new, self._add_in_place([new])
 
     def answer_all(
         self, said: Iterable[tuple[Kind, EventRef]], source: str
@@ -424,11 +421,10 @@ class AutosavingStore:
         ]
         return new, self._add_in_place(new) if new else 0
 
-    def _add_in_place(self, new: list[Annotation], instead_of: Iterable[str] = ()) -> int:
-        """Add answers in place of some others; returns how many these are."""
+    def _add_in_place(self, new: list[Annotation]) -> int:
+        """Add answers in place of those that they contradict; returns how many these are."""
         have = self.annotations
-        gone = {i for c in conflicts_with(have, new) for i in c.ids}
-        replaced = sorted(i for i in gone.union(instead_of) if i in have)
+        replaced = sorted({i for c in conflicts_with(have, new) for i in c.ids if i in have})
         self.refuse_locked(have[i] for i in replaced)
         self.edit(replaced, new)
         return len(replaced)

@@ -110,8 +110,6 @@ def shared(
 def shown_beliefs(asked: Suggestion) -> list[float]:
     """Probabilities of what a question lists, as they are shown everywhere else."""
     first, *others = asked.beliefs
-    if asked.again:
-        return [first, *others]
     sure = float(certainty_of(np.array([asked.margin]))[0])
     left = (1.0 - sure) / max(1.0 - first, 1e-12)
     return [sure, *(left * belief for belief in others)]

@@ -10,7 +10,7 @@ from psygnal import Signal
 
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
-from bridgetrack.active.suggestion import SessionOptions, Suggestion, still_asked
+from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -285,7 +285,7 @@ class Questions:
         while self._answered and self._answered[-1][1].id not in active.annotations:
             back, _ = self._answered.pop()
         found = None
-        if asked is not None and not asked.again:
+        if asked is not None:
             found = settled_by(active.annotations, asked)
         if back is not None:
             self._ask_again(active, back)
@@ -445,12 +445,9 @@ def next_of(active: ActiveSession) -> Suggestion | None:
     """The first open question of the queue, or its first random one where one is owed.
 
     Answers given while an update was under way would else keep their share below what it should be.
-    A second look at the answer just given comes before both.
     """
     have, counted = active.annotations, active.counted
-    left = [s for s in active.queue if _open(have, s)]
-    if left and left[0].again:
-        return left[0]
+    left = [s for s in active.queue if settled_by(have, s) is None]
     due = int((len(counted) + 1) * active.options.suggest.random_share + 1e-9)
     if sum(r.random for r in counted) < due:
         left.sort(key=lambda s: not s.random)
@@ -494,9 +491,5 @@ def settled_by(have: AnnotationSet, asked: Suggestion) -> Annotation | None:
     return None
 
 
-def _open(have: AnnotationSet, asked: Suggestion) -> bool:
-    return still_asked(have, asked) if asked.again else settled_by(have, asked) is None
-
-
 def _without(active: ActiveSession, asked: Suggestion) -> tuple[Suggestion, ...]:
-    return tuple(s for s in active.queue if (s.slot, s.again) != (asked.slot, asked.again))
+    return tuple(s for s in active.queue if s.slot != asked.slot)
