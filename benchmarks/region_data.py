@@ -24,7 +24,7 @@ from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.regions import Index, Regions, regions_of_labels
 from bridgetrack.segmentation import SegmentationSettings
-from bridgetrack.segmentation.builtin import complete_settings
+from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.readings import estimate_settings
 from simulator import SimulationSettings, simulate
 
@@ -105,9 +105,10 @@ def candidates(film: Film, settings: SegmentationSettings | None = None) -> Iter
     settings = settings or film.settings or settings_of(film)
     for first, last in film.blocks:
         frames = (
-            Described(regions, describe_frame(regions, film.image[t], settings, scale=film.scale))
+            Described(regions, describe_frame(regions, view))
             for t in range(first, last + 1)
-            for regions in [propose_frame(film.image[t], settings, scale=film.scale, t=t)]
+            for view in [FrameView(film.image[t], settings, film.scale)]
+            for regions in [propose_frame(view, t=t)]
         )
         for t, (regions, features) in zip(range(first, last + 1), described(frames), strict=True):
             cell, iou, best = matched(regions, t, np.asarray(film.truth[t]))

@@ -15,13 +15,14 @@ from bridgetrack.regions.describe import (
 from bridgetrack.regions.propose import SOURCES, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate, no_regions, regions_of_labels
 from bridgetrack.segmentation import SegmentationSettings
+from bridgetrack.segmentation.builtin import FrameView
 from pictures import blobs, photograph
 
 SETTINGS = SegmentationSettings(diameter=18, foreground="bright", smoothing=1.0, depth=0.05)
 TRUTH = blobs((90, 120), [(25.0, 25.0), (25.0, 40.0), (60.0, 40.0), (30.0, 90.0), (70, 80)], 9)
 PICTURE = photograph(TRUTH)
-ALL = propose_frame(PICTURE, SETTINGS)
-KNOWN = describe_frame(ALL, PICTURE, SETTINGS)
+ALL = propose_frame(FrameView(PICTURE, SETTINGS))
+KNOWN = describe_frame(ALL, FrameView(PICTURE, SETTINGS))
 
 
 def column(name: str, known: np.ndarray = KNOWN) -> np.ndarray:
@@ -35,7 +36,7 @@ def of_masks(masks: list[np.ndarray]) -> Regions:
 
 
 def test_units_of_intensity_do_not_matter() -> None:
-    other = describe_frame(ALL, 3.0 * PICTURE.astype(np.float64) + 500, SETTINGS)
+    other = describe_frame(ALL, FrameView(3.0 * PICTURE.astype(np.float64) + 500, SETTINGS))
     np.testing.assert_allclose(other, KNOWN, rtol=1e-3, atol=1e-3)
 
 
@@ -52,7 +53,7 @@ def test_orientation_does_not_matter() -> None:
             "persistence": ALL.persistence,
         }
     )
-    known = describe_frame(regions, PICTURE.T, SETTINGS)
+    known = describe_frame(regions, FrameView(PICTURE.T, SETTINGS))
     sides = list(FEATURES).index("lowest side")  # eight sides begin elsewhere
     others = [k for k in range(SPATIAL) if k != sides]
     np.testing.assert_allclose(known[:, others], KNOWN[:, others], rtol=1e-2, atol=2e-2)
@@ -67,7 +68,7 @@ def test_a_cut_and_a_union_look_different_from_the_cell() -> None:
     half = cell & (np.indices(TRUTH.shape)[1] < 40)
     union = (TRUTH[25, 25] == TRUTH) | (TRUTH[25, 40] == TRUTH)
     outside = np.roll(cell, (20, 25), axis=(0, 1))
-    known = describe_frame(of_masks([cell, half, union, outside]), PICTURE, SETTINGS)
+    known = describe_frame(of_masks([cell, half, union, outside]), FrameView(PICTURE, SETTINGS))
     whole, part, both, nothing = known
     index = {name: k for k, name in enumerate(FEATURES)}
     assert part[index["lowest side"]] < 0.5 * whole[index["lowest side"]]
@@ -96,8 +97,8 @@ def test_neighbouring_frames_confirm_what_lasts() -> None:
         cells = np.roll(TRUTH, t, axis=1)
         cells[cells == cells[60, 40 + t]] *= t == 1  # one cell shows in the middle frame only
         picture = photograph(cells, seed=t)
-        regions = propose_frame(picture, SETTINGS, t=t)
-        frames.append(Described(regions, describe_frame(regions, picture, SETTINGS)))
+        regions = propose_frame(FrameView(picture, SETTINGS), t=t)
+        frames.append(Described(regions, describe_frame(regions, FrameView(picture, SETTINGS))))
     done = list(described(iter(frames)))
     assert [int(one.regions.frame[0]) for one in done] == [0, 1, 2]
     regions, known = done[1].regions, done[1].features
@@ -116,6 +117,6 @@ def test_neighbouring_frames_confirm_what_lasts() -> None:
 @pytest.mark.parametrize("count", [0, 1])
 def test_few_candidates(count: int) -> None:
     few = ALL.select(np.arange(count))
-    known = describe_frame(few, PICTURE, SETTINGS)
+    known = describe_frame(few, FrameView(PICTURE, SETTINGS))
     assert known.shape == (count, SPATIAL)
     assert np.isfinite(known).all()

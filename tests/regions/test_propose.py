@@ -8,6 +8,7 @@ import pytest
 from bridgetrack.regions.propose import SOURCES, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate, regions_of_labels
 from bridgetrack.segmentation import SegmentationSettings
+from bridgetrack.segmentation.builtin import FrameView
 from pictures import blobs, photograph
 
 BRIGHT = SegmentationSettings(diameter=18, foreground="bright")
@@ -25,7 +26,7 @@ def best_overlap(regions: Regions, t: int, cells: np.ndarray) -> np.ndarray:
 
 
 def test_every_cell_and_the_union_of_touching_ones_are_candidates() -> None:
-    regions = concatenate([propose_frame(PICTURES[t], BRIGHT, t=t) for t in range(3)])
+    regions = concatenate([propose_frame(FrameView(PICTURES[t], BRIGHT), t=t) for t in range(3)])
     assert regions.frames.tolist() == [0, 1, 2]
     for t in range(3):
         assert (best_overlap(regions, t, TRUTH[t]) > 0.7).all()
@@ -40,13 +41,13 @@ def test_holes_are_filled_unless_they_are_wanted(fill: bool) -> None:
     ring = np.where(np.abs(np.hypot(y, x) - 10) < 4, 200.0, 100.0)
     ring += np.random.default_rng(0).normal(0, 3, ring.shape)
     settings = SegmentationSettings(diameter=28, foreground="bright", fill_holes=fill)
-    regions = propose_frame(ring, settings)
+    regions = propose_frame(FrameView(ring, settings))
     middle = [30 * 60 + 30 in regions.region_pixels(r) for r in range(len(regions))]
     assert middle and any(middle) == fill
 
 
 def test_near_duplicates_are_one_with_many_votes() -> None:
-    regions = propose_frame(PICTURES[0], BRIGHT)
+    regions = propose_frame(FrameView(PICTURES[0], BRIGHT))
     shared = (regions.membership(0) @ regions.membership(0).T).toarray()
     union = regions.area[:, None] + regions.area - shared
     np.fill_diagonal(shared, 0)
@@ -65,7 +66,9 @@ def best_overlap_with(regions: Regions, cell: np.ndarray) -> np.ndarray:
 def test_labels_brought_along_are_candidates_of_their_name() -> None:
     odd = np.zeros_like(TRUTH[1])
     odd[70:85, 100:118] = 4
-    regions = propose_frame(PICTURES[1], BRIGHT, labels={"odd": odd, "true": TRUTH[1]}, t=1)
+    regions = propose_frame(
+        FrameView(PICTURES[1], BRIGHT), labels={"odd": odd, "true": TRUTH[1]}, t=1
+    )
     assert regions.sources == (*SOURCES, "odd", "true")
     [first] = np.flatnonzero(regions.votes[:, regions.sources.index("odd")])
     np.testing.assert_array_equal(regions.mask(first), odd == 4)
@@ -74,12 +77,14 @@ def test_labels_brought_along_are_candidates_of_their_name() -> None:
 
 def test_probability_is_another_reading() -> None:
     probability = (TRUTH[0] > 0) * 0.9 + 0.05
-    regions = propose_frame(photograph(TRUTH[0] * 0, seed=0), BRIGHT, probability=probability)
+    regions = propose_frame(
+        FrameView(photograph(TRUTH[0] * 0, seed=0), BRIGHT), probability=probability
+    )
     assert best_overlap(regions, 0, TRUTH[0]).min() > 0.7
     assert regions.votes[:, regions.sources.index("probability")].sum() > 0
 
 
 @pytest.mark.parametrize("shape", [(20, 30), (5, 20, 30)])
 def test_an_empty_frame_has_no_candidates(shape: tuple[int, ...]) -> None:
-    assert len(propose_frame(np.full(shape, 7.0), BRIGHT)) == 0
-    assert len(propose_frame(np.full(shape, np.nan), BRIGHT)) == 0
+    assert len(propose_frame(FrameView(np.full(shape, 7.0), BRIGHT))) == 0
+    assert len(propose_frame(FrameView(np.full(shape, np.nan), BRIGHT))) == 0

@@ -20,7 +20,6 @@ from bridgetrack.regions.regions import (
     layer_numbers,
     layers,
     no_regions,
-    overlaps,
     regions_of_labels,
 )
 
@@ -88,7 +87,7 @@ def test_layers_hold_every_region_whole_once(regions: Regions) -> None:
             r - rows.start + 1: places_of(regions, r) for r in range(rows.start, rows.stop)
         }
     layer = layer_numbers(regions)
-    first, second = overlaps(regions).nonzero()
+    first, second = regions.overlaps.nonzero()
     assert (layer[first] != layer[second])[first != second].all()
 
 
@@ -137,7 +136,7 @@ def test_numbers_of_a_frame() -> None:
     assert regions.area.tolist() == [3, 2, 2]
     np.testing.assert_allclose(regions.centroid(), [[1, 2], [0, 0.5], [0, 1.5]])
     assert regions.membership(2).toarray().sum(axis=0)[:4].tolist() == [1, 2, 1, 0]
-    assert overlaps(regions).toarray().tolist() == [[3, 0, 0], [0, 2, 1], [0, 1, 2]]
+    assert regions.overlaps.toarray().tolist() == [[3, 0, 0], [0, 2, 1], [0, 1, 2]]
     assert regions.mask(0).sum() == 3
     assert regions.sources == ("source 2", "source 0")
     assert regions.votes.tolist() == [[0, 1], [1, 0], [1, 0]]
@@ -157,7 +156,7 @@ def test_no_regions() -> None:
     empty = no_regions(SHAPE)
     assert len(empty) == 0
     assert exclusions(empty).shape == (0, 0)
-    assert overlaps(empty).shape == (0, 0)
+    assert empty.overlaps.shape == (0, 0)
     assert layers(empty, 0) == []
     assert empty.centroid().shape == (0, 2)
     assert labels_of(empty, np.zeros(0, dtype=bool), 0).shape == SHAPE

@@ -19,13 +19,13 @@ from bridgetrack.regions.regions import (
     concatenate,
     likeness,
     no_regions,
-    overlaps,
 )
 from bridgetrack.regions.score import (
     RegionScore,
     prune,
     starting_score,
 )
+from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.readings import estimate_settings
 from simulator import SimulationSettings, simulate
 
@@ -51,8 +51,8 @@ def candidates_of(movie: Movie) -> Scored:
     def frames() -> Iterator[Described]:
         for t in range(movie.n_frames):
             image = movie.channel_frame(t)
-            regions = propose_frame(image, known, t=t)
-            yield Described(regions, describe_frame(regions, image, known))
+            regions = propose_frame(FrameView(image, known), t=t)
+            yield Described(regions, describe_frame(regions, FrameView(image, known)))
 
     done = list(described(frames()))
     features = np.concatenate([one.features for one in done])
@@ -108,9 +108,9 @@ def test_pruning_keeps_the_likeliest_of_every_place(seed: int, per_cell: float) 
     assert (np.diff(kept) > 0).all()
     assert set(np.flatnonzero(sure).tolist()) <= set(kept.tolist())
     best = int(np.argmax(score))
-    beside_sure = overlaps(regions)[[best]].toarray().ravel()[sure].any()
+    beside_sure = regions.overlaps[[best]].toarray().ravel()[sure].any()
     assert best in kept or beside_sure
-    shared = overlaps(regions.select(kept)).toarray().astype(float)
+    shared = regions.select(kept).overlaps.toarray().astype(float)
     area = regions.area[kept]
     alike = shared / (area[:, None] + area - shared)
     np.fill_diagonal(alike, 0)

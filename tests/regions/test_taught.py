@@ -26,6 +26,7 @@ from bridgetrack.regions.taught import (
     usual_size,
 )
 from bridgetrack.segmentation import SegmentationSettings
+from bridgetrack.segmentation.builtin import FrameView
 
 RNG = np.random.default_rng(5)
 FEATURE = RNG.normal(0, 1, (600, len(FEATURES)))
@@ -143,7 +144,7 @@ def nucleus(foreground: str) -> tuple[np.ndarray, SegmentationSettings]:
 @pytest.mark.parametrize("foreground", ["bright", "dark", "texture"])
 def test_an_outline_within_the_bright_part_is_doubted(foreground: str) -> None:
     image, settings = nucleus(foreground)
-    known = describe_frame(nested(7, 7.5, 8, 8.5, 9), image, settings)
+    known = describe_frame(nested(7, 7.5, 8, 8.5, 9), FrameView(image, settings))
     features = np.concatenate([known, np.zeros((5, len(FEATURES) - SPATIAL))], axis=1)
     doubt = doubt_of_tight(features)
     if foreground == "texture":  # whose signal is smeared beyond the cells

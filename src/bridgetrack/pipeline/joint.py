@@ -38,7 +38,6 @@ from bridgetrack.regions.regions import (
     concatenate,
     exclusions,
     layers,
-    overlaps,
 )
 from bridgetrack.regions.score import choose_by_frame
 
@@ -228,7 +227,7 @@ def region_scene(regions: Regions, detections: Detections, likely: Mask) -> Regi
         A first choice, for estimating motion, shape (R,).
     """
     evidence = alternative_evidence(detections, regions, likely)
-    hypotheses = propose_alternatives(evidence, overlaps(regions))
+    hypotheses = propose_alternatives(evidence, regions.overlaps)
     # Around a region lie its own alternatives, so that in one of them every two are one again.
     cells = describe_cells(evidence, chains=Chains.none(len(detections)))
     matrix = compute_features(evidence, hypotheses, default_features(), cells=cells)

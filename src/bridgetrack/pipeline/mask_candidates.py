@@ -37,7 +37,7 @@ from bridgetrack.regions.taught import (
     teach,
     usual_size,
 )
-from bridgetrack.segmentation.builtin import segment_builtin
+from bridgetrack.segmentation.builtin import FrameView, segment_builtin
 from bridgetrack.segmentation.probability import (
     cell_alone,
     cell_and_edge_of,
@@ -121,22 +121,20 @@ class MaskReader:
         if given.network is not None:
             seen, probability = given.network.of(image, scale)
             brought[_NETWORK] = seen.astype(np.int64)
+        view = FrameView(image, self.segmentation, scale)
         if not brought:
-            read = segment_builtin(image, self.segmentation, scale)
+            read = segment_builtin(view)
             brought[_READING] = read.astype(np.int64)
             if said is not None:
                 read = segment_probability(*said, self.segmentation, scale)
                 brought[_PROBABILITY] = read.astype(np.int64)
         probability = probability if said is None else cell_alone(said)
-        regions = propose_frame(
-            image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
-        )
+        regions = propose_frame(view, labels=brought, probability=probability, t=t)
         if given.answers is not None:
             regions = concatenate([regions, as_candidates(given.answers, {t})])
         # What another program says is no feature: the starting score never saw the like, and
         # goes wrong.
-        features = describe_frame(regions, image, self.segmentation, scale=scale)
-        return Described(regions, features)
+        return Described(regions, describe_frame(regions, view))
 
     def frames(self, wanted: Iterable[int]) -> Iterator[Described]:
         """Candidates of some frames in order, as `frame` gives them."""

@@ -1,6 +1,6 @@
 """What a click does to the masks of one frame: cut, join, grow, remove, outline anew.
 
-Only the pixels around the click are looked at, so a large frame costs no more than a small one.
+Candidates and landscapes are made of the pixels around the click alone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
 from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.regions import Array, Index, Mask, Regions, no_regions
 from bridgetrack.regions.tree import merge_tree
+from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.signal import Image, Sampling, finite_image, gaussian
 
 _REACH = 2.5  # diameters around a click that are looked at
@@ -251,7 +252,7 @@ class _Part:
         image = self.of(site.image)
         regions = no_regions(self.labels.shape)
         if min(image.shape[-2:]) > 2 and np.ptp(finite_image(image)[0]) > 0:
-            regions = propose_frame(image, site.settings, scale=site.scale, t=0)
+            regions = propose_frame(FrameView(image, site.settings, site.scale))
         worth = agreement(regions) if site.judge is None else site.judge(regions, image)
         low, high = float(worth.min(initial=0)), float(worth.max(initial=0))
         worth = (worth - low) / (high - low) if high > low else np.ones(len(worth))
@@ -383,14 +384,13 @@ def _deepest_valley(part: _Part, mask: Mask) -> tuple[Mask, Mask] | None:
     height = _landscape(part, mask)
     tree = merge_tree(height, mask)
     least = _LEAST_PIECE * int(mask.sum())
-    best, pair = 0.0, None
-    for node in np.unique(tree.parent[tree.parent >= 0]):
-        first, second = np.flatnonzero(tree.parent == node)[:2]
-        depth = float(min(tree.peak[first], tree.peak[second]) - tree.birth[node])
-        if depth > best and min(tree.area[first], tree.area[second]) >= least:
-            best, pair = depth, (first, second)
-    if pair is None:
+    parts = np.flatnonzero(tree.parent >= 0)
+    pairs = parts[np.argsort(tree.parent[parts], kind="stable")].reshape(-1, 2)
+    depth = tree.peak[pairs].min(axis=1) - tree.birth[tree.parent[pairs[:, 0]]]
+    depth[tree.area[pairs].min(axis=1) < least] = 0.0
+    if not (depth > 0).any():
         return None
+    pair = pairs[np.argmax(depth)]
     markers = []
     for node in pair:
         marker = np.zeros(mask.size, dtype=bool)

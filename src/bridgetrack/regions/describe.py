@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.detections.labels import numbered
-from bridgetrack.regions.regions import Array, Index, Mask, Regions, layer_numbers, overlaps
-from bridgetrack.segmentation.cells import foreground_mask
-from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.signal import Sampling, cell_signal, gaussian, sampling_of
+from bridgetrack.regions.regions import Array, Index, Mask, Regions
+from bridgetrack.segmentation.builtin import FrameView
+from bridgetrack.segmentation.signal import Sampling
 
 FEATURES = {
     "area": "log of the area over the usual one in the frame",
@@ -64,25 +63,15 @@ _FAINTER = 0.4
 _MUCH_ALIKE = 0.5
 
 
-def describe_frame(
-    regions: Regions,
-    image: NDArray[Any],
-    settings: SegmentationSettings,
-    *,
-    scale: tuple[float, ...] | None = None,
-) -> Array:
+def describe_frame(regions: Regions, view: FrameView) -> Array:
     """Features of the candidates of one frame that the frame alone tells.
 
     Parameters
     ----------
     regions
         Candidates of this frame.
-    image
-        One channel, shape ([Z,] Y, X).
-    settings
-        Complete settings, those that the candidates were proposed with.
-    scale
-        Pixel size per axis.
+    view
+        The frame, with the settings that the candidates were proposed with.
 
     Returns
     -------
@@ -91,14 +80,11 @@ def describe_frame(
     """
     if not len(regions):
         return np.zeros((0, SPATIAL))
-    diameter = float(settings.diameter or 20.0)
-    sampling = sampling_of(scale, image.shape, diameter)
-    shared = overlaps(regions)
-    rivals = _rivals(regions, shared)
-    columns = _shape(regions, sampling)
-    columns |= _sizes(regions, rivals.support, sampling)
-    columns["from the edge"] = _from_the_edge(regions, diameter)
-    columns |= _look(regions, shared, image, settings, sampling)
+    rivals = _rivals(regions)
+    columns = _shape(regions, view.sampling)
+    columns |= _sizes(regions, rivals.support, view.sampling)
+    columns["from the edge"] = _from_the_edge(regions, view.diameter)
+    columns |= _look(regions, view)
     columns |= _agreement(regions, rivals)
     named = list(FEATURES)[:SPATIAL]
     return np.stack([columns[name] for name in named], axis=1)
@@ -155,8 +141,8 @@ class _Rivals:
     support: Array
 
 
-def _rivals(regions: Regions, shared: sp.csr_matrix) -> _Rivals:
-    pairs = shared.tocoo()
+def _rivals(regions: Regions) -> _Rivals:
+    pairs = regions.overlaps.tocoo()
     area = regions.area.astype(np.float64)
     iou = pairs.data / (area[pairs.row] + area[pairs.col] - pairs.data)
     readings = regions.votes.sum(axis=1)
@@ -272,21 +258,10 @@ def _weighted_median(values: Array, weights: Array) -> Array:
     return np.take_along_axis(sorted_values, np.minimum(place, values.shape[-1] - 1), -1)[..., 0]
 
 
-def _look(
-    regions: Regions,
-    shared: sp.csr_matrix,
-    image: NDArray[Any],
-    settings: SegmentationSettings,
-    sampling: Sampling,
-) -> dict[str, Array]:
+def _look(regions: Regions, view: FrameView) -> dict[str, Array]:
     """Signal inside, along the outline and outside."""
-    diameter = float(settings.diameter or 20.0)
-    smoothing = float(settings.smoothing or 0.0)
-    signal = cell_signal(
-        image, settings.foreground, diameter, smoothing, settings.background_window, sampling
-    )
-    usual = foreground_mask(signal, settings, diameter, sampling)
-    values = gaussian(signal.values, 0.03 * diameter, sampling).ravel()
+    diameter, sampling, signal = view.diameter, view.sampling, view.signal
+    usual, values = view.foreground, view.fine.ravel()
     level = float(np.median(values[usual.ravel()])) if usual.any() else 1.0
     cellness = np.clip(values / max(2 * level, 1e-9), 0, 1)
     n, starts, area = len(regions), regions.starts[:-1], regions.area
@@ -294,7 +269,7 @@ def _look(
     mean = np.add.reduceat(inside, starts, dtype=np.float64) / area
     square = np.add.reduceat(inside.astype(np.float64) ** 2, starts) / area
     bright = np.maximum(mean, signal.noise)
-    outline = _outline(regions, shared, max(1, round(0.06 * diameter)), sampling)
+    outline = _outline(regions, max(1, round(0.06 * diameter)), sampling)
     owner, size = outline.owner, outline.size
     step = values[outline.inner].astype(np.float64) - values[outline.outer]
     total = np.maximum(np.bincount(owner, size, minlength=n), 1e-9)
@@ -313,7 +288,7 @@ def _look(
     # Weighted by itself the mean signal is that of the bright part of a region. Where cells are
     # told by their texture, the signal is smeared beyond them.
     reach = _fainter(outline, values, n) / np.maximum(square / bright, signal.noise)
-    reach = np.zeros(n) if settings.foreground == "texture" else reach
+    reach = np.zeros(n) if view.complete.foreground == "texture" else reach
     return {
         "roundness": _roundness(volume, around, len(sampling)),
         "border": outline.edge / around,
@@ -326,7 +301,7 @@ def _look(
         / area,
         "outside": along(values[outline.outer].astype(np.float64)) / bright,
         "level": reach,
-        "least level": _least_alike(reach, area, shared),
+        "least level": _least_alike(reach, area, regions.overlaps),
         "probability": np.add.reduceat(cellness[regions.pixels], starts, dtype=np.float64) / area,
         "probability outside": along(cellness[outline.outer].astype(np.float64)),
     }
@@ -383,16 +358,8 @@ class _Outline:
     edge: Array
 
 
-def _outline(regions: Regions, shared: sp.csr_matrix, reach: int, sampling: Sampling) -> _Outline:
+def _outline(regions: Regions, reach: int, sampling: Sampling) -> _Outline:
     shape = regions.shape
-    # Regions of a layer are apart, so that one table over the pixels in use says for every
-    # layer and pixel whose it is; column 0 stands for all other pixels.
-    column = np.zeros(regions.n_pixels, dtype=np.int64)
-    column[regions.pixels] = 1
-    column = np.where(column > 0, np.cumsum(column), 0)
-    layer = layer_numbers(regions, shared)[regions.owner]
-    whose = np.full((int(layer.max()) + 1, int(column.max()) + 1), -1, dtype=np.int64)
-    whose[layer, column[regions.pixels]] = regions.owner
     index = np.unravel_index(regions.pixels, shape)
     centre = regions.centroid()
     edge = np.zeros(len(regions))
@@ -401,17 +368,15 @@ def _outline(regions: Regions, shared: sp.csr_matrix, reach: int, sampling: Samp
     for axis, length in enumerate(shape):
         step = int(np.prod(shape[axis + 1 :]))
         far = max(0, round(reach / sampling[axis]) - 1)
-        for sign in (-1, 1):
-            at_edge = index[axis] == (0 if sign < 0 else length - 1)
+        at_start, at_end = index[axis] == 0, index[axis] == length - 1
+        goes_on, comes_on = _going_on(regions, step, at_end)
+        for sign, at_edge, inside in ((-1, at_start, comes_on), (1, at_end, goes_on)):
             edge += (
                 volume
                 / sampling[axis]
                 * np.bincount(regions.owner[at_edge], minlength=len(regions))
             )
-            inner = np.flatnonzero(~at_edge)
-            beside = regions.pixels[inner] + sign * step
-            out = whose[layer[inner], column[beside]] != regions.owner[inner]
-            face, beside = inner[out], beside[out]
+            face = np.flatnonzero(~at_edge & ~inside)
             depth = index[axis][face]
             back = np.clip(depth - sign * far, 0, length - 1) - depth
             ahead = np.clip(depth + sign * (1 + far), 0, length - 1) - depth
@@ -431,6 +396,17 @@ def _outline(regions: Regions, shared: sp.csr_matrix, reach: int, sampling: Samp
         np.floor((np.arctan2(offset[0], offset[1]) + np.pi) / (2 * np.pi) * 8).astype(np.int64) % 8
     )
     return _Outline(owner, inner, outer, size, side, edge)
+
+
+def _going_on(regions: Regions, step: int, at_end: Mask) -> tuple[Mask, Mask]:
+    """Whether the pixel `step` places after, and that before each pixel is of the same region."""
+    key = regions.owner * regions.n_pixels + regions.pixels
+    after = np.searchsorted(key, key + step) if step > 1 else np.arange(1, len(key) + 1)
+    after = np.minimum(after, len(key) - 1)
+    goes_on = (key[after] == key + step) & ~at_end
+    comes_on = np.zeros(len(key), dtype=bool)
+    comes_on[after[goes_on]] = True
+    return goes_on, comes_on
 
 
 def _shared_between(first: Regions, second: Regions) -> sp.coo_matrix:

@@ -18,7 +18,6 @@ from scipy import ndimage as ndi
 from skimage.filters import threshold_otsu
 
 from bridgetrack.detections.labels import numbered
-from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.regions.regions import (
     Array,
@@ -32,11 +31,10 @@ from bridgetrack.regions.regions import (
     regions_of_labels,
 )
 from bridgetrack.regions.tree import MergeTree, distinct, merge_tree
-from bridgetrack.segmentation.builtin import complete_settings
+from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.cells import (
     cell_landscape,
     cut_edges,
-    foreground_mask,
     merge_shallow,
     usual_size,
 )
@@ -46,13 +44,10 @@ from bridgetrack.segmentation.signal import (
     Sampling,
     Signal,
     blob_response,
-    cell_signal,
-    finite_image,
     gaussian,
-    sampling_of,
 )
 
-_LEVELS = (0.5, 1.0, 2.0)
+_LOW, _HIGH = 0.5, 2.0
 _OUTLINES = (0.0, 0.3, 0.5, 0.7)
 _PROBABLE = (0.3, 0.5, 0.7)
 _DEPTHS = (1.0, 3.0, 10.0)
@@ -69,10 +64,8 @@ def label_sources(labels: Sequence[Movie]) -> tuple[str, ...]:
 
 
 def propose_frame(
-    image: NDArray[Any],
-    settings: SegmentationSettings,
+    view: FrameView,
     *,
-    scale: tuple[float, ...] | None = None,
     labels: dict[str, NDArray[Any]] | None = None,
     probability: Image | None = None,
     t: int = 0,
@@ -81,12 +74,8 @@ def propose_frame(
 
     Parameters
     ----------
-    image
-        One channel, shape ([Z,] Y, X); NaN and infinite pixels are background.
-    settings
-        What they leave open is decided from this frame.
-    scale
-        Pixel size per axis; only ratios matter.
+    view
+        The frame.
     labels
         Label frames brought along, by name.
     probability
@@ -94,13 +83,10 @@ def propose_frame(
     t
         Number of the frame.
     """
-    if image.ndim not in (2, 3):
-        raise InputError(f"a frame has 2 or 3 axes, not {image.ndim}")
     found: list[_Reading] = []
-    settings = complete_settings([image], settings)
-    frame = _frame(image, settings, scale)
-    if np.ptp(finite_image(image)[0]) > 0:
-        found += _of_image(image, frame)
+    frame = _frame(view)
+    if not view.uniform:
+        found += _of_image(view, frame)
     if probability is not None:
         found += _of_probability(probability, frame)
     for name, brought in (labels or {}).items():
@@ -131,45 +117,44 @@ class _Reading:
     persistence: Array
 
 
-def _frame(
-    image: NDArray[Any], settings: SegmentationSettings, scale: tuple[float, ...] | None
-) -> _Frame:
-    diameter = float(settings.diameter or 20.0)
-    sampling = sampling_of(scale, image.shape, diameter)
-    unit = usual_size(diameter, image.shape, sampling)
-    most = min(settings.max_size, _BIGGEST) * unit
-    return _Frame(settings, sampling, image.shape, diameter, settings.min_size * unit, most)
+def _frame(view: FrameView) -> _Frame:
+    settings, shape = view.complete, view.image.shape
+    unit = usual_size(view.diameter, shape, view.sampling)
+    least, most = settings.min_size * unit, min(settings.max_size, _BIGGEST) * unit
+    return _Frame(settings, view.sampling, shape, view.diameter, least, most)
 
 
-def _of_image(image: NDArray[Any], frame: _Frame) -> Iterator[_Reading]:
-    s, diameter, sampling = frame.settings, frame.diameter, frame.sampling
-    signal = cell_signal(
-        image, s.foreground, diameter, float(s.smoothing or 0), s.background_window, sampling
-    )
-    masks = _masks(signal, frame)
-    smooth = gaussian(signal.values, 0.08 * diameter, sampling)
-    tree = merge_tree(smooth, masks[0])
+def _of_image(view: FrameView, frame: _Frame) -> Iterator[_Reading]:
+    signal, seeds = view.signal, frame.settings.seeds
+    low, high = _other_masks(view)
+    smooth = gaussian(signal.values, 0.08 * frame.diameter, frame.sampling)
+    tree = merge_tree(smooth, low)
     yield from _outlined("intensity", tree, smooth, frame, _OUTLINES)
     yield _above_pass(tree, smooth, frame)
-    yield from _blobs(signal, masks[0], frame)
-    for k, mask in enumerate(masks):
-        height = cell_landscape(signal, mask, s.seeds, diameter, sampling)
+    yield from _blobs(view, low, frame)
+    for mask in (low, view.foreground, high):
+        usual = mask is view.foreground
+        height = (
+            view.landscape
+            if usual
+            else cell_landscape(signal, mask, seeds, frame.diameter, frame.sampling)
+        )
         tree = merge_tree(height, mask)
         yield from _outlined("shape", tree, smooth, frame, _OUTLINES[:3])
-        yield from _builtin(tree, height, signal, frame, _DEPTHS if k == 1 else _DEPTHS[:1])
+        yield from _builtin(tree, height, signal, frame, _DEPTHS if usual else _DEPTHS[:1])
 
 
-def _blobs(signal: Signal, mask: Mask, frame: _Frame) -> Iterator[_Reading]:
+def _blobs(view: FrameView, mask: Mask, frame: _Frame) -> Iterator[_Reading]:
     """Where the logarithm of the signal bulges, at half the size of a cell.
 
     Bulges end where the signal bends most, which is a good outline of small cells that touch and
     have no valley between them.
     """
-    level = np.log(np.maximum(signal.values, signal.noise) / signal.noise + 3)
+    noise = view.signal.noise
+    level = np.log(np.maximum(view.signal.values, noise) / noise + 3)
     height = blob_response(level, _BULGE * frame.diameter, frame.sampling)
-    values = gaussian(signal.values, 0.03 * frame.diameter, frame.sampling)
     tree = merge_tree(height, mask & (height > 0))
-    yield from _outlined("blobs", tree, values, frame, _OUTLINES[:2])
+    yield from _outlined("blobs", tree, view.fine, frame, _OUTLINES[:2])
 
 
 def _of_probability(probability: Image, frame: _Frame) -> Iterator[_Reading]:
@@ -189,10 +174,9 @@ def _of_labels(labels: NDArray[Any], name: str) -> _Reading:
     return _Reading(name, cells.starts, cells.pixels, np.zeros(len(cells)))
 
 
-def _masks(signal: Signal, frame: _Frame) -> list[Mask]:
-    """Foreground at three levels, each within the one before."""
-    s, values = frame.settings, signal.values
-    usual = foreground_mask(signal, s, frame.diameter, frame.sampling)
+def _other_masks(view: FrameView) -> tuple[Mask, Mask]:
+    """Foreground at a lower and at a higher level than usual."""
+    s, signal, values = view.complete, view.signal, view.signal.values
     least = s.sensitivity * signal.noise
     method = s.threshold
     if method == "auto":
@@ -200,8 +184,8 @@ def _masks(signal: Signal, frame: _Frame) -> list[Mask]:
     level = least
     if method == "global" and (values > least).any():
         level = max(float(threshold_otsu(values)), least)
-    low = (values > _LEVELS[0] * level) & ~signal.invalid
-    return [low | usual, usual, usual & (values > _LEVELS[2] * level)]
+    low = (values > _LOW * level) & ~signal.invalid
+    return low | view.foreground, view.foreground & (values > _HIGH * level)
 
 
 def _builtin(

@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+_PICTURE = 2_000_000
+"""Pixels of regions that are looked at together."""
 _SAME_CELL = 0.6
 """Overlap over union from which two outlines surely are of one cell."""
 
@@ -103,6 +105,20 @@ class Regions:
         pixels = self.pixels[starts[0] : starts[-1]]
         shape = (rows.stop - rows.start, self.n_pixels)
         return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts - starts[0]), shape)
+
+    @cached_property
+    def overlaps(self) -> sp.csr_matrix:
+        """Pixels that every two regions of a frame share, shape (R, R); areas on the diagonal."""
+        blocks = []
+        for t in self.frames:
+            member = self.membership(int(t))
+            used, column = numbered(member.indices)
+            shape = (member.shape[0], len(used))
+            member = sp.csr_matrix((member.data, column, member.indptr), shape)
+            blocks.append(member @ member.T)
+        if not blocks:
+            return sp.csr_matrix((0, 0), dtype=np.int64)
+        return sp.csr_matrix(sp.block_diag(blocks, format="csr"))
 
     def at_edge(self) -> Mask:
         """Which regions touch the frame's edge, shape (R,)."""
@@ -206,23 +222,9 @@ def concatenate(parts: Sequence[Regions]) -> Regions:
     return replace(unsorted.select(order), frame=frame[order])
 
 
-def overlaps(regions: Regions) -> sp.csr_matrix:
-    """Pixels that every two regions of a frame share, shape (R, R); the diagonal holds areas."""
-    blocks = []
-    for t in regions.frames:
-        member = regions.membership(int(t))
-        used, column = numbered(member.indices)
-        shape = (member.shape[0], len(used))
-        member = sp.csr_matrix((member.data, column, member.indptr), shape)
-        blocks.append(member @ member.T)
-    if not blocks:
-        return sp.csr_matrix((0, 0), dtype=np.int64)
-    return sp.csr_matrix(sp.block_diag(blocks, format="csr"))
-
-
 def much_alike(regions: Regions, rows: Mask) -> Mask:
     """Some of the candidates of a frame, and all that are much like one of them, shape (R,)."""
-    shared, area = overlaps(regions).tocoo(), regions.area
+    shared, area = regions.overlaps.tocoo(), regions.area
     alike = shared.data > _SAME_CELL * (area[shared.row] + area[shared.col] - shared.data)
     found = rows.copy()
     found[shared.row[alike & rows[shared.col]]] = True
@@ -287,13 +289,13 @@ def ranges(first: Index, size: Index) -> Index:
     return np.arange(int(size.sum())) + np.repeat(first - starts, size)
 
 
-def layer_numbers(regions: Regions, shared: sp.csr_matrix | None = None) -> Index:
+def layer_numbers(regions: Regions) -> Index:
     """A layer for every region such that those of a layer share no pixel, shape (R,).
 
     Greedy, those with most rivals first; a frame needs about as many layers as the largest
-    number of regions on one pixel. `shared` is `overlaps` of the regions where that is known.
+    number of regions on one pixel.
     """
-    shared = overlaps(regions) if shared is None else shared
+    shared = regions.overlaps
     layer = np.full(len(regions), -1, dtype=np.int64)
     begin, end = shared.indptr[:-1], shared.indptr[1:]
     for r in np.argsort(begin - end, kind="stable"):
@@ -323,24 +325,51 @@ def largest_pieces(regions: Regions, fill_holes: bool = False) -> Regions:
     """
     if not len(regions):
         return regions
-    index, begin = np.unravel_index(regions.pixels, regions.shape), regions.starts[:-1]
-    low = np.stack([np.minimum.reduceat(i, begin) for i in index], axis=1)
-    size = np.stack([np.maximum.reduceat(i, begin) for i in index], axis=1) - low + 1
-    found = []
-    for r, (first, stop) in enumerate(
-        zip(begin.tolist(), regions.starts[1:].tolist(), strict=True)
-    ):
-        box = np.zeros(size[r], dtype=bool)
-        box[tuple(i[first:stop] - k for i, k in zip(index, low[r], strict=True))] = True
-        pieces, n = ndi.label(box)
-        if n > 1:
-            box = pieces == 1 + np.argmax(np.bincount(pieces.ravel())[1:])
-        if fill_holes:
-            box = ndi.binary_fill_holes(box)
-        places = tuple(i + k for i, k in zip(np.nonzero(box), low[r], strict=True))
-        found.append(np.ravel_multi_index(places, regions.shape).astype(np.int64))
-    starts = np.concatenate([[0], np.cumsum([len(p) for p in found])]).astype(np.int64)
-    return replace(regions, starts=starts, pixels=np.concatenate(found))
+    begin = regions.starts[:-1]
+    index = np.stack(np.unravel_index(regions.pixels, regions.shape))
+    low = np.minimum.reduceat(index, begin, axis=1)
+    size = np.maximum.reduceat(index, begin, axis=1) - low + 1
+    # Many regions are drawn below each other in one picture, those of like width together.
+    order = np.argsort(size[1:].max(axis=0), kind="stable")
+    picture = np.cumsum(np.prod(size + 1, axis=0)[order]) // _PICTURE
+    owners, pixels = [], []
+    for some in np.split(order, np.flatnonzero(np.diff(picture)) + 1):
+        area = regions.area[some]
+        places = index[:, ranges(begin[some], area)]
+        owner, places = _whole_pieces(places, area, low[:, some], size[:, some], fill_holes)
+        owners.append(some[owner])
+        pixels.append(np.ravel_multi_index(tuple(places), regions.shape))
+    owner = np.concatenate(owners)
+    area = np.bincount(owner, minlength=len(regions))
+    ordered = np.concatenate(pixels)[np.argsort(owner, kind="stable")]
+    return replace(regions, starts=np.append(0, np.cumsum(area)), pixels=ordered)
+
+
+def _whole_pieces(
+    places: Index, area: Index, low: Index, size: Index, fill_holes: bool
+) -> tuple[Index, Index]:
+    """Largest pieces of regions, found in one picture: owner and place of their pixels."""
+    owner = np.repeat(np.arange(len(area)), area)
+    height = size[0] + 1
+    offset = low - 1
+    offset[0] -= np.cumsum(height) - height
+    picture = np.zeros([int(height.sum()) + 1, *(size[1:].max(axis=1) + 2)], dtype=bool)
+    drawn = tuple(places - offset[:, owner])
+    picture[drawn] = True
+    pieces, n = ndi.label(picture)
+    if n > len(area):
+        count = np.bincount(pieces[drawn], minlength=n + 1)[1:]
+        whose = np.zeros(n, dtype=np.int64)
+        whose[pieces[drawn] - 1] = owner
+        by_size = np.lexsort((-count, whose))
+        first = np.flatnonzero(np.diff(whose[by_size], prepend=-1))
+        picture = np.isin(pieces, by_size[first] + 1)
+    if fill_holes:
+        gaps, _ = ndi.label(~picture)
+        picture = gaps != gaps.flat[0]
+    found = np.stack(np.nonzero(picture))
+    owner = np.repeat(np.arange(len(area)), height)[found[0] - 1]
+    return owner, found + offset[:, owner]
 
 
 def labels_of(regions: Regions, chosen: Mask | Index, t: int) -> NDArray[np.int32]:

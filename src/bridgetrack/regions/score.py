@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.regions.describe import FEATURES
-from bridgetrack.regions.regions import Array, Index, Mask, Regions, exclusions, overlaps
+from bridgetrack.regions.regions import Array, Index, Mask, Regions, exclusions
 
 Targets = NDArray[np.int8]
 
@@ -141,7 +141,7 @@ def prune(
     NDArray[np.int64]
         Numbers of those kept, ascending.
     """
-    shared = overlaps(regions)
+    shared = regions.overlaps
     sure = np.zeros(len(regions), dtype=bool) if sure is None else sure
     order = np.argsort(-(score + 1e3 * sure), kind="stable")
     begin, end, area = shared.indptr[:-1], shared.indptr[1:], regions.area

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from skimage.measure import label, regionprops
 from bridgetrack.errors import InputError
 from bridgetrack.segmentation.cells import (
     Labels,
+    Mask,
     cell_landscape,
     clean_cells,
     cut_edges,
@@ -22,7 +24,16 @@ from bridgetrack.segmentation.cells import (
     split_cells,
 )
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.signal import block_mean, cell_signal, finite_image, sampling_of
+from bridgetrack.segmentation.signal import (
+    Image,
+    Sampling,
+    Signal,
+    block_mean,
+    cell_signal,
+    finite_image,
+    gaussian,
+    sampling_of,
+)
 
 _MAX_SIDE = 500
 _ONE_SIDED = 0.25
@@ -32,45 +43,97 @@ _PLANES = 5
 _PLANE = (1.0, 1.0)
 
 
-def segment_builtin(
-    image: NDArray[Any],
-    settings: SegmentationSettings,
-    scale: tuple[float, ...] | None = None,
-) -> Labels:
-    """Cells of one frame by threshold and seeded watershed.
+@dataclass(frozen=True)
+class FrameView:
+    """One frame as the built-in method sees it; everything is computed once, when it is needed.
 
     Parameters
     ----------
     image
-        One channel of one frame, shape ([Z,] Y, X). NaN and infinite pixels are background.
+        One channel, shape ([Z,] Y, X). NaN and infinite pixels are background.
     settings
         What is left open in them is estimated from this frame.
     scale
         Pixel size per axis; only ratios matter.
+    """
+
+    image: NDArray[Any]
+    settings: SegmentationSettings
+    scale: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.image.ndim not in (2, 3):
+            raise InputError(f"a frame has 2 or 3 axes, not {self.image.ndim}")
+
+    @cached_property
+    def uniform(self) -> bool:
+        """Whether all pixels are the same, so that there is nothing to see."""
+        return bool(np.ptp(finite_image(self.image)[0]) == 0)
+
+    @cached_property
+    def complete(self) -> SegmentationSettings:
+        """The settings with nothing left open."""
+        return complete_settings([self.image], self.settings)
+
+    @property
+    def diameter(self) -> float:
+        """Of a typical cell, in pixels along x."""
+        return float(self.complete.diameter or 20.0)
+
+    @property
+    def sampling(self) -> Sampling:
+        """Pixel size per axis in units of that along x."""
+        return sampling_of(self.scale, self.image.shape, self.diameter)
+
+    @cached_property
+    def signal(self) -> Signal:
+        """How much every pixel looks like a cell."""
+        s = self.complete
+        smoothing, window = float(s.smoothing or 0.0), s.background_window
+        return cell_signal(
+            self.image, s.foreground, self.diameter, smoothing, window, self.sampling
+        )
+
+    @cached_property
+    def fine(self) -> Image:
+        """The signal, smoothed a little."""
+        return gaussian(self.signal.values, 0.03 * self.diameter, self.sampling)
+
+    @cached_property
+    def foreground(self) -> Mask:
+        """Pixels of cells."""
+        return foreground_mask(self.signal, self.complete, self.diameter, self.sampling)
+
+    @cached_property
+    def landscape(self) -> Image:
+        """Height in which every cell is a hill."""
+        seeds = self.complete.seeds
+        return cell_landscape(self.signal, self.foreground, seeds, self.diameter, self.sampling)
+
+
+def segment_builtin(view: FrameView) -> Labels:
+    """Cells of one frame by threshold and seeded watershed.
+
+    Parameters
+    ----------
+    view
+        The frame.
 
     Returns
     -------
     NDArray[np.int32]
         Labels 1 to n, 0 for background, shape of the image.
     """
-    if image.ndim not in (2, 3):
-        raise InputError(f"a frame has 2 or 3 axes, not {image.ndim}")
-    if np.ptp(finite_image(image)[0]) == 0:
-        return np.zeros(image.shape, dtype=np.int32)
-    settings = complete_settings([image], settings)
-    diameter = float(settings.diameter or 20.0)
-    sampling = sampling_of(scale, image.shape, diameter)
-    smoothing = float(settings.smoothing or 0.0)
-    signal = cell_signal(
-        image, settings.foreground, diameter, smoothing, settings.background_window, sampling
-    )
-    mask = foreground_mask(signal, settings, diameter, sampling)
-    height = cell_landscape(signal, mask, settings.seeds, diameter, sampling)
-    labels = split_cells(mask, height, settings.separation * diameter, sampling)
+    if view.uniform:
+        return np.zeros(view.image.shape, dtype=np.int32)
+    settings, diameter, height = view.complete, view.diameter, view.landscape
+    separation = settings.separation * diameter
+    labels = split_cells(view.foreground, height, separation, view.sampling)
     labels = merge_shallow(labels, height, float(settings.depth or 0.0))
-    labels = cut_edges(labels, signal.values, settings.edge)
-    labels = clean_cells(labels, settings, diameter, sampling)
-    return np.where(signal.invalid, 0, labels) if signal.invalid.any() else labels
+    labels = cut_edges(labels, view.signal.values, settings.edge)
+    labels = clean_cells(labels, settings, diameter, view.sampling)
+    invalid = view.signal.invalid
+    return np.where(invalid, 0, labels) if invalid.any() else labels
 
 
 def complete_settings(

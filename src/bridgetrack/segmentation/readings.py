@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.movie.movie import Movie
 from bridgetrack.segmentation.builtin import (
+    FrameView,
     complete_settings,
     estimate_diameter,
     estimate_foreground,
@@ -194,7 +195,7 @@ def _tried(
     chosen = replace(settings, foreground=reading.foreground, diameter=reading.diameter)
     found = []
     for pair in pairs:
-        first, second = (segment_builtin(frame, chosen, scale) for frame in pair)
+        first, second = (segment_builtin(FrameView(frame, chosen, scale)) for frame in pair)
         found.append(((int(first.max()) + int(second.max())) / 2, _again(first, second)))
     cells, again = (float(np.mean(values)) for values in zip(*found, strict=True))
     return replace(reading, cells=cells, again=again / max(cells, 1e-9))

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.movie.movie import Movie
-from bridgetrack.segmentation.builtin import segment_builtin
+from bridgetrack.segmentation.builtin import FrameView, segment_builtin
 from bridgetrack.segmentation.cells import Labels, numbered, of_right_size, usual_size
 from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.settings import Backend, SegmentationSettings
@@ -138,7 +138,7 @@ def make_segmenter(
     """
     settings = settings or SegmentationSettings()
     if backend == "builtin":
-        return lambda image: segment_builtin(image, settings, scale)
+        return lambda image: segment_builtin(FrameView(image, settings, scale))
     if backend not in get_args(Backend):
         raise InputError(
             f"there is no segmentation back end {backend!r}; choose from "

@@ -25,7 +25,7 @@ from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place
 from bridgetrack.regions.regions import Array, Regions
 from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.regions.taught import MovieScore
-from bridgetrack.segmentation.builtin import complete_settings
+from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 Index = NDArray[np.int64]
@@ -406,7 +406,7 @@ def _judge(score: MovieScore, settings: SegmentationSettings, scale: tuple[float
     def judge(regions: Regions, image: NDArray[Any] | None) -> Array:
         if image is None or not len(regions):
             return agreement(regions)
-        known = describe_frame(regions, image, settings, scale=scale)
+        known = describe_frame(regions, FrameView(image, settings, scale))
         unknown = np.zeros((len(regions), len(FEATURES) - SPATIAL))
         odds = score.start.log_odds(np.concatenate([known, unknown], axis=1))
         odds = odds - score.doubt(regions.area.astype(np.float64))
