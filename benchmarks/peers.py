@@ -157,7 +157,7 @@ def load(movie: Movie, root: Path) -> Cells:
     else:
         read = bt.read_ctc(folder / f"{movie.sequence}_GT")
         truth, source = read.tracks, read.labels
-    graph = graph_of(truth, None)
+    graph = graph_of(truth)
     n = graph.n_frames
     first, stop = round(movie.first * n), round(movie.stop * n)
     inside = (graph.frame >= first) & (graph.frame < stop)
@@ -198,14 +198,16 @@ def with_bridgetrack(cells: Cells, tool: str) -> dict[str, Any]:
         model = taught(cells, source, raw) if "5 %" in tool else None
         tracking = bt.track(source, raw, model)
         seconds, cpu = time.perf_counter() - start, time.process_time() - spent
-        graph = graph_of(tracking.tracks, None)
+        graph = graph_of(tracking.tracks)
     # Cells are sorted as ours are: by frame, then by number.
     start_of = np.searchsorted(cells.frame, np.arange(cells.frame.max() + 1))
     at = np.full(len(graph.frame), -1)
-    number = graph.node_label if cells.labels is not None else point_rows(cells, tracking, start_of)
-    at[graph.node_cell] = start_of[graph.node_frame] + number - 1
+    node_frame, number = (tracking.tracks.nodes[c].to_numpy() for c in ("frame", "label"))
+    if cells.labels is None:
+        number = point_rows(cells, tracking, start_of)
+    at[graph.node_cell] = start_of[node_frame] + number - 1
     links = at[graph.edges]
-    kept = np.unique(start_of[graph.node_frame] + number - 1)
+    kept = np.unique(start_of[node_frame] + number - 1)
     lost = sorted(set(range(len(cells.frame))) - set(kept.tolist()))
     status = Path("/proc/self/status").read_text().splitlines()
     peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))

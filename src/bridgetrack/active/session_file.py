@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from bridgetrack.active.accuracy import Judged, Point, Record
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import SessionOptions
-from bridgetrack.annotations.annotation import Slot
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.files import program_version, write_text
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.schema import (
-    Count,
     FileFormat,
     OpenEntry,
     Share,
@@ -27,25 +25,15 @@ from bridgetrack.schema import (
 )
 
 
-class _Slot(OpenEntry):
-    what: Literal["fate", "history"]
-    frame: Count
-    label: Count
-
-
-def _slot(content: Any) -> Slot:
-    names = tuple(_Slot.model_fields)
-    if isinstance(content, list) and len(content) == len(names):
-        content = dict(zip(names, content, strict=True))
-    slot = _Slot.model_validate(content)
-    return slot.what, (slot.frame, slot.label)
-
-
 def _unpacked(content: Any) -> Any:
     """A record whose slots stand as ``[what, frame, label]``, as in the file."""
     if isinstance(content, dict) and isinstance(content.get("slots"), list):
         known = {key: value for key, value in content.items() if key != "looks"}  # of earlier files
-        return {**known, "slots": [_slot(slot) for slot in content["slots"]]}
+        slots = content["slots"]
+        return {
+            **known,
+            "slots": [[s[0], s[1:]] if isinstance(s, list) and s else s for s in slots],
+        }
     return content
 
 

@@ -197,11 +197,6 @@ def _places(scene: Scene, column: Index) -> tuple[Array, Index]:
     return scene.detections.position[cell], frame
 
 
-def weights_of(scene: Scene, model: Model | Array) -> Array:
-    """Weights in the order of the scene's features, shape (d,)."""
-    return model.aligned(scene.matrix.features) if isinstance(model, Model) else model
-
-
 def suggest(
     scene: Scene,
     model: Model | Array,
@@ -219,7 +214,6 @@ def suggest_steps(
     k: int = 1,
     options: SuggestOptions | None = None,
     *,
-    solution: Solution | None = None,
     answered: int = 0,
 ) -> Steps[list[Suggestion]]:
     """Suggest `k` events to answer, the most valuable first; close the generator to cancel.
@@ -234,10 +228,6 @@ def suggest_steps(
         How many; fewer come back where nothing else is open.
     options
         How they are ranked.
-    solution
-        What inference chose for this scene and model, where it is known (it is
-        ``Tracking.solution``): then the answer is there at once (0.3 s for 100 frames of 300
-        cells). Solved where None.
     answered
         How many suggestions were answered before: a fixed share is random.
 
@@ -248,10 +238,9 @@ def suggest_steps(
     ContradictionError
         Where annotations exclude each other; the message names them.
     """
-    options = options or SuggestOptions()
-    weights = weights_of(scene, model)
-    beliefs = yield from believe_steps(scene, weights, solution)
-    return rank(scene, beliefs, k, options, answered)
+    weights = model.aligned(scene.matrix.features) if isinstance(model, Model) else model
+    beliefs = yield from believe_steps(scene, weights)
+    return rank(scene, beliefs, k, options or SuggestOptions(), answered)
 
 
 def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None) -> Steps[Beliefs]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -13,12 +13,7 @@ import typer
 from bridgetrack import api
 from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.cli.console import answer, reporting, show
-from bridgetrack.cli.options import (
-    Image,
-    Json,
-    answers_option,
-    parse_choice,
-)
+from bridgetrack.cli.options import Image, Json, answers_option
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.notes import collecting_warnings
@@ -33,7 +28,7 @@ from bridgetrack.pipeline.result_folder import given_run
 from bridgetrack.pipeline.summary import Explanation, explain_event, find_event
 from bridgetrack.pipeline.tracking import Tracking
 
-EVENTS = ("move", "divide", "split", "merge", "appear", "disappear", "skip", "false")
+Kind = Literal["move", "divide", "split", "merge", "appear", "disappear", "skip", "false"]
 
 
 def explain(
@@ -60,7 +55,7 @@ def explain(
         ),
     ] = None,
     event: Annotated[
-        str | None,
+        Kind | None,
         typer.Option("--event", metavar="NAME", help="Kind of event to ask about, e.g. divide."),
     ] = None,
     image: Image = None,
@@ -80,8 +75,6 @@ def explain(
     model and annotations are those of that run.
     """
     targets = _labels(to)
-    if event is not None:
-        parse_choice(event, EVENTS, "--event")
     given = given_run(source, image, model, annotations)
     with collecting_warnings([]):
         tracking = tracked_again(given)

@@ -182,7 +182,7 @@ def _failed(error: Exception, debug: bool) -> int:
 def _wrong_use(error: Any) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else _NAME
-    message = _one_line(error.format_message()).rstrip(".")
+    message = _one_line(error.format_message()).rstrip(".").replace("Value error, ", "")
     _say(f"error: {message or 'no command was given'}; see {command} --help")
     return WRONG_USE
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -28,15 +28,6 @@ from bridgetrack.spread import ClusterError, connect, worth_it
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Made = TypeVar("Made")
-
-UNITS = ("micrometer", "pixel")
-
-
-def parse_choice(text: str, known: tuple[str, ...], option: str) -> str:
-    """One word out of a list; any other is wrong use."""
-    if text not in known:
-        raise typer.BadParameter(f"{option} {text!r} is unknown; choose from {', '.join(known)}")
-    return text
 
 
 def a_name(text: str) -> Path:
@@ -212,13 +203,8 @@ Scale = Annotated[
     ),
 ]
 Unit = Annotated[
-    str | None,
-    typer.Option(
-        "--unit",
-        metavar="UNIT",
-        help="Unit of the scale: micrometer or pixel.",
-        callback=lambda text: None if text is None else parse_choice(text, UNITS, "--unit"),
-    ),
+    Literal["micrometer", "pixel"] | None,
+    typer.Option("--unit", metavar="UNIT", help="Unit of the scale: micrometer or pixel."),
 ]
 FrameInterval = Annotated[
     float | None,

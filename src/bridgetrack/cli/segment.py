@@ -6,7 +6,7 @@ import math
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any
 
 import typer
 
@@ -26,7 +26,6 @@ from bridgetrack.cli.options import (
     one_option_each,
     out_option,
     parse_channel,
-    parse_choice,
     parse_scale,
 )
 from bridgetrack.files import refuse_inputs
@@ -64,7 +63,7 @@ def segment(
         ),
     ],
     backend: Annotated[
-        str,
+        Backend,
         typer.Option("--backend", metavar="NAME", help="builtin, or cellpose where installed."),
     ] = "builtin",
     network: Annotated[
@@ -108,7 +107,6 @@ def segment(
     Beside the labels it leaves LABELS.run.json, which says what was done, and LABELS.masks.csv,
     how sure each cell is.
     """
-    parse_choice(backend, get_args(Backend), "--backend")
     choose = _way(settings.pop("choose"), backend, context)
     wanted = make(SegmentationSettings, **settings)
     brought = labels or []
@@ -183,11 +181,10 @@ def _refuse_odd(choose: Choose, answers: Path | None, *, foreign: bool) -> None:
 
 def _way(choose: str, backend: str, context: typer.Context) -> Choose:
     """How masks are chosen; a network's cells stay as they are, unless somebody asks for more."""
-    parse_choice(choose, get_args(Choose), "--choose")
     given = context.get_parameter_source("choose")
     if backend != "builtin" and given is not None and given.name == "DEFAULT":
         return "plain"
-    return cast(Choose, choose)
+    return make(MaskChoice, choose=choose).choose
 
 
 def _remarks(movie: Movie, done: FoundMasks, channel: int | str) -> list[Note]:

@@ -325,10 +325,8 @@ def _inference(found: dict[str, Any]) -> list[str]:
 def _least_certain(events: list[dict[str, Any]]) -> list[str]:
     if not events:
         return []
-    bound = {"at_most": "at most ", "at_least": "at least "}
     lines = [
-        f"  {''.join(words for key, words in bound.items() if key in event)}"
-        f"{event['margin']:.3f}  {event['words']}"
+        f"  {'at least ' if 'at_least' in event else ''}{event['margin']:.3f}  {event['words']}"
         for event in events
     ]
     return ["least certain (score to the best alternative):", *lines]

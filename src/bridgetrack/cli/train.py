@@ -26,7 +26,6 @@ from bridgetrack.cli.options import (
     one_option_each,
     open_scene,
     out_option,
-    parse_choice,
     parse_kinds,
     reads_movie,
 )
@@ -40,7 +39,7 @@ from bridgetrack.pipeline.project import is_project
 from bridgetrack.progress import Progress
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
-from bridgetrack.training.sources import STRATEGIES, Strategy
+from bridgetrack.training.sources import Strategy
 
 HOW = ("loss", "regularizer", "learner", "curriculum", "treatment")
 """What may be chosen about training, beside the strength of the regulariser."""
@@ -58,7 +57,7 @@ SourceFiles = Annotated[
     ),
 ]
 StrategyName = Annotated[
-    str | None,
+    Strategy | None,
     typer.Option(
         "--strategy",
         metavar="NAME",
@@ -113,9 +112,6 @@ def train(
     used = [path for given in (prior, *(source or ())) for path in files_behind(given)]
     check_file(out, labels, annotations, image, link_scores, *used)
     options = make(TrainingOptions, lambda_=lambda_, **how)
-    if strategy is not None:
-        parse_choice(strategy, STRATEGIES, "--strategy")
-    chosen = next((name for name in STRATEGIES if name == strategy), None)
     if annotations is None and (not source or strategy in ("target", "prior", "delta")):
         raise typer.BadParameter(
             "--annotations is missing; only with --source PROJECT can a movie do without"
@@ -124,13 +120,13 @@ def train(
 
     def work(report: api.Report) -> Training:
         start = open_weights(prior)
-        sources = [_source(path, chosen) for path in source or ()]
+        sources = [_source(path, strategy) for path in source or ()]
         scene = open_scene(
             labels, image, annotations, reading, notes, kinds=kinds,
             link_scores=link_scores,
         )  # fmt: skip
         learned = api.train(
-            scene, sources=sources, start=start, strategy=chosen, options=options, progress=report
+            scene, sources=sources, start=start, strategy=strategy, options=options, progress=report
         )
         assert learned.training is not None
         return learned.training

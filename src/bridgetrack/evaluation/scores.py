@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import DependencyError, InputError
-from bridgetrack.evaluation.truth import COVERED, CellIds, matching_radius, movie_overlaps
+from bridgetrack.evaluation.truth import COVERED, cells_of, matching_radius, movie_overlaps
 from bridgetrack.io.ctc import CtcTruth, ctc_form, read_ctc
 from bridgetrack.io.results import READERS, read_tracks
 from bridgetrack.movie.movie import Movie
@@ -88,8 +88,10 @@ class Scores:
 
 @dataclass(frozen=True)
 class LineageGraph:
-    """Cells (one per frame and track label) with the links between them."""
+    """Cells (one per frame and track label) with the links between them, as CTC's format has it."""
 
+    tracks: Tracks  # what it was made from
+    labels: Movie | None  # its segmentation; None where there are only centroids
     # frame, label: frame and track label of every cell, sorted by frame, then label; shape (n,)
     frame: Rows
     label: Rows
@@ -97,53 +99,42 @@ class LineageGraph:
     position: NDArray[np.float64]
     table: Rows  # rows ``L B E P``, shape (tracks, 4)
     edges: Rows  # rows of cells that follow each other, shape (E, 2)
-    n_frames: int  # number of frames of the movie
-    node_cell: Rows  # cell of every node of the tracks it was made from, shape (nodes,)
-    # node_frame, node_label: frame and label in the segmentation of those nodes
-    node_frame: Rows
-    node_label: Rows
-    labels: Movie | None  # the segmentation; None where there are only centroids
-    axes: tuple[str, ...]  # names of the spatial axes
-    unit: str  # of the positions
-    scale: NDArray[np.float64]  # size of a pixel in it
+    node_cell: Rows  # cell of every node of the tracks, shape (nodes,)
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the spatial axes."""
+        return self.tracks.geometry.axes
+
+    @property
+    def n_frames(self) -> int:
+        """Number of frames of the movie."""
+        return self.tracks.geometry.n_frames
 
 
-def graph_of(tracks: Tracks, labels: Movie | None) -> LineageGraph:
-    """The graph of tracks, as CTC's format would hold it."""
-    form = ctc_form(tracks)
-    nodes = tracks.nodes
-    node_frame = nodes["frame"].to_numpy(dtype=np.int64)
+def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
+    """The graph of tracks."""
+    form, nodes = ctc_form(tracks), tracks.nodes
     top = int(form.label.max(initial=0)) + 1
-    key, cell = np.unique(node_frame * top + form.label, return_inverse=True)
+    key, cell = np.unique(nodes["frame"].to_numpy() * top + form.label, return_inverse=True)
     frame, label = key // top, key % top
     weight = np.maximum(nodes["area"].to_numpy(dtype=np.float64), 1e-9)
-    total = np.bincount(cell, weights=weight, minlength=len(key))
-    axes = tracks.geometry.axes
-    columns = [
-        np.bincount(cell, weights=weight * nodes[axis].to_numpy(dtype=np.float64)) / total
-        for axis in axes
+    sums = [
+        np.bincount(cell, weights=weight * nodes[axis].to_numpy(dtype=np.float64))
+        for axis in tracks.geometry.axes
     ]
-    position = np.column_stack(columns) * tracks.geometry.scale_array
+    position = np.column_stack(sums) / np.bincount(cell, weights=weight)[:, None]
+    edges = _edges(frame, label, form.table)
     return LineageGraph(
-        frame=frame,
-        label=label,
-        position=position,
-        table=form.table,
-        edges=_edges(frame, label, form.table),
-        n_frames=tracks.geometry.n_frames,
-        node_cell=cell.astype(np.int64),
-        node_frame=node_frame,
-        node_label=nodes["label"].to_numpy(dtype=np.int64),
-        labels=labels,
-        axes=axes,
-        unit=tracks.geometry.unit,
-        scale=tracks.geometry.scale_array,
+        tracks,
+        labels,
+        frame,
+        label,
+        position * tracks.geometry.scale_array,
+        form.table,
+        edges,
+        cell,
     )
-
-
-def _graph_of_ctc(truth: CtcTruth, *, markers: bool) -> LineageGraph:
-    """The graph of a CTC folder; of its official small markers where it has and we want them."""
-    return graph_of(truth.tracks, truth.markers if markers and truth.markers else truth.labels)
 
 
 def _edges(frame: Rows, label: Rows, table: Rows) -> Rows:
@@ -217,7 +208,7 @@ def evaluate(
         rows, columns, share = match_cells(true, found)
         one_to_one = _best(columns, share)
     else:
-        if true.unit != found.unit:
+        if true.tracks.geometry.unit != found.tracks.geometry.unit:
             true, found = (_in_pixels(graph) for graph in (true, found))
         rows, columns = match_points(true, found, matching_radius(true.position, true.frame))
         one_to_one = np.arange(len(rows))
@@ -244,15 +235,14 @@ def match_cells(
 ) -> tuple[Rows, Rows, NDArray[np.float64]]:
     """Pairs of a true cell and the result's cell that covers more than half of it.
 
-    This is the criterion of the Cell Tracking Challenge (Matula et al. 2015): a true cell has at
-    most one partner, a cell of the result any number. Rows of the cells and the covered share,
-    shapes (p,), sorted by true cell; an InputError where either has no masks, or they differ in
-    shape.
+    Rows of the cells and the covered share, shapes (p,), sorted by true cell; a true cell has at
+    most one partner, a cell of the result any number. Both graphs have masks.
     """
-    if truth.labels is None or result.labels is None:
-        raise InputError("overlaps need the masks of both the result and the ground truth")
-    true = CellIds(truth.node_frame, truth.node_label, truth.labels)
-    found = movie_overlaps(true, CellIds(result.node_frame, result.node_label, result.labels))
+    assert truth.labels is not None
+    assert result.labels is not None
+    found = movie_overlaps(
+        cells_of(truth.tracks, truth.labels), cells_of(result.tracks, result.labels)
+    )
     width = max(len(result.frame), 1)
     a, b = truth.node_cell[found.a], result.node_cell[found.b]
     key, index = np.unique(a * width + b, return_inverse=True)
@@ -275,24 +265,21 @@ def _result_graph(result: Path | str | Tracks, labels: Movie | None) -> LineageG
     if isinstance(result, Tracks):
         return graph_of(result, labels)
     path = Path(result)
+    if labels is not None or not (path / "ctc").is_dir():
+        inside = (path / "tracks.geff", path / "detections.csv")
+        path = next((p for p in inside if p.exists()), path)
     if path.suffix.lower() in READERS:
         return graph_of(read_tracks(path), labels)
-    if labels is not None or not (path / "ctc").is_dir():
-        if (path / "tracks.geff").is_dir():
-            return graph_of(read_tracks(path / "tracks.geff"), labels)
-        if (path / "detections.csv").is_file():
-            return graph_of(read_tracks(path / "detections.csv"), labels)
-    return _graph_of_ctc(read_ctc(path), markers=False)
+    found = read_ctc(path)
+    return graph_of(found.tracks, found.labels)
 
 
 def _truth_graph(truth: Truth) -> LineageGraph:
+    if not isinstance(truth, Tracks | CtcTruth):
+        truth = read_tracks(truth) if Path(truth).suffix.lower() in READERS else read_ctc(truth)
     if isinstance(truth, Tracks):
-        return graph_of(truth, None)
-    if isinstance(truth, CtcTruth):
-        return _graph_of_ctc(truth, markers=True)
-    if Path(truth).suffix.lower() in READERS:
-        return graph_of(read_tracks(truth), None)
-    return _graph_of_ctc(read_ctc(truth), markers=True)
+        return graph_of(truth)
+    return graph_of(truth.tracks, truth.markers or truth.labels)
 
 
 def _check(true: LineageGraph, found: LineageGraph, truth: Truth, result: object) -> None:
@@ -314,13 +301,14 @@ def _check(true: LineageGraph, found: LineageGraph, truth: Truth, result: object
 
 def _in_pixels(graph: LineageGraph) -> LineageGraph:
     """The same with positions in pixels, for a comparison with cells of no known scale."""
-    if graph.unit != "pixel" and (graph.scale == 1).all():
+    geometry = graph.tracks.geometry
+    if geometry.unit != "pixel" and (geometry.scale_array == 1).all():
         raise InputError(
             "result and ground truth have positions in different units (micrometers and pixels), "
             "and no pixel size is known: give files with the same unit, or masks on both sides "
             "(--labels)"
         )
-    return replace(graph, position=graph.position / graph.scale, unit="pixel")
+    return replace(graph, position=graph.position / geometry.scale_array)
 
 
 def ctc_scores(

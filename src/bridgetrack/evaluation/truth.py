@@ -45,6 +45,12 @@ class CellIds:
     labels: Movie  # the segmentation
 
 
+def cells_of(tracks: Tracks, labels: Movie) -> CellIds:
+    """The cells of tracks."""
+    frame, label = (tracks.nodes[c].to_numpy(dtype=np.int64) for c in ("frame", "label"))
+    return CellIds(frame, label, labels)
+
+
 @dataclass(frozen=True)
 class Overlaps:
     """Every pair of cells that share a pixel, over the whole movie."""
@@ -186,15 +192,10 @@ def match_detections(
         )
     if labels is not None and truth_labels is not None:
         overlaps = movie_overlaps(
-            CellIds(detections.frame, detections.label, labels), _truth_cells(truth, truth_labels)
+            CellIds(detections.frame, detections.label, labels), cells_of(truth, truth_labels)
         )
         return _by_overlap(overlaps)
     return _by_distance(detections, truth)
-
-
-def _truth_cells(truth: Tracks, labels: Movie) -> CellIds:
-    frame = truth.nodes["frame"].to_numpy(dtype=np.int64)
-    return CellIds(frame, truth.nodes["label"].to_numpy(dtype=np.int64), labels)
 
 
 def _by_overlap(overlaps: Overlaps) -> Match:
@@ -286,11 +287,12 @@ def _by_distance(detections: Detections, truth: Tracks) -> Match:
 
 @dataclass(frozen=True)
 class _Graph:
-    """The true graph by rows: only children and only parents, -1 where there is none or more."""
+    """The true graph by rows; -1 where there is no such cell."""
 
     frame: Rows
-    child: Rows
-    parent: Rows
+    child: Rows  # only child of which this is the only parent
+    later: Rows  # that, where it is in the next frame
+    before: Rows  # the same backwards
     n_children: Rows
     n_parents: Rows
     src: Rows
@@ -324,15 +326,26 @@ def true_events(detections: Detections, truth: Tracks, match: Match) -> Events:
     detections, truth, match
         What `match_detections` was given and returned.
     """
-    graph = _graph(truth)
+    graph, seen = _graph(truth), match.detection
+    after, before = _at(seen, graph.later), _at(seen, graph.before)
+    region = np.flatnonzero(match.covered[:, 0] >= 0)
+    one, two = match.covered[region].T
+    cut = np.flatnonzero(match.pieces[:, 0] >= 0)
+    pieces = list(match.pieces[cut].T)
+    mothers, daughters = _divisions(graph)
+    end = np.asarray(graph.frame == truth.geometry.n_frames - 1)
     found = [
-        *_moves(graph, match),
-        *_divisions(graph, match),
-        *_regions(graph, match),
-        *_pieces(graph, match),
-        _skips(graph, match),
-        *_ends(graph, match, truth.geometry.n_frames),
-        _rows(Event.FALSE, np.flatnonzero(match.status == Status.FALSE)),
+        _known(Event.MOVE, [seen], [after]),
+        _known(Event.MOVE, [region], [_still_together(graph, match, one, two)]),
+        _known(Event.DIVIDE, [seen[mothers]], list(seen[daughters].T)),
+        _known(Event.SPLIT, [region], [after[one], after[two]]),
+        _known(Event.MERGE, [before[one], before[two]], [region]),
+        _known(Event.SPLIT, [before[cut]], pieces),
+        _known(Event.MERGE, pieces, [after[cut]]),
+        _known(Event.SKIP, [seen], [_after_a_gap(graph, match)]),
+        _known(Event.APPEAR, [], [seen[(graph.n_parents == 0) & (graph.frame > 0)]]),
+        _known(Event.DISAPPEAR, [seen[(graph.n_children == 0) & ~end]], []),
+        _known(Event.FALSE, [np.flatnonzero(match.status == Status.FALSE)], []),
     ]
     events = Events.join(found)
     return events.take(np.lexsort((events.targets[:, 0], events.sources[:, 0], events.event)))
@@ -343,118 +356,48 @@ def _graph(truth: Tracks) -> _Graph:
     n = len(truth.nodes)
     n_children, n_parents = np.bincount(src, minlength=n), np.bincount(tgt, minlength=n)
     single = (n_children[src] == 1) & (n_parents[tgt] == 1)
-    child, parent = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
-    child[src[single]] = tgt[single]
-    parent[tgt[single]] = src[single]
     frame = truth.nodes["frame"].to_numpy(dtype=np.int64)
-    return _Graph(frame, child, parent, n_children, n_parents, src, tgt)
+    child, later, before = (np.full(n, -1, dtype=np.int64) for _ in range(3))
+    child[src[single]] = tgt[single]
+    near = single & (frame[tgt] == frame[src] + 1)
+    later[src[near]], before[tgt[near]] = tgt[near], src[near]
+    return _Graph(frame, child, later, before, n_children, n_parents, src, tgt)
 
 
-def _rows(
-    event: Event,
-    source: Rows | None,
-    target: Rows | None = None,
-    second_source: Rows | None = None,
-    second_target: Rows | None = None,
-) -> Events:
-    """Events of one kind; of two cells on a side, the lower row comes first."""
-
-    def side(first: Rows | None, second: Rows | None) -> list[Rows]:
-        if first is None or second is None:
-            return [] if first is None else [first]
-        return [np.minimum(first, second), np.maximum(first, second)]
-
-    return Events.of_kind(event, side(source, second_source), side(target, second_target))
-
-
-def _next(graph: _Graph, cell: Rows) -> Rows:
-    """Only child in the next frame of every cell, -1 where there is none."""
-    child = np.where(cell >= 0, graph.child[cell], -1)
-    adjacent = (child >= 0) & (graph.frame[child] == graph.frame[cell] + 1)
-    return np.where(adjacent, child, -1)
+def _known(event: Event, sources: list[Rows], targets: list[Rows]) -> Events:
+    """Events all of whose cells are known; of two on a side, the lower row comes first."""
+    known = np.all([cells >= 0 for cells in (*sources, *targets)], axis=0)
+    sides = ([cells[known] for cells in side] for side in (sources, targets))
+    return Events.of_kind(event, *(list(np.sort(side, axis=0)) for side in sides))
 
 
 def _at(values: Rows, index: Rows) -> Rows:
     return np.where(index >= 0, values[index], -1)
 
 
-def _moves(graph: _Graph, match: Match) -> list[Events]:
-    cell = np.arange(len(graph.frame))
-    target = _at(match.detection, _next(graph, cell))
-    both = (match.detection >= 0) & (target >= 0)
-    moves = _rows(Event.MOVE, match.detection[both], target[both])
-    region, first, second = _pairs(match)
-    later = _at(match.region, _next(graph, first))
-    same = (later >= 0) & (later == _at(match.region, _next(graph, second)))
-    same &= _at(match.covered[:, 0], later) >= 0
-    return [moves, _rows(Event.MOVE, region[same], later[same])]
+def _still_together(graph: _Graph, match: Match, one: Rows, two: Rows) -> Rows:
+    """The detection that covers the next of both cells and nothing else, -1 where none does."""
+    later = _at(match.region, graph.later[one])
+    same = later == _at(match.region, graph.later[two])
+    return np.where(same & (_at(match.covered[:, 0], later) >= 0), later, -1)
 
 
-def _pairs(match: Match) -> tuple[Rows, Rows, Rows]:
-    region = np.flatnonzero(match.covered[:, 0] >= 0)
-    return region, match.covered[region, 0], match.covered[region, 1]
-
-
-def _divisions(graph: _Graph, match: Match) -> list[Events]:
+def _divisions(graph: _Graph) -> tuple[Rows, Rows]:
+    """Cells with exactly two children, of which they are the only parent, in the next frame."""
     mothers = np.flatnonzero(graph.n_children == 2)
     order = np.lexsort((graph.tgt, graph.src))
-    order = order[graph.n_children[graph.src[order]] == 2]
-    daughters = graph.tgt[order].reshape(-1, 2)
+    daughters = graph.tgt[order[graph.n_children[graph.src[order]] == 2]].reshape(-1, 2)
     good = (graph.frame[daughters] == graph.frame[mothers][:, None] + 1).all(axis=1)
     good &= (graph.n_parents[daughters] == 1).all(axis=1)
-    good &= (match.detection[daughters] >= 0).all(axis=1) & (match.detection[mothers] >= 0)
-    found = match.detection[daughters[good]]
-    mother = match.detection[mothers[good]]
-    return [_rows(Event.DIVIDE, mother, found[:, 0], None, found[:, 1])]
+    return mothers[good], daughters[good]
 
 
-def _regions(graph: _Graph, match: Match) -> list[Events]:
-    region, first, second = _pairs(match)
-    after = [_at(match.detection, _next(graph, c)) for c in (first, second)]
-    parting = (after[0] >= 0) & (after[1] >= 0)
-    before = [_at(match.detection, _previous(graph, c)) for c in (first, second)]
-    joining = (before[0] >= 0) & (before[1] >= 0)
-    return [
-        _rows(Event.SPLIT, region[parting], after[0][parting], None, after[1][parting]),
-        _rows(Event.MERGE, before[0][joining], region[joining], before[1][joining]),
-    ]
-
-
-def _previous(graph: _Graph, cell: Rows) -> Rows:
-    parent = graph.parent[cell]
-    adjacent = (parent >= 0) & (graph.frame[parent] == graph.frame[cell] - 1)
-    return np.where(adjacent, parent, -1)
-
-
-def _pieces(graph: _Graph, match: Match) -> list[Events]:
-    cut = np.flatnonzero(match.pieces[:, 0] >= 0)
-    first, second = match.pieces[cut].T
-    before = _at(match.detection, _previous(graph, cut))
-    after = _at(match.detection, _next(graph, cut))
-    came, went = before >= 0, after >= 0
-    return [
-        _rows(Event.SPLIT, before[came], first[came], None, second[came]),
-        _rows(Event.MERGE, first[went], after[went], second[went]),
-    ]
-
-
-def _skips(graph: _Graph, match: Match) -> Events:
-    start = np.flatnonzero((match.detection >= 0) & (graph.child >= 0))
-    here = graph.child[start]
+def _after_a_gap(graph: _Graph, match: Match) -> Rows:
+    """The detection of what every true cell becomes after frames in which it is not seen."""
+    here = graph.child
     for _ in range(MAX_MISSED):
         lost = (here >= 0) & match.missed[here]
         here = np.where(lost, graph.child[here], here)
-    end = _at(match.detection, here)
-    gap = np.where(here >= 0, graph.frame[here] - graph.frame[start], 0)
-    good = (end >= 0) & (gap > 1) & (gap <= MAX_MISSED + 1)
-    return _rows(Event.SKIP, match.detection[start[good]], end[good])
-
-
-def _ends(graph: _Graph, match: Match, n_frames: int) -> list[Events]:
-    matched = np.flatnonzero(match.detection >= 0)
-    fresh = matched[(graph.n_parents[matched] == 0) & (graph.frame[matched] > 0)]
-    gone = matched[(graph.n_children[matched] == 0) & (graph.frame[matched] < n_frames - 1)]
-    return [
-        _rows(Event.APPEAR, None, match.detection[fresh]),
-        _rows(Event.DISAPPEAR, match.detection[gone]),
-    ]
+    gap = graph.frame[here] - graph.frame
+    good = (here >= 0) & (gap > 1) & (gap <= MAX_MISSED + 1)
+    return np.where(good, _at(match.detection, here), -1)

@@ -10,7 +10,6 @@ choice must lose if it uses a column, without solving anything again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,12 +23,10 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_TRIED, _FEW = 200, 30
-"""Columns looked at for the smallest margins, and where only what is near is chosen anew."""
-_NEARBY, _HOPS = 3.0, 2
-"""Reduced cost up to which a column may take part there, and how many events away others change."""
-_ROUNDS = 20
-"""Times that prices are dealt out anew."""
+_TRIED = 200
+"""Columns looked at for the smallest margins."""
+_FAR = 3.0
+"""What an alternative may win back of the relaxation, beyond which none is looked for."""
 _TOLERANCE = 1e-6
 
 
@@ -91,33 +88,6 @@ def margin_bounds(
     return bounds
 
 
-def _balanced_prices(problem: Problem, scores: Array, solution: Solution, allowed: Mask) -> Array:
-    """Other prices of the same sum at which bounds on small margins are nearer to them, shape (S,).
-
-    The simplex method stops at a corner, where columns that are far from being chosen cost nothing.
-    So every slot gives away its share of what none of its other columns needs, and every chosen
-    column deals out evenly what its slots gave; prices stay feasible, again and again.
-    """
-    chosen = np.flatnonzero(solution.chosen)
-    others = np.flatnonzero(allowed & ~solution.chosen)
-    matrix, score = problem.incidence[others], scores[others]
-    width, by_slot = problem.width[others].astype(np.float64), sp.csc_matrix(matrix)
-    held, many = problem.incidence[chosen], problem.width[chosen].astype(np.float64)
-    owned = held.T @ np.ones(len(chosen)) > 0
-    slots = np.flatnonzero(np.diff(by_slot.indptr))
-    start, duals = by_slot.indptr[slots].astype(np.int64), solution.duals.copy()
-    for _ in range(_ROUNDS if len(slots) else 0):
-        spare = np.maximum(matrix @ duals - score, 0.0) / width
-        given = np.zeros(problem.n_slots)
-        given[slots] = np.minimum.reduceat(spare[by_slot.indices], start)
-        given[~owned] = 0.0
-        if problem.free is not None:  # to leave a slot uncovered must not become a gain
-            prices = np.maximum(duals[problem.free], 0.0)
-            given[problem.free] = np.minimum(given[problem.free], prices)
-        duals += held.T @ (held @ given / many) - given
-    return np.asarray(duals)
-
-
 def _alike(owner: Index, width: NDArray[np.integer]) -> Index:
     """How many of the first entries of its row equal each of them, itself included, (H, W)."""
     out = np.ones(owner.shape, dtype=np.int64)
@@ -148,15 +118,6 @@ def _elsewhere(
     return out
 
 
-@dataclass(frozen=True)
-class Smallest:
-    """The chosen columns with the smallest margins, smallest first."""
-
-    columns: Index
-    margins: Array
-    exact: Mask  # where these are the margins themselves; others are at most that large
-
-
 def smallest_first(margins: Array, columns: Index) -> Index:
     """Places of margins from the smallest up; among equal ones the first column comes first."""
     return np.lexsort((columns, np.round(margins, 9)))
@@ -169,12 +130,12 @@ def smallest_margins(
     bounds: Array,
     count: int,
     allowed: Mask | None = None,
-) -> Smallest:
-    """The chosen columns with the smallest margins.
+) -> tuple[Index, Array, bool]:
+    """The chosen columns with the smallest margins, smallest first.
 
-    In the order of their bounds, until the next bound is larger than the margins found, or
-    `_TRIED` were looked at. Where the relaxation is far from whole, the best alternative of a
-    column may take as long as the whole problem, and only what lies near is chosen anew.
+    They are looked at in the order of their bounds, until the next bound is larger than the margins
+    found, or `_TRIED` were looked at. Where the choice is far from its relaxation, the best
+    alternative of a column may take as long as the whole problem, and the bounds have to do.
 
     Parameters
     ----------
@@ -184,35 +145,30 @@ def smallest_margins(
         Of `margin_bounds`; columns where they are not finite are left out.
     count
         How many are wanted.
+
+    Returns
+    -------
+    columns, margins, exact
+        `count` columns at most, their margins or, where not exact, the bounds.
     """
-    allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
     order = np.flatnonzero(np.isfinite(bounds) & solution.chosen)
-    duals = _balanced_prices(problem, scores, solution, allowed)
-    solution = replace(solution, duals=duals)
-    bounds = np.fmax(bounds, margin_bounds(problem, scores, solution, allowed))
     order = order[np.argsort(bounds[order], kind="stable")]
-    whole = _spare(problem, solution) <= _NEARBY
-    reduced = reduced_costs(problem, scores, solution)
+    if _spare(problem, solution) > _FAR:
+        best = smallest_first(bounds[order], order)[:count]
+        return order[best], bounds[order[best]], False
     found: list[float] = []
-    for column in order[: _TRIED if whole else _FEW].tolist():
+    for column in order[:_TRIED].tolist():
         if len(found) >= count and sorted(found)[count - 1] < bounds[column] - _TOLERANCE:
             break
-        least = bounds[column]
-        if not whole:
-            near = allowed & ((reduced <= max(_NEARBY, least)) | solution.chosen)
-            near[column] = False
-            other = _chosen_anew(problem, scores, solution.chosen, near, column, _HOPS)
-            found.append(np.inf if other is None else other[0])
-            continue
+        given = (problem, scores, solution, column, (column,), allowed)
         try:
-            given = (problem, scores, solution, column, (column,), allowed)
-            found.append(best_without(*given, 2.5 * least + 0.5)[0])
+            found.append(best_without(*given, 2.5 * bounds[column] + 0.5)[0])
         except InfeasibleError:
             found.append(np.inf)
-    margins, k = np.asarray(found, dtype=np.float64), len(found)
-    best = smallest_first(margins, order[:k])[:count]
+    margins = np.asarray(found, dtype=np.float64)
+    best = smallest_first(margins, order[: len(found)])[:count]
     best = best[np.isfinite(margins[best])]
-    return Smallest(order[best], margins[best], np.full(len(best), whole))
+    return order[best], margins[best], True
 
 
 def _spare(problem: Problem, solution: Solution) -> float:
@@ -270,7 +226,7 @@ def best_without(
     limit = min(_upper_bound(problem, scores, free, column), guess) + spare
     while True:
         near = free & ((cost <= limit) | solution.chosen)
-        found = _chosen_anew(problem, scores, solution.chosen, near, column, problem.n_slots)
+        found = _chosen_anew(problem, scores, solution.chosen, near, column)
         if found is not None:
             drop = found[0]
             # A column left out would alone cost more than this alternative: it is the best one.
@@ -297,10 +253,10 @@ def _upper_bound(problem: Problem, scores: Array, free: Mask, column: int) -> fl
 
 
 def _chosen_anew(
-    problem: Problem, scores: Array, chosen: Mask, near: Mask, column: int, hops: int
+    problem: Problem, scores: Array, chosen: Mask, near: Mask, column: int
 ) -> tuple[float, Index, Index] | None:
-    """What `best_without` gives, of the columns `near` and where so many hops lead; or None."""
-    slots = _reached(problem, near, chosen, column, hops)
+    """What `best_without` gives, of the columns `near`; None where they do not suffice."""
+    slots = _reached(problem, near, column)
     inside = np.zeros(problem.n_slots)
     inside[slots] = 1.0
     met = np.unique(problem.by_slot[slots].indices)
@@ -319,22 +275,15 @@ def _chosen_anew(
     return drop, np.setdiff1d(new, old), np.setdiff1d(old, new)
 
 
-def _reached(problem: Problem, near: Mask, chosen: Mask, column: int, hops: int) -> Index:
-    """Slots that columns of `near`, and after them chosen ones, tie to those of a column."""
+def _reached(problem: Problem, near: Mask, column: int) -> Index:
+    """Slots that columns of `near` tie to those of a column."""
     seen = np.zeros(problem.n_slots, dtype=bool)
     last = problem.incidence[column].indices
-    seen[last] = True
-    for _ in range(hops):
-        found = []
-        for among in (near | chosen, chosen):
-            columns = np.unique(problem.by_slot[last].indices)
-            slots = np.unique(problem.incidence[columns[among[columns]]].indices)
-            last = slots[~seen[slots]]
-            seen[last] = True
-            found.append(last)
-        last = np.concatenate(found)
-        if not len(last):
-            break
+    while len(last):
+        seen[last] = True
+        columns = np.unique(problem.by_slot[last].indices)
+        slots = np.unique(problem.incidence[columns[near[columns]]].indices)
+        last = slots[~seen[slots]]
     return np.flatnonzero(seen)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from mip.highs import ffi
 from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from bridgetrack.errors import InfeasibleError, SolverError
 
@@ -29,8 +30,6 @@ Mask = NDArray[np.bool_]
 _NO_CHOICE = "the events cannot explain every cell once (no feasible choice)"
 _GAP = 1e-9
 """Absolute and relative gap at which an integer program is solved."""
-_FEW = 4_000_000
-"""Choices times columns up to which all are looked at, where the solver fails."""
 _IMPOSSIBLE = (
     mip.OptimizationStatus.INFEASIBLE,
     mip.OptimizationStatus.INT_INFEASIBLE,
@@ -241,8 +240,11 @@ def solve_integer(
     try:
         status = model.optimize(max_seconds=max_seconds, max_nodes=max_nodes)
     except mip.InterfacingError:  # seen once in thousands of tiny programs; not their fault
-        best = _best_of_all(matrix, scores, needed)
-        if best is not None:
+        cover = LinearConstraint(matrix, np.where(needed, 1.0, -np.inf), 1.0)
+        limits = {"node_limit": max_nodes, "time_limit": max_seconds, "mip_rel_gap": 0.0}
+        again = milp(-scores, integrality=1, bounds=Bounds(0, 1), constraints=cover, options=limits)
+        if again.success:
+            best = again.x > 0.5
             value = float(scores[best].sum())
             return Integral(best, value, value)
         status = mip.OptimizationStatus.ERROR
@@ -266,22 +268,6 @@ def solve_integer(
     if status == mip.OptimizationStatus.OPTIMAL:
         bound = max(value, min(bound, value + _GAP * max(1.0, abs(value))))
     return Integral(best, value, max(bound, value))
-
-
-def _best_of_all(matrix: sp.csr_matrix, scores: Array, needed: Mask) -> Mask | None:
-    """The best choice by going through all; None where there is none, or too many to look at."""
-    choices, covered = np.zeros((1, len(scores)), dtype=bool), np.zeros((1, len(needed)), bool)
-    by_column = matrix.tocsc()
-    for h in range(len(scores)):
-        slots = by_column.indices[by_column.indptr[h] : by_column.indptr[h + 1]]
-        fits = ~covered[:, slots].any(axis=1)
-        with_it, covers = choices[fits], covered[fits]
-        with_it[:, h], covers[:, slots] = True, True
-        choices, covered = np.concatenate([choices, with_it]), np.concatenate([covered, covers])
-        if choices.size > _FEW:
-            return None
-    valid = choices[covered[:, needed].all(axis=1)]
-    return valid[np.argmax(valid @ scores)] if len(valid) else None
 
 
 def _covers(count: Array, needed: Mask) -> bool:

@@ -47,11 +47,10 @@ def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
     """Chosen events whose margin to the best alternative is smallest, in words.
 
     Appearances in the first and disappearances in the last frame are no choice and are left out.
-    Where a margin is too hard to find, as where hundreds of events are tied, what it is at most is
-    given, and ``at_most`` is true; of a movie that was tracked in windows what it is at least, and
-    ``at_least`` is true.
+    Where a margin is too hard to find, as in windows or where hundreds of events are tied, what it
+    is at least is given, and ``at_least`` is true.
     """
-    scene, at_most = tracking.scene, np.zeros(count, dtype=bool)
+    scene, exact = tracking.scene, False
     if tracking.windows is not None:
         known = np.flatnonzero(np.isfinite(tracking.margins) & tracking.solution.chosen)
         rows = known[smallest_first(tracking.margins[known], known)[:count]]
@@ -59,7 +58,7 @@ def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
     else:
         given = tracking.scores, tracking.solution, tracking.margins
         found = smallest_margins(scene.problem, *given, count, allowed_by(scene))
-        rows, margins, at_most = found.columns, found.margins, ~found.exact
+        rows, margins, exact = found
     refs = event_refs(scene.detections, scene.hypotheses.take(rows))
     return [
         {
@@ -68,10 +67,9 @@ def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
             "cells": [list(c.cell) for c in ref.cells],
             "margin": margin,
             "words": describe_event(ref),
-            **({"at_most": True} if most else {}),
-            **({} if tracking.windows is None else {"at_least": True}),
+            **({} if exact else {"at_least": True}),
         }
-        for margin, most, ref in zip(margins.tolist(), at_most.tolist(), refs, strict=False)
+        for margin, ref in zip(margins.tolist(), refs, strict=True)
     ]
 
 
