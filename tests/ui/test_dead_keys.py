@@ -33,3 +33,15 @@ def test_another_active_layer_is_told_and_a_button_leads_back(open_short, viewer
     widget.open_step(0)
     qtbot.wait(100)
     assert not widget.elsewhere.isVisible(), "there is nothing to answer in step 1"
+
+
+def test_what_nobody_could_tell_is_not_counted_as_learned_from(open_short, viewer, hand, qtbot):
+    widget = open_short()
+    widget.open_step(1)
+    session, annotator = state_of(viewer).session, state_of(viewer).annotator
+    for row, key in zip(range(4), ("Return", "Return", "Return", "U"), strict=True):
+        annotator.select(10 * row)
+        hand.key(key)
+    assert len(session.annotations) == 4
+    widget.open_step(2)
+    assert widget.train.words.text().startswith("3 answers to learn from")

@@ -68,3 +68,38 @@ def test_a_scale_that_is_set_later_is_followed(opened, qtbot):
                     session.movie.geometry.scale[-1] == wanted, timeout=20_000)  # fmt: skip
     assert session.scene.detections.table["area"][row] == pytest.approx(area)
     assert session.scene.detections.geometry.scale[-1] == wanted
+
+
+def test_a_movie_whose_last_axis_is_time_is_asked_about(viewer, qtbot, pixels, monkeypatch):
+    image, labels = (np.moveaxis(each[:6], 0, -1) for each in pixels)
+    asked = []
+    monkeypatch.setattr(
+        "bridgetrack.ui.source_panel.confirmed", lambda *said: bool(asked.append(said[-1])) or True
+    )
+    viewer.add_image(image, name="short")
+    viewer.add_labels(labels.copy(), name="cells")
+    viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    session = state_of(viewer).session
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    geometry = session.scene.detections.geometry
+    assert (geometry.n_frames, *geometry.shape) == pixels[0][:6].shape
+    assert len(asked) == 1 and "Is time the last axis (6 frames of" in asked[0]
+    np.testing.assert_array_equal(viewer.layers["cells"].data, pixels[1][:6])
+
+
+def test_cells_that_are_none_and_cells_that_were_deleted_are_told(opened, viewer, qtbot):
+    widget, session, image, cells = opened
+    viewer.layers.remove(cells)
+    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    assert "“cells” was deleted" in widget.notice.text()
+    assert "answers are kept" in widget.notice.text()
+    none = viewer.add_labels(np.zeros(image.data.shape, np.uint8), name="nothing")
+    widget.segment.source.labels.choose(none)
+    qtbot.waitUntil(lambda: "nothing: there is no cell" in widget.notice.text(), timeout=20_000)
+    assert "cannot be tracked" in widget.next_words.text()
+    # What went wrong is over once something works.
+    qtbot.wait(1100)
+    again = viewer.add_labels(cells.data, name="again", scale=cells.scale)
+    widget.segment.source.labels.choose(again)
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    assert not widget.notice.isVisible() and widget.next_words.text().startswith("Ready")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -109,10 +110,25 @@ class CellsByTrack:
 
 
 def least_certain(tracks: Tracks, limit: int = 50) -> pd.DataFrame:
-    """Events with the smallest margins first, at most `limit` rows of ``tracks.events``."""
+    """Events with the smallest margins first, at most `limit` rows of ``tracks.events``.
+
+    Of those with the same margin the ones that least speaks for come first, wherever they are.
+    """
     margin = margin_column(tracks.events)
     events = tracks.events[np.isfinite(tracks.events[margin].to_numpy(dtype=np.float64))]
-    return events.sort_values(margin, kind="stable").head(limit)
+    return events.sort_values([margin, "score"], kind="stable").head(limit)
+
+
+_DOUBTFUL = math.log(9)
+"""Margin of an event that is 90 % certain."""
+
+
+def doubtful_words(tracks: Tracks, listed: int) -> str:
+    """How many events there are to be looked at, of which some are listed."""
+    margin = tracks.events[margin_column(tracks.events)].to_numpy(dtype=np.float64)
+    n = int((margin < _DOUBTFUL).sum())
+    more = f", {listed} of them here" if n > listed else ""
+    return f"{plural(n, 'event')} less than 90 % certain{more}."
 
 
 def summary(tracks: Tracks) -> str:

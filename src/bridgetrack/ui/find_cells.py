@@ -366,6 +366,12 @@ class FindCells(Column):
         self._searched = None
         if viewer is None:
             return
+        if not labels.any():
+            self.words.setText(
+                "No cells were found. Set Cell size to what they are, look at a frame in the live "
+                "preview, and search again."
+            )
+            return
         self.live.setChecked(False)
         # Of several searches the last one is looked at. The one before it stays, hidden, to go
         # back to; a part of it that nobody touched goes, and so do older ones.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,12 +115,28 @@ def whole_numbers(pixels: NDArray[Any], where: str) -> NDArray[Any]:
 
 def movie_of(layer: Any) -> Movie:
     """The movie behind an image layer, not copied."""
-    return open_movie(_pixels(layer), channels=[str(layer.name)], **_known_of(layer, "an image"))
+    known = _known_of(layer, "an image")
+    movie = open_movie(_pixels(layer), channels=[str(layer.name)], **known)
+    return replace(movie, source=str(layer.name))
 
 
 def labels_of(layer: Any) -> Movie:
     """The label movie behind a Labels layer, not copied; raises as `movie_of`."""
-    return open_labels(_pixels(layer), **_known_of(layer, "a segmentation"))
+    movie = open_labels(_pixels(layer), **_known_of(layer, "a segmentation"))
+    return replace(movie, source=str(layer.name))
+
+
+def time_seems_last(layer: Any) -> bool:
+    """Whether the last axis of a layer is so short beside the others that it may be time."""
+    shape: tuple[int, ...] = tuple(getattr(_pixels(layer), "shape", ()))
+    return len(shape) == 3 and 1 < 4 * shape[-1] <= min(shape[:2])
+
+
+def put_time_first(layer: Any) -> None:
+    """Make the last axis of a layer the first."""
+    scale, units = tuple(layer.scale), tuple(layer.units)
+    layer.data = np.moveaxis(layer.data, -1, 0)
+    layer.scale, layer.units = (scale[-1], *scale[:-1]), (units[-1], *units[:-1])
 
 
 def check_extent(image: Any, movie: Movie, labels: Any, cells: Movie) -> None:

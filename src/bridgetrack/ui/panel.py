@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -14,6 +15,9 @@ from bridgetrack.ui.background import Links
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.state import ViewerState, state_of
 from bridgetrack.ui.widgets import SPACE, Column, button, dress_icons, wrapping
+
+_OVER = 1.0
+"""Seconds after which an error is not of what has just worked."""
 
 _FADE = 8000
 """Milliseconds that a message without weight stays."""
@@ -108,7 +112,10 @@ class Panel(Column):
     def add_notice(self) -> None:
         """Show what the session has to say at the end of the panel as it is so far."""
         self.notice = self.add(Notice())
-        self.listen(self.session.message, self.notice.say)
+        session = self.session
+        self.listen(session.message, self.notice.say)
+        for worked in (session.answers_changed, session.model_changed, session.tracking_changed):
+            self.listen(worked, self.notice.outlived)
 
 
 class Notice(QLabel):
@@ -122,6 +129,7 @@ class Notice(QLabel):
         self.setSizePolicy(wrapping())
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.hide()
+        self._level, self._since = "", 0.0
         self._fade = QTimer(self)
         self._fade.setSingleShot(True)
         self._fade.timeout.connect(self.hide)
@@ -134,8 +142,14 @@ class Notice(QLabel):
         self._fade.stop()
         if level == "info":
             self._fade.start(_FADE)
+        self._level, self._since = level, time.monotonic()
         self.setText(f"{self._SIGNS.get(level, '')} {words}" if words else "")
         self.setVisible(bool(words))
+
+    def outlived(self, *_: Any) -> None:
+        """Something worked: what went wrong before is over, but for what it said itself."""
+        if self._level == "error" and time.monotonic() - self._since > _OVER:
+            self.say("", "")
 
 
 class Work(QWidget):

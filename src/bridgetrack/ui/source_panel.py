@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QMessageBox, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.annotations.mask_answers import MaskAnswers, MaskStore, masks_path
@@ -36,9 +36,11 @@ from bridgetrack.ui.layers import (
     name_of,
     path_of,
     placed_like,
+    put_time_first,
     tag,
     tags_of,
     time_of,
+    time_seems_last,
     whole_numbers,
 )
 from bridgetrack.ui.panel import Notice, Panel
@@ -78,6 +80,7 @@ class SourceChooser(QWidget):
         self.notice = Notice()
         form.addRow(self.notice)
         self._opened: tuple[Any, Any] | None = None
+        self._asked: weakref.WeakSet[Any] = weakref.WeakSet()  # about the order of their axes
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()  # images whose cells were open
         self._as_opened: list[Any] = []  # pixels and scale of what is open
         self._watched: tuple[Any, Any] = None, None
@@ -106,6 +109,7 @@ class SourceChooser(QWidget):
             return
         if self._takes_its_cells(image, labels):
             return  # to come back with them
+        self._ask_for_time(image, labels)
         self._watch(image, labels)
         if self._opened != (image, labels):
             take_scale(self._panel.state.viewer, image, labels)
@@ -118,11 +122,35 @@ class SourceChooser(QWidget):
                 words = f"There again, as you left them: {', '.join(back)}."
                 self._panel.session.message.emit("info", words)
 
+    def _ask_for_time(self, image: Any, labels: Any) -> None:
+        """Ask once where a movie looks as if its last axis were time."""
+        layers = [x for x in (image, labels) if x is not None and not is_points(x)]
+        doubtful = [x for x in layers if x not in self._asked and time_seems_last(x)]
+        self._asked.update(doubtful)
+        if not doubtful:
+            return
+        *space, last = doubtful[0].data.shape
+        words = (
+            f"“{doubtful[0].name}” would be {space[0]} frames of {space[1]} × {last} pixels. "
+            f"Is time the last axis ({last} frames of {space[0]} × {space[1]} pixels)?"
+        )
+        if confirmed(self, "Is time the last axis?", words):
+            for layer in doubtful:
+                put_time_first(layer)
+
     def _open_without_cells(self, image: Any) -> None:
         """Let go of the movie, and look for cells that were found on the image earlier."""
-        self._panel.session.message.emit("info", "")
+        session, viewer = self._panel.session, self._panel.state.viewer
+        session.message.emit("info", "")
         self.notice.say("", "")
+        before = None if session.movie is None else session.movie.layers[1]
         self._let_go()
+        if before is not None and viewer is not None and before not in viewer.layers:
+            words = (
+                f"“{before.name}” was deleted from the window. Your answers are kept: open these "
+                "cells again to go on, or the movie, where they were found or painted here."
+            )
+            session.message.emit("warning", words)
         if image is not None and image not in self._known:
             self._known.add(image)
             self._restore(image)
@@ -349,6 +377,11 @@ class SourceChooser(QWidget):
             return
         self.notice.say("", "")
         session.measure(replace(session.movie, table=table))
+
+
+def confirmed(parent: QWidget, title: str, words: str) -> bool:
+    """Ask a person yes or no."""
+    return QMessageBox.question(parent, title, words) == QMessageBox.StandardButton.Yes
 
 
 def _kept_answers(path: Path, geometry: Geometry) -> Steps[MaskAnswers]:

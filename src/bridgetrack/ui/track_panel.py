@@ -20,7 +20,7 @@ from bridgetrack.hypotheses.events import Event, EventKinds, kind_words
 from bridgetrack.pipeline.summary import unclear_kinds, unclear_words
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.proposals import proposals
-from bridgetrack.session.results import least_certain, summary
+from bridgetrack.session.results import doubtful_words, least_certain, summary
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.export_box import BatchBox, ExportBox
 from bridgetrack.ui.forms import SettingsForm
@@ -29,6 +29,7 @@ from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.widgets import (
+    DIM,
     Column,
     KeyedTable,
     button,
@@ -91,6 +92,7 @@ class TrackPanel(Panel):
         )  # fmt: skip
         self.add(row(self.explore, self.export_now))
         self.add(heading("Look at these first"))
+        self.left = self.add(text(style=DIM))
         self.doubts = self._table()
         self.column.addWidget(self.doubts, 1)
         self.check = CheckBox(self)
@@ -209,6 +211,7 @@ class TrackPanel(Panel):
                 words = "Choose a movie with its cells first; see the step Cells."
             self.summary.setText(words)
             self.doubts.setRowCount(0)
+            self.left.setText("")
             self._rows, self._listed = [], {}
             self.export_now.setEnabled(tracking is not None)
             self.unclear.show_for(None)
@@ -228,6 +231,7 @@ class TrackPanel(Panel):
         if tracking is None:
             return
         found = least_certain(tracking.tracks)
+        self.left.setText(doubtful_words(tracking.tracks, len(found)))
         self._rows = []
         self.doubts.setRowCount(len(found))
         columns = (found["sources"], found["targets"], found["event"])

@@ -9,6 +9,7 @@ from typing import Any
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QComboBox, QFileDialog
 
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.notes import plural
 from bridgetrack.session.training import JOB, PRESENT, StartChoice
 from bridgetrack.training.options import TrainingOptions
@@ -119,7 +120,8 @@ class TrainPanel(Panel):
         super().showEvent(event)
 
     def _refresh(self) -> None:
-        n = len(self.session.annotations or ())
+        # Nothing is learned from what nobody could tell.
+        n = sum(a.kind != Kind.CANNOT_TELL for a in self.session.annotations or ())
         ready = self.session.scene is not None
         self.go.setEnabled(ready and n > 0 and not self.trainer.busy)
         if not ready:

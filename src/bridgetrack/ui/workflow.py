@@ -123,6 +123,7 @@ class WorkflowPanel(Panel):
             self.session.model_changed,
             self.session.tracking_changed,
             self.session.trainer.changed,
+            self.session.message,
         ):
             self.listen(signal, self._say_next)
         self.segment.source.image.chosen.connect(lambda _: self._say_next())
@@ -226,7 +227,7 @@ class WorkflowPanel(Panel):
         self._on_active()
         self._say_next()
 
-    def _say_next(self) -> None:
+    def _say_next(self, *_: Any) -> None:
         if self.asked and self.checking:
             self.next_words.setText(_CHECKING)
             return
@@ -236,6 +237,7 @@ class WorkflowPanel(Panel):
                 movie=self.session.movie is not None,
                 image=self.segment.source.image.layer is not None,
                 ready=self.session.tracking is not None,
+                busy=self.session.busy("measure", "track"),
                 answers=len(self.session.annotations or ()),
                 trained=self.session.trainer.outcome is not None,
                 asked=self.asked,
@@ -249,6 +251,7 @@ def next_step(
     movie: bool,
     image: bool,
     ready: bool,
+    busy: bool,
     answers: int,
     trained: bool,
     asked: bool = False,
@@ -260,8 +263,10 @@ def next_step(
     if not movie:
         first = "Open a movie, or drop it on the window"
         return f"{first}, then choose its cells." if step == 0 else f"{first}; see step 1."
-    if not ready:
+    if not ready and busy:
         return "The cells are being measured; this takes a moment."
+    if not ready:
+        return "These cells cannot be tracked. Choose others in step 1, or find the cells there."
     if step == 0:
         return (
             "Ready. Next: tell what happens to some cells in step 2, or see the tracks in step 4."
