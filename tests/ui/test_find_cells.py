@@ -306,3 +306,21 @@ def test_what_is_decided_is_what_the_command_line_decides(opened, viewer, qtbot)
     find.go.click()
     said = Finding(SegmentationSettings(diameter=33.0), "jointly")
     assert looked_for(state, find, qtbot) == run(said.decided(movie)).settings
+
+
+def test_sections_opened_later_are_not_squashed(opened, viewer, qtbot):
+    state, widget = opened
+    viewer.window.resize(1366, 768)
+    find = widget.segment.find
+    outer, inner = widget.segment.finding, find.findChild(QCollapsible)
+    outer.expand(animate=False)
+    find.choice["choose"].value = "plain"
+    found(state, widget, qtbot)
+    outer.expand(animate=False)
+    qtbot.wait(200)
+    qtbot.mouseClick(inner.toggleButton(), Qt.MouseButton.LeftButton)
+    qtbot.wait(700)
+    for form in (find.looks, find.expert):
+        assert form.native.height() >= form.native.sizeHint().height()
+    for part in (find.words, find.estimate):
+        assert part.height() >= part.heightForWidth(part.width())

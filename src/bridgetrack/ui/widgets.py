@@ -217,15 +217,34 @@ def _shown(key: str) -> str:
     return {"Escape": "Esc", "Backspace": "Bksp"}.get(key, key)
 
 
-def folded(title: str, *widgets: QWidget) -> QCollapsible:
-    """A section that is closed until somebody opens it."""
-    section = QCollapsible(title, expandedIcon="▾", collapsedIcon="▸")
-    section.layout().setContentsMargins(0, 0, 0, 0)
+class Section(QCollapsible):
+    """A section that is closed until somebody opens it, and then as high as what is in it."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(title, expandedIcon="▾", collapsedIcon="▸")
+        self.layout().setContentsMargins(0, 0, 0, 0)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        self.setDuration(0)
+        self.toggled.connect(self._limit)
+        self.collapse(animate=False)
+
+    def eventFilter(self, _: Any, __: Any) -> bool:  # noqa: N802
+        """Leave the height to the layout: fixed once, it would squash what grows later."""
+        return False
+
+    def _limit(self, shown: bool) -> None:
+        self.content().setMaximumHeight(_NO_LIMIT if shown else 0)
+
+
+_NO_LIMIT = 16_777_215
+"""The largest height of a widget in Qt."""
+
+
+def folded(title: str, *widgets: QWidget) -> Section:
+    """Widgets in a section of their own."""
+    section = Section(title)
     for widget in widgets:
         section.addWidget(widget)
-    # As high as its contents; else the layout would squeeze them.
-    section.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-    section.collapse(animate=False)
     return section
 
 
