@@ -20,7 +20,7 @@ from bridgetrack.pipeline.project import load_project
 from bridgetrack.progress import run
 from bridgetrack.session.project import saving
 from bridgetrack.ui.file_layers import layers_of
-from bridgetrack.ui.layers import path_of, role_of, tags_of
+from bridgetrack.ui.layers import find_role, path_of, role_of, tags_of
 from bridgetrack.ui.state import state_of
 from bridgetrack.ui.workflow import fill
 
@@ -201,6 +201,7 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     )
     broken = files["table"].with_name("broken.csv")
     broken.write_text("name,colour\ncat,black\n")
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
     before = len(viewer.layers)
     press(2, broken)
     qtbot.waitUntil(lambda: "broken.csv" in widget.notice.text(), timeout=20_000)

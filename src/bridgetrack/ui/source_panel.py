@@ -144,13 +144,14 @@ class SourceChooser(QWidget):
         session.message.emit("info", "")
         self.notice.say("", "")
         before = None if session.movie is None else session.movie.layers[1]
-        self._let_go()
+        with session.hearing() as told:
+            self._let_go()
         if before is not None and viewer is not None and before not in viewer.layers:
             words = (
                 f"“{before.name}” was deleted from the window. Your answers are kept: open these "
                 "cells again to go on, or the movie, where they were found or painted here."
             )
-            session.message.emit("warning", words)
+            session.message.emit("warning", " ".join([*told, words]))
         if image is not None and image not in self._known:
             self._known.add(image)
             self._restore(image)
