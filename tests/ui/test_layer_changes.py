@@ -95,7 +95,7 @@ def test_cells_that_are_none_and_cells_that_were_deleted_are_told(opened, viewer
     assert "answers are kept" in widget.notice.text()
     none = viewer.add_labels(np.zeros(image.data.shape, np.uint8), name="nothing")
     widget.segment.source.labels.choose(none)
-    qtbot.waitUntil(lambda: "nothing: there is no cell" in widget.notice.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "✕ there is no cell in any" in widget.notice.text(), timeout=20_000)
     assert "cannot be tracked" in widget.next_words.text()
     # What went wrong is over once something works.
     qtbot.wait(1100)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from psygnal import Signal
 
 from bridgetrack.errors import BridgetrackError
+from bridgetrack.movie import Movie
 from bridgetrack.progress import Steps
 
 Factory = Callable[[], Steps[Any]]
@@ -142,7 +143,9 @@ class BackgroundWork:
         """Tell people of an error; where nobody listens (in a script), it is raised."""
         if not len(self.message):
             raise error
-        self.message.emit("error", str(error))
+        # A movie without a file is called an array, which says nothing in a window.
+        words = str(error).removeprefix(f"{Movie.source}: ")
+        self.message.emit("error", words)
 
     @contextmanager
     def telling(self) -> Iterator[None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,15 +114,12 @@ def whole_numbers(pixels: NDArray[Any], where: str) -> NDArray[Any]:
 
 def movie_of(layer: Any) -> Movie:
     """The movie behind an image layer, not copied."""
-    known = _known_of(layer, "an image")
-    movie = open_movie(_pixels(layer), channels=[str(layer.name)], **known)
-    return replace(movie, source=str(layer.name))
+    return open_movie(_pixels(layer), channels=[str(layer.name)], **_known_of(layer, "an image"))
 
 
 def labels_of(layer: Any) -> Movie:
     """The label movie behind a Labels layer, not copied; raises as `movie_of`."""
-    movie = open_labels(_pixels(layer), **_known_of(layer, "a segmentation"))
-    return replace(movie, source=str(layer.name))
+    return open_labels(_pixels(layer), **_known_of(layer, "a segmentation"))
 
 
 def time_seems_last(layer: Any) -> bool:
