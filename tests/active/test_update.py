@@ -46,7 +46,7 @@ def test_answers_are_judged_by_models_that_left_them_out(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Movies, "fit", stub)
     ids = scene.constraints.ids[:9]
-    found = run(judge_unseen(scene, LearnedWeights(BAD, None, movies), ids))
+    found = run(judge_unseen(scene, LearnedWeights(BAD, 0.5, None, movies), ids))
     every = np.arange(len(movies.target.data.samples))
     left_out = np.concatenate([np.setdiff1d(every, rows) for rows in given])
     np.testing.assert_array_equal(np.sort(left_out), np.unique(of[:9]))
@@ -70,12 +70,12 @@ def test_a_session_learns_what_training_learns() -> None:
 def test_nothing_is_judged_where_nothing_can_be_left_out() -> None:
     scene, movies = answered()
     for learned, ids in (
-        (LearnedWeights(GOOD, None, None), scene.constraints.ids),
-        (LearnedWeights(GOOD, None, movies), []),
-        (LearnedWeights(GOOD, None, movies), ["unknown"]),
+        (LearnedWeights(GOOD, 0.5, None, None), scene.constraints.ids),
+        (LearnedWeights(GOOD, 0.5, None, movies), []),
+        (LearnedWeights(GOOD, 0.5, None, movies), ["unknown"]),
     ):
         assert run(judge_unseen(scene, learned, ids)) == update.Judged()
     one = confirmed(plain_scene(), some_true(15)[:1])
     single = Movies(TrackingModel(build_training_set([one], largest=1)), (), BAD, None)
-    learned = LearnedWeights(GOOD, None, single)
+    learned = LearnedWeights(GOOD, 0.5, None, single)
     assert run(judge_unseen(one, learned, one.constraints.ids)) == update.Judged()

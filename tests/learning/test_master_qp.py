@@ -77,9 +77,9 @@ def test_dual_value_equals_primal(
 def test_printed_dual_equals_primal_form(seed: int, m: int, kind: str) -> None:
     A, b = rows(seed, m)
     wanted = regularizer(seed, 0.3, kind)
-    primal = solve_l2_master(A, b, wanted, form="primal")
+    primal = solve_l2_master(A, b, wanted)
     for backend in ("piqp", "clarabel"):
-        dual = solve_l2_master(A, b, wanted, form="dual", backend=backend)
+        dual = solve_l2_master(A, b, wanted, attempts=[("dual", backend)])
         assert dual.primal == pytest.approx(primal.primal, abs=1e-6)
         np.testing.assert_allclose(dual.w, primal.w, atol=1e-3)
 
@@ -163,7 +163,7 @@ def test_warnings_of_a_back_end_do_not_reach_the_user(
 def test_unusable_requests() -> None:
     A, b = rows(0)
     with pytest.raises(InputError, match="no QP back end 'cplex'"):
-        solve_l2_master(A, b, L2(1.0), backend="cplex")
+        solve_l2_master(A, b, L2(1.0), attempts=[("primal", "cplex")])
     with pytest.raises(InputError, match="at least one bound"):
         solve_l2_master(A[:0], b[:0], L2(1.0))
     with pytest.raises(InputError, match="group 1 has no bound"):

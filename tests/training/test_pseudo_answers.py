@@ -164,5 +164,6 @@ def test_a_slip_does_not_spoil_a_good_model() -> None:
     assert [a.id for a in training.unusual] == ["a1"]
     assert training.suited
     assert training.n_pseudo > 0
+    assert training.step < 0.6  # it does not call for the whole step by itself
     chosen = choices([scene], training.model.weights)[0]
     assert chosen[true_columns()].mean() > 0.95

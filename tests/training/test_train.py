@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -86,18 +87,19 @@ def test_training_twice_gives_the_same_weights() -> None:
     assert one.words == two.words
 
 
-@pytest.mark.parametrize(("enough", "step"), [(31, 0.5), (30, 1.0)])
-def test_few_answers_take_half_of_the_step(
-    enough: int, step: float, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("prior", "least", "most"), [(None, 0.4, 0.6), (bad_prior, 0.8, 1.0)])
+def test_the_step_is_longer_the_more_the_start_is_contradicted(
+    prior: Callable[[], Model] | None, least: float, most: float
 ) -> None:
-    monkeypatch.setattr("bridgetrack.training.options.ENOUGH_FOR_WHOLE_STEP", enough)
     scene = confirmed(plain_scene(), some_true(30))
-    found = run(train_steps(scene))
-    assert found.step == found.model.provenance["step"] == step
-    start = untrained_model().aligned(scene.matrix.features)
-    expected = start + step * (found.result.w - start)
+    model = prior() if prior else untrained_model()
+    found = run(train_steps(scene, model))
+    assert least <= found.step <= most
+    assert found.step == found.model.provenance["step"]
+    start = model.aligned(scene.matrix.features)
+    expected = start + found.step * (found.result.w - start)
     np.testing.assert_allclose(found.model.aligned(scene.matrix.features), expected)
-    assert right(found.model) >= right(untrained_model())
+    assert right(found.model) >= right(model)
 
 
 def test_answers_that_agree_move_nothing() -> None:
@@ -128,6 +130,7 @@ def test_progress_and_the_best_model_so_far() -> None:
     assert stages == [
         "Collecting annotations",
         "Learning",
+        "Choosing how far to go",
         "Testing on held-out answers",
         "Comparing with the starting model",
     ]

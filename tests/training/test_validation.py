@@ -21,8 +21,8 @@ from bridgetrack.training.fit import (
     restricted_to,
 )
 from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.pseudo_answers import weighted_answers
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import weighted_answers
 from bridgetrack.training.training_set import build_training_set
 from training.training_cases import (
     bad_prior,
@@ -88,7 +88,7 @@ def test_models_are_judged_on_what_they_have_not_seen(
     monkeypatch.setattr(Movies, "fit", watched)
     target = TrackingModel(data)
     movies = Movies(target, (TrackingModel(data),) if tied else (), start, None)
-    found = run(held_out_errors(movies, 0.1, 1.0, TrainingOptions(), fold))
+    found = run(held_out_errors(movies, 0.1, 1.0, 0.5, TrainingOptions(), fold))
     of = fold[data.annotation_sample]
     assert len(seen) == 2
     for k, (rows, half_step) in enumerate(seen):

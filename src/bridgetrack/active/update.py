@@ -21,16 +21,17 @@ from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve
-from bridgetrack.learning import LearningOptions, TrainingResult, TrainingState
+from bridgetrack.learning import LearningOptions, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, known_solution
 from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.training.fit import Movies, errors_of, held_out_errors
-from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda, step_for
+from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda
 from bridgetrack.training.outcome import population_of
+from bridgetrack.training.pseudo_answers import weighted_answers
+from bridgetrack.training.step import share_of_step
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import weighted_answers
 from bridgetrack.training.training_set import AnnotatedComponents, build_training_set
 
 Array = NDArray[np.float64]
@@ -54,6 +55,7 @@ class LearnedWeights:
     """Weights after an update."""
 
     weights: Array  # shape (d,)
+    step: float  # share of the step from the starting to the fitted weights
     state: TrainingState | None  # what the next update can reuse
     # the annotated components as they were learned from; None where no annotation constrains
     # anything
@@ -157,23 +159,22 @@ def learn(
     features = scene.matrix.features
     start, state = prior.aligned(features), None if last is None else last.state
     if not len(scene.constraints):
-        return LearnedWeights(start, state, None)
+        return LearnedWeights(start, 0.0, state, None)
     data = build_training_set([scene]) if components is None else components.training_set(scene)
     if population is None:
         chosen = solve(scene.problem, scene.matrix.scores(start)).chosen
         population = population_of([scene], [chosen])
     data = weighted_answers(data, population, start)
     earlier = None if last is None or last.movies is None else last.movies.target
-    movies = Movies(TrackingModel(data, earlier=earlier), (), start, prior.tightness_for(features))
-    fitted = yield from _fit(movies, state)
-    weights = start + step_for(movies.n) * (fitted.w - start)
-    return LearnedWeights(weights, fitted.state, movies)
-
-
-def _fit(movies: Movies, state: TrainingState | None) -> Steps[TrainingResult]:
     most = _MOST_CALLS_ANEW if state is None else _MOST_CALLS
-    steps = movies.fit(default_lambda(int(movies.n)), np.inf, _options(most), state=state)
-    return relayed(steps, lambda s: Progress("Learning", min(s.n_inferences / most, 1.0)))
+    movies = Movies(TrackingModel(data, earlier=earlier), (), start, prior.tightness_for(features))
+    lambda_, options = default_lambda(int(movies.n)), _options(most)
+    fitted = yield from relayed(
+        movies.fit(lambda_, np.inf, options, state=state),
+        lambda s: Progress("Learning", min(s.n_inferences / most, 1.0)),
+    )
+    step = yield from share_of_step(movies, [scene], fitted.w, lambda_, options)
+    return LearnedWeights(start + step * (fitted.w - start), step, fitted.state, movies)
 
 
 def judge_unseen(scene: Scene, learned: LearnedWeights, ids: Sequence[str]) -> Steps[Judged]:
@@ -194,7 +195,9 @@ def judge_unseen(scene: Scene, learned: LearnedWeights, ids: Sequence[str]) -> S
     for k, part in enumerate(np.array_split(samples, min(FOLDS, len(samples)))):
         fold[part] = k
     lambda_, options = default_lambda(int(learned.movies.n)), _options(_MOST_CALLS_ANEW)
-    errors = yield from held_out_errors(learned.movies, lambda_, np.inf, options, fold)
+    errors = yield from held_out_errors(
+        learned.movies, lambda_, np.inf, learned.step, options, fold
+    )
     present = errors_of(model, learned.weights)
     return Judged(
         {names[row]: float(errors[row]) for row in rows.tolist()},

@@ -57,7 +57,7 @@ def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Sear
     tolerance, lower, in_vain = RAISED * precision, -np.inf, 0
     while True:
         best = bundle.incumbent(lower)
-        query, lower = _next_point(bundle, options, best, precision)
+        query, lower = _next_point(bundle, best, precision)
         if best.upper - lower <= precision:
             return bundle.incumbent(lower, "converged")
         if bundle.risk.n_inferences >= options.max_inferences:
@@ -78,15 +78,11 @@ def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Sear
             return bundle.incumbent(lower, reason)
 
 
-def _next_point(
-    bundle: Bundle, options: LearningOptions, best: Incumbent, precision: float
-) -> tuple[FloatArray, float]:
+def _next_point(bundle: Bundle, best: Incumbent, precision: float) -> tuple[FloatArray, float]:
     """Where to ask for inference next, and the lower bound on the minimum."""
     lower = best.lower
     for _ in range(KNOWN_IN_A_ROW):
-        master = solve_master(
-            *bundle.rows(), bundle.regularizer, options.form, options.backend, 1e-2 * precision
-        )
+        master = solve_master(*bundle.rows(), bundle.regularizer, 1e-2 * precision)
         bundle.prune(master.alpha)
         lower = max(lower, master.dual)
         gap = best.upper - lower

@@ -23,7 +23,7 @@ Whatever a back end returns is made feasible and certified, so that the gap repo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,16 +31,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from bridgetrack.errors import InputError, SolverError
-from bridgetrack.learning.options import Form
 from bridgetrack.learning.regularizers import L1, L2, Regularizer, centre
 from bridgetrack.learning.structured_model import FloatArray, IntArray
 
-FALLBACKS: tuple[tuple[Form, str], ...] = (
-    ("primal", "daqp"),
-    ("dual", "piqp"),
-    ("dual", "clarabel"),
-    ("primal", "piqp"),
-)
+ATTEMPTS = (("primal", "daqp"), ("dual", "piqp"), ("dual", "clarabel"), ("primal", "piqp"))
+"""Forms and back ends for L2, one after the other until one is accepted."""
+
 RELATIVE_TOLERANCE = 1e-9
 SOLVER_OPTIONS: dict[str, dict[str, float]] = {"daqp": {"primal_tol": 1e-10}}
 SPARSE = ("clarabel",)
@@ -68,9 +64,8 @@ def solve_master(
     offsets: FloatArray,
     groups: IntArray,
     regularizer: Regularizer,
-    form: Form = "primal",
-    backend: str | None = None,
     tolerance: float = 1e-8,
+    attempts: Sequence[tuple[str, str]] = ATTEMPTS,
 ) -> Master:
     """Minimise the regulariser plus the largest row of each group.
 
@@ -82,12 +77,11 @@ def solve_master(
         Group of every row, counted from 0, shape (m,); none is empty. L1 knows one group only.
     regularizer
         L2 or L1.
-    form, backend
-        What to try first for L2 (default daqp for the primal and piqp for the dual); others
-        follow if it fails.
     tolerance
         Accepted duality gap, besides 1e-9 of the value. Where none is that small, the smallest
         that was found is returned, with its gap.
+    attempts
+        Forms (primal or dual) and back ends to try for L2.
 
     Raises
     ------
@@ -100,7 +94,7 @@ def solve_master(
         return _solve_l1(slopes, offsets, regularizer)
     problem = Whitened.of(slopes, offsets, groups, regularizer)
     best: Master | None = None
-    for attempt in _attempts(problem, form, backend):
+    for attempt in _solutions(problem, attempts):
         best = attempt if best is None else best_of(best, attempt)
         accepted = tolerance + RELATIVE_TOLERANCE * abs(best.dual)
         if best.gap > accepted:
@@ -173,14 +167,13 @@ class Whitened:
         return scaled
 
 
-def _attempts(problem: Whitened, form: Form, backend: str | None) -> Iterator[Master]:
-    """Solutions by one back end after the other, the wanted one first."""
+def _solutions(problem: Whitened, attempts: Sequence[tuple[str, str]]) -> Iterator[Master]:
+    """Solutions by one back end after the other."""
     if not np.any(problem.G):
         yield certify(problem, "closed form", problem.best_of_each())
         return
-    first = (form, backend or ("daqp" if form == "primal" else "piqp"))
-    for kind, name in (first, *(f for f in FALLBACKS if f != first)):
-        solved = (_solve_primal if kind == "primal" else _solve_dual)(problem, name)
+    for form, backend in attempts:
+        solved = (_solve_primal if form == "primal" else _solve_dual)(problem, backend)
         if solved is not None:
             yield solved
 

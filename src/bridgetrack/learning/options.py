@@ -9,7 +9,6 @@ from bridgetrack.errors import InputError
 
 LearnerName = Literal["bundle", "n-slack", "frank-wolfe", "subgradient", "perceptron"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
-Form = Literal["primal", "dual"]
 Criterion = Literal["slack", "entropy", "novelty"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 
@@ -73,8 +72,6 @@ class LearningOptions:
     curriculum
         Learn from easy samples first; None: from all at once. A training that goes on from an
         earlier state does not begin with the easy ones again.
-    form, backend
-        QP form and back end of the L2 master problem, see `master_qp.solve_master`.
     """
 
     precision: float = 1e-3
@@ -89,8 +86,6 @@ class LearningOptions:
     max_cccp_iterations: int = 50
     learner: LearnerName | None = None
     curriculum: Curriculum | None = None
-    form: Form = "primal"
-    backend: str | None = None
 
     def __post_init__(self) -> None:
         if self.learner is not None and self.learner not in LEARNERS:

@@ -33,7 +33,6 @@ from bridgetrack.training.options import (
     ENOUGH_TO_VALIDATE,
     FOLDS,
     TrainingOptions,
-    step_for,
 )
 from bridgetrack.training.pseudo_answers import weigh_pseudo_answers
 from bridgetrack.training.tracking_model import TrackingModel
@@ -69,12 +68,6 @@ class Movies:
     def n(self) -> float:
         """Annotations of the target; of all sources where it has none."""
         models = self.sources if self.target is None else (self.target,)
-        return float(sum(model.data.n_annotations for model in models))
-
-    @property
-    def n_all(self) -> float:
-        """Annotations of all movies."""
-        models = (*self.sources, *(() if self.target is None else (self.target,)))
         return float(sum(model.data.n_annotations for model in models))
 
     def fit(
@@ -175,6 +168,7 @@ def held_out_errors(
     movies: Movies,
     lambda_: float,
     rho: float,
+    step: float,
     options: TrainingOptions,
     fold: Index,
 ) -> Steps[Array]:
@@ -184,6 +178,8 @@ def held_out_errors(
     ----------
     movies, lambda_, rho, options
         As in `Movies.fit`; as many annotations are left out as a fold has.
+    step
+        Share of the step from the starting to the fitted weights that is taken.
     fold
         Of every sample of the target, shape (n,); -1: it is never left out. Errors on annotations
         of such samples are NaN.
@@ -193,8 +189,8 @@ def held_out_errors(
     of_annotation = fold[movies.target.data.annotation_sample]
     out = np.full(len(of_annotation), np.nan)
     for k in range(folds):
-        step = Progress(STAGE, k / folds)
-        errors = yield from _errors_of_fold(movies, lambda_, rho, options, fold, k, step)
+        told = Progress(STAGE, k / folds)
+        errors = yield from _errors_of_fold(movies, lambda_, rho, step, options, fold, k, told)
         out[of_annotation == k] = errors[of_annotation == k]
     return out
 
@@ -203,21 +199,21 @@ def _errors_of_fold(
     movies: Movies,
     lambda_: float,
     rho: float,
+    step: float,
     options: TrainingOptions,
     fold: Index,
     k: int,
-    step: Progress,
+    told: Progress,
 ) -> Steps[Array]:
-    """Fit without the samples of a fold and judge on all annotations; yields `step`."""
+    """Fit without the samples of a fold and judge on all annotations; yields `told`."""
     assert movies.target is not None
     rows = np.flatnonzero(fold != k)
     # models of their own: where optimisation ends depends a little on the optima found before
     target = TrackingModel(restricted_to(movies.target.data, rows), movies.target.exact)
     sources = tuple(TrackingModel(model.data, model.exact) for model in movies.sources)
     movies = replace(movies, target=target, sources=sources)
-    fitted = yield from relayed(movies.fit(lambda_, rho, options, rows=rows), lambda _: step)
-    w = movies.prior + step_for(movies.n_all) * (fitted.w - movies.prior)
-    return errors_of(target, w)
+    fitted = yield from relayed(movies.fit(lambda_, rho, options, rows=rows), lambda _: told)
+    return errors_of(target, movies.prior + step * (fitted.w - movies.prior))
 
 
 def restricted_to(data: TrainingSet, rows: Index) -> TrainingSet:

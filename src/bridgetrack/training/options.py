@@ -13,12 +13,9 @@ from bridgetrack.learning.options import Criterion, LearnerName
 from bridgetrack.option import check_options, option
 
 LAMBDA_AT_FIFTY = 0.02
-"""Default λ with fifty answers. It is small because only half of the step is taken (`step_for`): on
+"""Default λ with fifty answers. It is small because only a share of the step is taken (`step`): on
 development movies a weak regulariser with half a step errs less than a strong one with all of it.
 """
-
-ENOUGH_FOR_WHOLE_STEP = 300
-"""Answers from which on the whole step from the starting to the fitted weights is taken."""
 
 ENOUGH_TO_VALIDATE = 10
 """Answers from which on the accuracy is estimated by cross-validation."""
@@ -34,15 +31,6 @@ def default_lambda(n_annotations: int) -> float:
     does the worth of the prior.
     """
     return float(min(max(LAMBDA_AT_FIFTY * math.sqrt(50 / max(n_annotations, 1)), 0.001), 0.05))
-
-
-def step_for(n_annotations: float) -> float:
-    """Share s of the step from the starting weights w0 to the fitted ones that is taken.
-
-    ``w = w0 + s (w_fit - w0)``: a few answers about doubtful events point in the right direction,
-    and mostly too far.
-    """
-    return 0.5 if n_annotations < ENOUGH_FOR_WHOLE_STEP else 1.0
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
-from bridgetrack.training.training_set import TrainingSet, digest
+from bridgetrack.training.training_set import TrainingSet, balanced, digest
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -49,6 +49,15 @@ PER_ANSWER = 16
 
 _CHANCE = 0.05
 """Chance below which contradictions are not explained by slips."""
+
+
+def weighted_answers(data: TrainingSet, population: Array, start: Array) -> TrainingSet:
+    """Annotations weighted by how often their kinds of events occur, with pseudo-answers.
+
+    ``population`` is how often each kind of event occurs in the movies, shape (len(Event),), and
+    ``start`` the starting weights, shape (d,).
+    """
+    return add_pseudo_answers(balanced(data, population), start)
 
 
 def add_pseudo_answers(data: TrainingSet, w: Array) -> TrainingSet:

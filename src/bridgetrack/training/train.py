@@ -18,7 +18,7 @@ prior      a model                    the target's annotations, close to the mod
 minimise the objective,
 
     J(w) = lambda / 2 (w - w0)' M (w - w0) + risk of the answers and pseudo-answers
-    w = w0 + s (argmin J - w0),    s = 1/2 below 300 answers, else 1
+    w = w0 + s (argmin J - w0),    s by `step.share_of_step`
 
 Cross-validation estimates how accurate they are.
 """
@@ -43,7 +43,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 from bridgetrack.training.fit import Fit, Movies, errors_of, folds_of, held_out_errors
-from bridgetrack.training.options import TrainingOptions, default_lambda, step_for
+from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.outcome import (
     Training,
     TrainingProgress,
@@ -57,7 +57,7 @@ from bridgetrack.training.outcome import (
     trained_model,
     unusual_notes,
 )
-from bridgetrack.training.pseudo_answers import add_pseudo_answers, explained_by_slips
+from bridgetrack.training.pseudo_answers import explained_by_slips, weighted_answers
 from bridgetrack.training.sources import (
     Source,
     Strategy,
@@ -68,6 +68,7 @@ from bridgetrack.training.sources import (
     origin_of,
     split_sources,
 )
+from bridgetrack.training.step import share_of_step
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 
@@ -152,15 +153,6 @@ def train_steps(
     return replace(training, model=model, notes=(*training.notes, *notes), origin=origin)
 
 
-def weighted_answers(data: TrainingSet, population: Array, start: Array) -> TrainingSet:
-    """Annotations weighted by how often their kinds of events occur, with pseudo-answers.
-
-    ``population`` is how often each kind of event occurs in the movies, shape (len(Event),), and
-    ``start`` the starting weights, shape (d,).
-    """
-    return add_pseudo_answers(balanced(data, population), start)
-
-
 def _train(
     strategy: Strategy,
     targets: Sequence[Scene],
@@ -188,9 +180,9 @@ def _train(
     lambda_, rho = _regularization(strategy, movies, options, tie)
     steps = movies.fit(lambda_, rho, options)
     fitted = yield from _with_progress(steps, options.optimiser.precision, features, start)
-    step = step_for(movies.n_all)
+    step = yield from share_of_step(movies, targets, fitted.w, lambda_, options)
     weights = start + step * (fitted.w - start)
-    unseen = yield from _unseen_errors(target, movies, weights, lambda_, rho, options)
+    unseen = yield from _unseen_errors(target, movies, weights, lambda_, rho, step, options)
     yield Progress(COMPARING, 0.0)
     after = choices(targets, weights)
     population = population_of(targets, after)
@@ -235,6 +227,7 @@ def _unseen_errors(
     weights: Array,
     lambda_: float,
     rho: float,
+    step: float,
     options: TrainingOptions,
 ) -> Steps[Array | None]:
     """Errors on annotations that models have not seen, (A,); None where there are too few."""
@@ -245,7 +238,7 @@ def _unseen_errors(
     fold = folds_of(target.data)
     if fold is None:
         return None
-    return (yield from held_out_errors(movies, lambda_, rho, options, fold))
+    return (yield from held_out_errors(movies, lambda_, rho, step, options, fold))
 
 
 def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) -> str:

@@ -1,0 +1,32 @@
+"""How far from the starting to the fitted weights training goes."""
+
+import numpy as np
+
+from bridgetrack.learning import L2, loss_values
+from bridgetrack.models.shipped import untrained_model
+from bridgetrack.progress import run
+from bridgetrack.training.fit import Movies
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.step import TEMPERATURE, share_of_step
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import build_training_set
+from training.training_cases import bad_prior, confirmed, plain_scene, some_true
+
+
+def test_it_is_the_mean_of_the_posterior_along_the_way() -> None:
+    scene = confirmed(plain_scene(), some_true(4))
+    model = TrackingModel(build_training_set([scene]), exact=True)
+    start = bad_prior().weights
+    fitted = untrained_model().weights
+    movies = Movies(model, (), start, None)
+    found = run(share_of_step(movies, [scene], fitted, 0.02, TrainingOptions()))
+    shares = np.linspace(0, 1, 41)
+    objective = []
+    for s in shares:
+        w = start + s * (fitted - start)
+        risk = loss_values(model, model.data.samples, w, "bridge").sum()
+        objective.append(risk + 4 * L2(0.02, start).value(w))
+    density = np.exp((min(objective) - np.array(objective)) / TEMPERATURE)
+    expected = np.trapezoid(density * shares, shares) / np.trapezoid(density, shares)
+    assert abs(found - expected) < 0.01
+    assert abs(expected - 0.5) > 0.1
