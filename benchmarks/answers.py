@@ -1,6 +1,7 @@
 """What answers about one half of a movie bring to the other half, beside tracking untrained.
 
     python benchmarks/answers.py [--seeds 3] [--sets S ...] [--answers 10 20 50 100] [--wrong .05]
+    python benchmarks/answers.py --steps ...
 
 A simulated annotator answers about the earlier half of the events of a movie, ``bridgetrack train``
 learns from that with its defaults, and the later half is scored, no answer honoured. *Suggested*
@@ -9,7 +10,8 @@ rest by truth, which nobody knows beforehand; *all* is every event of the earlie
 those on which rules of the program were chosen (`common.SETS`, also with masks that are not
 perfect), or those that no choice has seen (`common.UNSEEN`, the default). ``--wrong`` is the share
 of answers that are plausible mistakes. Printed are wrong events, and AOGM by traccuracy with the
-weights of the Cell Tracking Challenge where masks are true.
+weights of the Cell Tracking Challenge where masks are true. ``--steps`` prints wrong events after the
+step that training chooses beside those after half of it and after all of it.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
+from bridgetrack.training.outcome import Training
 from bridgetrack.training.train import train_steps
 from common import (
     DATA,
@@ -76,10 +79,19 @@ def suggested(
             yield count, session.annotations
 
 
-def trained(task: Task, given: AnnotationSet) -> Array:
-    """Weights that ``bridgetrack train`` learns from answers."""
-    scene = annotate(task.train.scene, given)
-    return run(train_steps(scene)).model.aligned(scene.matrix.features)
+def trained(task: Task, given: AnnotationSet) -> Training:
+    """What ``bridgetrack train`` learns from answers."""
+    return run(train_steps(annotate(task.train.scene, given)))
+
+
+def after_steps(task: Task, training: Training) -> tuple[float, ...]:
+    """Wrong events after the chosen step, half of it and all of it, and its share."""
+    start = shipped_model().aligned(task.train.scene.matrix.features)
+    wrong = [
+        len(score(task, start + s * (training.result.w - start)).wrong)
+        for s in (training.step, 0.5, 1.0)
+    ]
+    return *wrong, training.step
 
 
 def aogm(task: Task, weights: Array) -> float:
@@ -110,14 +122,21 @@ def figures(task: Task, weights: Array, true_masks: bool) -> tuple[float, float]
 
 
 def measure(
-    task: Task, seeds: int, counts: list[int], wrong: float, true_masks: bool
-) -> dict[tuple[str, int], list[tuple[float, float]]]:
+    task: Task, seeds: int, counts: list[int], wrong: float, true_masks: bool, steps: bool
+) -> dict[tuple[str, int], list[tuple[float, ...]]]:
     """Figures by way of asking and number of answers, one a seed."""
-    start = shipped_model().aligned(task.train.scene.matrix.features)
-    found = {("untrained", 0): [figures(task, start, true_masks)]}
+    features = task.train.scene.matrix.features
+    found: dict[tuple[str, int], list[tuple[float, ...]]] = {}
+    if not steps:
+        start = shipped_model().aligned(features)
+        found["untrained", 0] = [figures(task, start, true_masks)]
 
     def add(how: str, count: int, given: AnnotationSet) -> None:
-        one = figures(task, trained(task, given), true_masks)
+        training = trained(task, given)
+        if steps:
+            one = after_steps(task, training)
+        else:
+            one = figures(task, training.model.aligned(features), true_masks)
         found.setdefault((how, count), []).append(one)
         print(f"{task.name}, {how} {count}: {one}", file=sys.stderr, flush=True)
 
@@ -150,18 +169,20 @@ def main() -> None:
     parser.add_argument("--wrong", type=float, default=0.0, help="share of wrong answers")
     every = {**SETS, **UNSEEN}
     parser.add_argument("--sets", nargs="*", default=list(UNSEEN), choices=every, metavar="SET")
+    parser.add_argument("--steps", action="store_true", help="compare shares of the step")
     given = parser.parse_args()
-    print(header("movie", "answers", "", "events scored", "wrong events", "AOGM"))
+    columns = ("chosen", "half", "whole", "share") if given.steps else ("wrong events", "AOGM")
+    print(header("movie", "answers", "", "events scored", *columns))
     for name in given.sets:
         task = load_task(name, given.data)
         if task is None:
             continue
         true_masks = every[name].masks in ("truth", "points")
         scored = sum(len(part.events) for part in task.test)
-        found = measure(task, given.seeds, given.answers, given.wrong, true_masks)
-        for (how, count), values in found.items():
-            wrong, errors = ([v[k] for v in values] for k in (0, 1))
-            print(row(name, how, f"{count:,}", f"{scored:,}", told(wrong), told(errors)))
+        asked = given.seeds, given.answers, given.wrong, true_masks, given.steps
+        for (how, count), values in measure(task, *asked).items():
+            means = [told(list(each)) for each in zip(*values, strict=True)]
+            print(row(name, how, f"{count:,}", f"{scored:,}", *means))
 
 
 if __name__ == "__main__":

@@ -29,4 +29,4 @@ def test_it_is_the_mean_of_the_posterior_along_the_way() -> None:
     density = np.exp((min(objective) - np.array(objective)) / TEMPERATURE)
     expected = np.trapezoid(density * shares, shares) / np.trapezoid(density, shares)
     assert abs(found - expected) < 0.01
-    assert abs(expected - 0.5) > 0.1
+    assert abs(expected - 0.5) > 0.05
