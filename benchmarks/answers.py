@@ -10,8 +10,8 @@ rest by truth, which nobody knows beforehand; *all* is every event of the earlie
 those on which rules of the program were chosen (`common.SETS`, also with masks that are not
 perfect), or those that no choice has seen (`common.UNSEEN`, the default). ``--wrong`` is the share
 of answers that are plausible mistakes. Printed are wrong events, and AOGM by traccuracy with the
-weights of the Cell Tracking Challenge where masks are true. ``--steps`` prints wrong events after the
-step that training chooses beside those after half of it and after all of it.
+weights of the Cell Tracking Challenge where masks are true. ``--steps`` prints wrong events after
+the step that training chooses beside those after half of it and after all of it.
 """
 
 from __future__ import annotations
