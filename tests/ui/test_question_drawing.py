@@ -22,9 +22,7 @@ MOVE = EventRef(Event.MOVE, (MOTHER,), (HERE,))
 def question(*alternatives, event=MOVE):
     """A question about the mother."""
     beliefs = (0.6, *(0.1 for _ in alternatives))
-    return Suggestion(
-        event, alternatives, beliefs, ("fate", (3, 1)), 0, 0.1, 0.9, 1.0, "why", False
-    )
+    return Suggestion(event, alternatives, beliefs, ("fate", (3, 1)), 0, 0.1, 0.9, "why", False)
 
 
 def drawn(asked, frame, plane=None, seen=None, letter=0.0):

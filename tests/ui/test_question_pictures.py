@@ -17,7 +17,7 @@ from bridgetrack.ui.question_pictures import picture_steps
 
 def question(event, slot):
     """A question about an event."""
-    return Suggestion(event, (), (0.6,), slot, 0, 0.1, 0.9, 1.0, "why", False)
+    return Suggestion(event, (), (0.6,), slot, 0, 0.1, 0.9, "why", False)
 
 
 def coloured(picture, event):

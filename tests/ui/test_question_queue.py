@@ -20,7 +20,7 @@ def test_random_questions_are_noted_as_such_and_keep_their_share(asked):
 
 def question(label):
     """A question about the fate of a cell of frame 0."""
-    return SimpleNamespace(again="", slot=("fate", (0, label)))
+    return SimpleNamespace(slot=("fate", (0, label)))
 
 
 def test_a_question_passed_on_comes_last():

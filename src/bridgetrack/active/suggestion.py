@@ -161,7 +161,7 @@ class Suggestion:
             "event": _event_json(self.event),
             "alternatives": [_event_json(e) for e in self.alternatives],
             "beliefs": [round(b, 4) for b in self.beliefs],
-            "margin": None if self.margin == float("inf") else round(self.margin, 4),
+            "margin_at_least": None if self.margin == float("inf") else round(self.margin, 4),
             "uncertainty": round(self.uncertainty, 4),
         }
 

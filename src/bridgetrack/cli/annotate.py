@@ -66,14 +66,8 @@ def suggest(
         scene = open_scene(labels, image, annotations, reading, notes, kinds=kinds)
         answered = len(scene.anchored.annotations)
         found = show(suggest_steps(scene, weights, count, options, answered=answered))
-    record = {"suggestions": [_to_json(s) for s in found], "notes": note_texts(notes)}
+    record = {"suggestions": [s.to_json() for s in found], "notes": note_texts(notes)}
     answer(json, record, lambda: [*_suggestion_lines(found), *note_lines(notes)])
-
-
-def _to_json(suggestion: Suggestion) -> dict[str, Any]:
-    """JSON values; the margin has the name that it has in tables, as it is a lower bound."""
-    found = suggestion.to_json()
-    return {("margin_at_least" if key == "margin" else key): v for key, v in found.items()}
 
 
 def _suggestion_lines(found: list[Suggestion]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -83,7 +83,19 @@ def explain(
         else:
             column = find_event(tracking, frame, cell)
         explanation = explain_event(tracking, column)
-    answer(json, describe_explanation(explanation), lambda: [explanation.words(8)])
+    answer(json, _to_json(explanation), lambda: [explanation.words(8)])
+
+
+def _to_json(found: Explanation) -> dict[str, Any]:
+    return {
+        "event": found.event,
+        "was_chosen": found.was_chosen,
+        "chosen": list(found.kept),
+        "alternative": list(found.replaced_by),
+        "margin": found.margin if math.isfinite(found.margin) else None,
+        "contributions": [{**asdict(c), "contribution": c.value} for c in found.contributions],
+        "words": found.words(8),
+    }
 
 
 def _labels(text: str | None) -> tuple[int, ...]:
@@ -134,28 +146,3 @@ def _column(
             "apart, or others are much nearer; an annotation that names the event adds it"
         )
     return int(columns[np.argmax(tracking.scores[columns])])
-
-
-def describe_explanation(explanation: Explanation) -> dict[str, Any]:
-    """An explanation as JSON values."""
-    margin = explanation.margin
-    return {
-        "event": explanation.event,
-        "was_chosen": explanation.was_chosen,
-        "chosen": list(explanation.kept),
-        "alternative": list(explanation.replaced_by),
-        "margin": margin if math.isfinite(margin) else None,
-        "contributions": [
-            {
-                "feature": c.feature,
-                "formula": c.formula,
-                "unit": c.unit,
-                "chosen": c.chosen,
-                "alternative": c.alternative,
-                "weight": c.weight,
-                "contribution": c.value,
-            }
-            for c in explanation.contributions
-        ],
-        "words": explanation.words(8),
-    }

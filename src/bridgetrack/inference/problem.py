@@ -224,6 +224,12 @@ class Solution:
         """How much better an unknown choice could be; 0 for a proven optimum."""
         return max(0.0, self.bound - self.value)
 
+    @property
+    def torn(self) -> float:
+        """How far the relaxation lies above the choice, in all components together."""
+        first = np.unique(self.component, return_index=True)[1]
+        return float(self.slack[first].sum())
+
     def check(self, problem: Problem, scores: Array, tolerance: float = 1e-6) -> None:
         """Verify the choice from scratch.
 

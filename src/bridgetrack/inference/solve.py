@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -274,17 +275,16 @@ def resolve(
         Where the allowed columns cannot cover every slot.
     """
     chosen = chosen & allowed
-    duals, slack, component = previous.duals, previous.slack, previous.component
-    gap, touched = previous.gap, 0
+    found, touched, gap = previous, 0, previous.gap
     tolerance = 1e-7 * max(1.0, float(np.abs(scores).max(initial=0.0)))
-    wrong = allowed & (problem.incidence @ duals - scores < -tolerance)
+    wrong = allowed & (problem.incidence @ found.duals - scores < -tolerance)
     count = problem.covered(chosen)
     # An optional slot that may have lost its column is free at no price, or decided again.
-    owed = problem.required | (duals > tolerance)
+    owed = problem.required | (found.duals > tolerance)
     region = np.where(owed, count != 1, count > 1)
     region |= problem.covered(wrong) > 0
     while region.any():
-        region = _closed(problem, chosen, slack, component, region)
+        region = _closed(problem, chosen, previous, region)
         touched = int(region.sum())
         inside = problem.incidence @ region.astype(np.float64)
         columns, slots = np.flatnonzero(allowed & (inside == problem.width)), np.flatnonzero(region)
@@ -293,47 +293,43 @@ def resolve(
         except SolverError:
             # The part alone may have no choice; its surroundings may lend it one.
             around = region | (problem.covered(allowed & (inside > 0)) > 0)
-            larger = _closed(problem, chosen, slack, component, around)
+            larger = _closed(problem, chosen, previous, around)
             if (larger == region).all():
                 raise
             region = larger
             continue
-        new_duals, new_slack, new_component = duals.copy(), slack.copy(), component.copy()
-        new_duals[slots] = answer.duals
-        new_slack[slots] = answer.slack
-        new_component[slots] = answer.component + int(component.max(initial=-1)) + 1
+        duals, slack = previous.duals.copy(), previous.slack.copy()
+        component = previous.component.copy()
+        duals[slots], slack[slots] = answer.duals, answer.slack
+        component[slots] = answer.component + int(component.max(initial=-1)) + 1
+        found = replace(previous, duals=duals, slack=slack, component=component)
         # Where the relaxation is torn, a column of small reduced cost that reaches out of the part
         # may still win; elsewhere only one that scores more than its slots cost.
-        reduced = problem.incidence @ new_duals - scores
+        reduced = problem.incidence @ duals - scores
         crossing = (inside > 0) & (inside < problem.width)
-        cheap = crossing & (reduced < _torn(new_slack, new_component) - tolerance)
+        cheap = crossing & (reduced < found.torn - tolerance)
         outside = (problem.covered(allowed & (cheap | (reduced < -tolerance))) > 0) & ~region
         if outside.any():
             region = region | outside
             continue
-        duals, slack, component, gap = new_duals, new_slack, new_component, gap + answer.gap
+        gap += answer.gap
         chosen[inside > 0] = False
         chosen[columns[answer.chosen]] = True
         break
     value = float(scores[chosen].sum())
-    bound = min(value + gap, max(float(duals.sum()), value))
-    solution = Solution(chosen, value, bound, duals, slack, component)
+    bound = min(value + gap, max(float(found.duals.sum()), value))
+    solution = replace(found, chosen=chosen, value=value, bound=bound)
     solution.check(problem, scores)
     return solution, touched
 
 
-def _torn(slack: Array, component: Index) -> float:
-    """How far the relaxation lies above the choice, over all components."""
-    _, first = np.unique(component, return_index=True)
-    return float(slack[first].sum())
-
-
-def _closed(problem: Problem, chosen: Mask, slack: Array, component: Index, slots: Mask) -> Mask:
+def _closed(problem: Problem, chosen: Mask, known: Solution, slots: Mask) -> Mask:
     """The slots with those that their chosen columns cover, and torn components whole."""
     while True:
         columns = chosen & (problem.incidence @ slots.astype(np.float64) > 0)
         grown = slots | (problem.covered(columns) > 0)
-        grown |= np.isin(component, np.unique(component[grown & (slack > 0)]))
+        torn = np.unique(known.component[grown & (known.slack > 0)])
+        grown |= np.isin(known.component, torn)
         if (grown == slots).all():
             return slots
         slots = grown

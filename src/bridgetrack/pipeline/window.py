@@ -292,14 +292,8 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Part | None:
     bounds[near] = _bounds(part, rest, held[near], price[slots], allowed[near])
     where = np.flatnonzero(middle)
     chosen = Chosen(events, scores, bounds).take(again)
-    covered, torn, noted = np.flatnonzero(free), _torn(solution), movie.noted(events, scores)
+    covered, torn, noted = np.flatnonzero(free), solution.torn, movie.noted(events, scores)
     return Part(chosen, covered, where, price[where], noted, torn=torn)
-
-
-def _torn(solution: Solution) -> float:
-    """How far a choice is from its relaxation, in all components together."""
-    first = np.unique(solution.component, return_index=True)[1]
-    return float(solution.slack[first].sum())
 
 
 def _covered(events: Events, active: Mask) -> Index:
