@@ -1,4 +1,4 @@
-"""Answers about events and about masks are begun afresh, deleted and brought back together."""
+"""Answers about events and about masks are deleted and brought back together."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.mask_answers import load_mask_answers
-from bridgetrack.annotations.store import load_annotations
 from bridgetrack.session.proposals import chosen_event
 from drawn_movie import drawn
 
@@ -35,21 +33,6 @@ def answered(tmp_path: Path):
 
 def frame(session) -> np.ndarray:
     return np.asarray(session.movie.labels.channel_frame(T))
-
-
-def test_starting_afresh_takes_both_kinds_away_and_one_undo_brings_them_back(answered) -> None:
-    session, truth = answered
-    assert not (frame(session) == 4).any()
-    kept = session.start_afresh()
-    assert len(session.annotations) == len(session.masks.answers) == 0
-    np.testing.assert_array_equal(frame(session), truth[T])
-    assert len(load_annotations(kept[0])) == len(load_mask_answers(kept[1])) == 1
-    session.undo()
-    assert len(session.annotations) == len(session.masks.answers) == 1
-    assert not (frame(session) == 4).any()
-    session.redo()
-    assert len(session.annotations) == len(session.masks.answers) == 0
-    np.testing.assert_array_equal(frame(session), truth[T])
 
 
 def test_answers_about_a_cell_are_deleted_with_those_about_its_mask(answered) -> None:

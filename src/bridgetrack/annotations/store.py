@@ -444,13 +444,6 @@ class AutosavingStore:
                 "release it first: press Shift-V and click it"
             )
 
-    def put_aside(self) -> Path:
-        """Keep a copy of all annotations; returns where it is."""
-        assert self.path is not None
-        kept = self.path.with_name(self.path.name + ".old")
-        save_annotations(self.history, kept)
-        return kept
-
     def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
         """Remove and add annotations as one step.
 

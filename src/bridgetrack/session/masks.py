@@ -12,12 +12,11 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, MaskStore, encode_masks
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, MaskStore
 from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
-from bridgetrack.files import write_text
 from bridgetrack.movie.movie import Movie, pixels_of
 from bridgetrack.regions.acts import agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
@@ -151,16 +150,6 @@ class MovieMasks:
             for a in self.answers
             if a.frame == t and 2 * np.isin(cell, a.pixels).sum() > len(cell) > 0
         ]
-
-    def put_aside(self) -> list[Path]:
-        """Keep a copy of all answers; returns where it is, nothing where they have no file."""
-        copies = []
-        for store in (self._store, self._chosen):
-            if store.path is not None and store.answers.past:
-                kept = store.path.with_name(store.path.name + ".old")
-                write_text(kept, encode_masks(store.answers), "what was said of the masks")
-                copies.append(kept)
-        return copies
 
     @property
     def _changes(self) -> list[MaskAnswer]:
@@ -331,11 +320,6 @@ class MovieMasks:
         """What takes some answers back, with what they changed in the masks."""
         gone = tuple(a for a in self.answers if a.id in ids)
         return MaskStep(tuple(a.mend.inverse for a in reversed(gone)), removed=gone)
-
-    def removing_all(self) -> MaskStep:
-        """What takes everything back that was said and chosen."""
-        mends = tuple(a.mend.inverse for a in reversed(self._changes))
-        return MaskStep(mends, removed=self.answers.past, unchosen=self._chosen.answers.past)
 
     def choosing(self, mends: Iterable[Mend]) -> MaskStep:
         """Changes of which no answer tells."""

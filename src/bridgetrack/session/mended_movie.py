@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,28 +195,6 @@ class MendedMovie(TrackedMovie):
         if self.answers is None:
             return 0
         return self.answers.resumed + (0 if self.masks is None else self.masks.resumed)
-
-    def start_afresh(self) -> list[Path]:
-        """Remove all answers as one step, with copies put aside; returns where these are.
-
-        Masks of a file are those of the file again.
-
-        Raises
-        ------
-        OutputError
-            Where that cannot be saved.
-        """
-        answers, masks = self.answers, self.masks
-        if answers is None:
-            return []
-        kept = [] if answers.path is None or not len(answers.annotations) else [answers.put_aside()]
-        events = [a.id for a in answers.annotations]
-        if masks is not None and (step := masks.removing_all()).mends:
-            kept += masks.put_aside()
-            self._remove(events, masks, step)
-        else:
-            self.remove(events, ())
-        return kept
 
     def said_of_masks(self) -> Steps[MaskAnswers]:
         """All that was said of the masks until now, also by answers about events.
