@@ -67,13 +67,17 @@ class Beliefs:
         return np.exp(-self.margin / TEMPERATURE)
 
 
-def believe(scene: Scene, scores: Array, solution: Solution, allowed: Mask) -> Beliefs:
-    """Beliefs ``exp(-cost / TEMPERATURE)``, normalised slot by slot.
+def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None) -> Steps[Beliefs]:
+    """Track a movie under its annotations, unless that is done, and say what the model believes.
 
-    The reduced cost of a hypothesis bounds from below what the whole objective loses when it is
-    forced to hold, so that beliefs of the chosen ones are never too small.
+    Beliefs are ``exp(-cost / TEMPERATURE)``, normalised slot by slot. The reduced cost of a
+    hypothesis bounds from below what the whole objective loses when it is forced to hold, so that
+    beliefs of the chosen ones are never too small.
     """
-    problem = scene.problem
+    problem, scores, allowed = scene.problem, scene.matrix.scores(weights), allowed_by(scene)
+    if solution is None:
+        solution = yield from choose_events(scene, scores, allowed)
+    yield Progress("Looking for questions", 0.0)
     cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
     cost[solution.chosen] = 0.0
     cost = np.where(allowed, cost, np.inf)
@@ -241,15 +245,6 @@ def suggest_steps(
     weights = model.aligned(scene.matrix.features) if isinstance(model, Model) else model
     beliefs = yield from believe_steps(scene, weights)
     return rank(scene, beliefs, k, options or SuggestOptions(), answered)
-
-
-def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None) -> Steps[Beliefs]:
-    """Track a movie under its annotations, unless that is done, and say what the model believes."""
-    scores, allowed = scene.matrix.scores(weights), allowed_by(scene)
-    if solution is None:
-        solution = yield from choose_events(scene, scores, allowed)
-    yield Progress("Looking for questions", 0.0)
-    return believe(scene, scores, solution, allowed)
 
 
 def rank(

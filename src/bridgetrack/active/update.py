@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.active.accuracy import Judged
-from bridgetrack.active.suggester import Beliefs, believe_steps, rank
+from bridgetrack.active.suggester import believe_steps, rank
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.inference.problem import Solution
@@ -72,19 +72,9 @@ class Update:
     suggestions: tuple[Suggestion, ...]  # the next questions
     changed: int  # chosen events that differ from those of the update before
     judged: Judged  # errors on random answers; empty where this was not due
-    beliefs: Beliefs = field(repr=False)
+    solution: Solution = field(repr=False)  # the tracking with the annotations honoured
     components: AnnotatedComponents | None = field(repr=False)
     learned: LearnedWeights = field(repr=False)
-
-    @property
-    def solution(self) -> Solution:
-        """The tracking (annotations honoured): `Solution` of ``scene.problem``."""
-        return self.beliefs.solution
-
-    @property
-    def weights(self) -> Array:
-        """The new weights, shape (d,)."""
-        return self.learned.weights
 
 
 def update_steps(
@@ -126,7 +116,7 @@ def update_steps(
         tuple(suggestions),
         _changed(last, scene, beliefs.solution),
         errors,
-        beliefs,
+        beliefs.solution,
         components,
         learned,
     )
