@@ -104,7 +104,7 @@ def track(
         Called with every step, ``print`` for instance.
     **reading
         ``scale``, ``unit``, ``frame_interval``, ``axes`` and ``image_axes``, where the files do
-        not say them; see `open_movie`.
+        not say them, see `open_movie`; ``columns`` of a table, see `read_detections_csv`.
 
     Returns
     -------

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.io.tables import read_detections_csv, read_text_table
+from bridgetrack.io.csv import read_tracks_csv
+from bridgetrack.io.tables import parse_columns, read_detections_csv, read_text_table
 
 TRACKMATE = """LABEL,ID,TRACK_ID,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS
 Label,Spot ID,Track ID,X,Y,Z,T,Frame,Radius
@@ -81,7 +82,7 @@ def test_columns_can_be_corrected(tmp_path: Path) -> None:
     path = table(tmp_path, "when,row,col,x\n0,1,2,9\n")
     with pytest.raises(InputError, match="no column for frame, y"):
         read_detections_csv(path)
-    mapping = {"frame": "when", "y": "row", "x": "col"}
+    mapping = {"t": "when", "y": "row", "x": "col"}
     assert read_detections_csv(path, mapping).table["x"].tolist() == [2]
     with pytest.raises(InputError, match="no role 'colour'"):
         read_detections_csv(path, {"colour": "row"})
@@ -100,7 +101,9 @@ def test_empty_cells_at_the_ends_of_rows_are_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("t,y,x,id\n0,1,1,4\n1,1,1,4\n", "row 3: the id 4 was used before"),
+        ("t,y,x,id\n0,1,1,4\n1,1,1,4\n1,1,2,4\n", "row 4: the id 4 was used before in its frame"),
+        ("time [s],y,x\n0,1,1\n30,1,1\n95,1,1\n", "not evenly spaced"),
+        ("t,y,x\n0,1,1\n31,1,1\n60,1,1\n95,1,1\n", "not evenly spaced.*column frame"),
         ("t,y,x\n0,1,1\n1,two,1\n", "row 3, column 'y': 'two' is not a number"),
         ("t,y,x\n0.5,1,1\n", "row 2, column 't': '0.5' is not an integer"),
         ("t,y,x\n-1,1,1\n", "row 2: the frame is negative"),
@@ -122,6 +125,108 @@ def test_an_extent_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "units.json").write_text(json.dumps(beside))
     with pytest.raises(InputError, match=r"units.json.*geometry.shape\[0\]: must be 1000000000 or"):
         read_detections_csv(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "frames", "interval"),
+    [
+        ("POSITION_T,y,x\n0.0,1,1\n30.0,1,1\n90.0,1,1\n", [0, 1, 3], None),
+        ("Time [h],y,x\n0,1,1\n1,1,1\n2,1,1\n", [0, 1, 2], 60),
+        ("time_min,y,x\n20,1,1\n25.1,1,1\n30,1,1\n", [0, 1, 2], 5),
+        ("frame,time [s],y,x\n4,0,1,1\n6,1,1,1\n8,2,1,1\n", [4, 6, 8], None),
+        ("Slice,y,x\n1,1,1\n2,1,1\n4,1,1\n", [0, 1, 3], None),
+        ("t,y,x\n1,1,1\n2,1,1\n4,1,1\n", [1, 2, 4], None),
+    ],
+)
+def test_times_become_frames(
+    tmp_path: Path, text: str, frames: list[int], interval: float | None
+) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = read_detections_csv(table(tmp_path, text))
+    assert found.frame.tolist() == frames
+    assert found.geometry.frame_interval == pytest.approx(interval)
+    as_written = frames == [int(float(row.split(",")[0])) for row in text.split()[-3:]]
+    assert bool(told) != as_written or interval is not None
+
+
+@pytest.mark.parametrize("unit", ["[um]", "(um)", "(micron)", "µm", "[µm]"])
+def test_positions_in_micrometres_by_their_header(tmp_path: Path, unit: str) -> None:
+    head = f"t,y {unit},x {unit},area [µm²]"
+    path = table(tmp_path, f"{head}\n0,4,8,50\n1,4,9,50\n")
+    assert read_detections_csv(path).geometry.unit == "micrometer"
+    known = read_detections_csv(path, scale=(0.5, 0.5))
+    assert known.table[["y", "x", "area"]].to_numpy().tolist() == [[8, 16, 200], [8, 18, 200]]
+
+
+def test_other_units_of_length(tmp_path: Path) -> None:
+    path = table(tmp_path, "t,y [nm],x [nm]\n0,4000,8000\n1,4,9\n")
+    assert read_detections_csv(path, scale=(0.5, 0.5)).table["x"].tolist() == pytest.approx(
+        [16, 0.018]
+    )
+
+
+def test_an_empty_area_is_the_median_of_the_others(tmp_path: Path) -> None:
+    path = table(tmp_path, "t,y,x,area\n0,1,1,300\n0,5,5,\n0,9,9,400\n")
+    with pytest.warns(UserWarning, match="1 row without an area: the median"):
+        assert read_detections_csv(path).table["area"].tolist() == [300, 350, 400]
+
+
+def test_rows_that_repeat_another_are_left_out(tmp_path: Path) -> None:
+    path = table(tmp_path, "t,y,x\n0,1,1\n0,5,5\n1,1,1\n0,1,1.0\n")
+    with pytest.warns(UserWarning, match="1 row that another row repeats, such as row 5"):
+        assert read_detections_csv(path).frame.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("head", ["ID,T,Y,X", "id,t,y,x", "track_id,t,y,x"])
+def test_ids_of_tracks(tmp_path: Path, head: str) -> None:
+    path = table(tmp_path, f"{head}\n7,0,1,1\n3,0,5,5\n7,1,1,2\n3,1,5,6\n")
+    found = read_detections_csv(path)
+    assert found.label.tolist() == found.table["id"].tolist() == [3, 7, 3, 7]
+    assert read_tracks_csv(path).n_tracks == 2
+
+
+def test_tables_of_european_programs(tmp_path: Path) -> None:
+    text = "Frame;Y;X;Größe [µm]\n0;1,5;2,25;3\n1;1,5;2,5;3\n"
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "cp1252"):
+        path = tmp_path / "cells.csv"
+        path.write_bytes(text.encode(encoding))
+        found = read_detections_csv(path).table
+        assert found[["y", "x"]].to_numpy().tolist() == [[1.5, 2.25], [1.5, 2.5]]
+
+
+def test_a_title_above_the_names_of_the_columns(tmp_path: Path) -> None:
+    rows = "Position X,Position Y,Unit,Time,TrackID,ID,\n4,8,um,1,100,1,\n5,8,um,2,100,2,\n"
+    path = table(tmp_path, f"Position\n=========\n\n{rows}")
+    with pytest.warns(UserWarning, match="counts from 1"):
+        found = read_detections_csv(path, scale=(2.0, 2.0))
+    assert found.table[["frame", "y", "x"]].to_numpy().tolist() == [[0, 4, 2], [1, 4, 2.5]]
+
+
+def test_boxes_are_cells_at_their_middle(tmp_path: Path) -> None:
+    path = table(tmp_path, "frame,id,bb_left,bb_top,bb_width,bb_height\n0,1,10,20,4,8\n")
+    found = read_detections_csv(path).table
+    assert found[["y", "x"]].to_numpy().tolist() == [[24, 12]]
+    assert found["area"].iloc[0] == pytest.approx(np.pi * 2 * 4)
+
+
+def test_a_track_that_names_itself_as_parent_has_none(tmp_path: Path) -> None:
+    rows = "1,0,1,1,1\n1,1,1,1,1\n2,2,1,2,1\n3,2,1,0,1\n"
+    path = table(tmp_path, f"ID,t,x,y,parent\n{rows}")
+    assert read_tracks_csv(path).events["event"].tolist() == ["move", "divide"]
+
+
+def test_columns_are_named_in_words() -> None:
+    assert parse_columns("y=Row, no,x=Col,t=Im") == {"y": "Row, no", "x": "Col", "t": "Im"}
+    with pytest.raises(InputError, match="roles and names"):
+        parse_columns("Row,Col")
+
+
+def test_frames_that_fit_a_project_stay(tmp_path: Path) -> None:
+    path = table(tmp_path, "time,y,x\n0,1,1\n30,1,1\n60,1,1\n")
+    assert read_detections_csv(path, n_frames=61).frame.tolist() == [0, 30, 60]
+    with pytest.warns(UserWarning, match="counted as frames"):
+        assert read_detections_csv(path, n_frames=3).frame.tolist() == [0, 1, 2]
 
 
 def test_unreadable_files(tmp_path: Path) -> None:

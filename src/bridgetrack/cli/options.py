@@ -18,6 +18,7 @@ from bridgetrack.cli.console import show
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.link_scores import with_link_scores
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
+from bridgetrack.io.tables import parse_columns
 from bridgetrack.models.library import find_model_file
 from bridgetrack.notes import Note
 from bridgetrack.option import Option, options_of
@@ -220,12 +221,22 @@ ImageAxes = Annotated[
     str | None, typer.Option("--image-axes", metavar="ORDER", help="Axis order of the image.")
 ]
 
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="LIST",
+        help="Columns of a table of detections where their names are unknown, e.g. "
+        "y=Row,x=Col,t=Image; further roles are z, id, track, parent, label, area, radius.",
+    ),
+]
+
 
 def reads_movie(command: Command) -> Command:
     """Give a command that takes ``reading`` the options of a `Reading` in its place."""
     kinds: dict[str, Any] = {
         "axes": Axes, "scale": Scale, "unit": Unit, "frame_interval": FrameInterval,
-        "image_axes": ImageAxes,
+        "image_axes": ImageAxes, "columns": Columns,
     }  # fmt: skip
     options = {name: _keyword(name, None, kind) for name, kind in kinds.items()}
 
@@ -233,11 +244,19 @@ def reads_movie(command: Command) -> Command:
     def with_reading(**given: Any) -> None:
         known = {name: given.pop(name) for name in options}
         known["scale"] = parse_scale(known["scale"])
+        known["columns"] = _columns(known["columns"])
         command(**given, reading=Reading(**known))
 
     own = inspect.signature(command, eval_str=True).parameters
     found = [q for p in own.values() for q in (options.values() if p.name == "reading" else [p])]
     return _with_parameters(with_reading, found)
+
+
+def _columns(text: str | None) -> dict[str, str] | None:
+    try:
+        return None if text is None else parse_columns(text)
+    except InputError as error:
+        raise typer.BadParameter(f"--{error}") from error
 
 
 def one_option_each(

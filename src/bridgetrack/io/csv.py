@@ -20,6 +20,7 @@ from bridgetrack.io.tables import (
     NOTHING,
     SIDECAR,
     CellTable,
+    TableReading,
     TextTable,
     known_columns,
     plain_names,
@@ -143,9 +144,11 @@ def _sidecar(tracks: Tracks, columns: list[str], notes: tuple[str, ...]) -> dict
 
 
 def _units(tracks: Tracks, columns: list[str]) -> dict[str, str]:
-    unit = space_unit(tracks.geometry)
-    pixels = dict.fromkeys(("z", "y", "x", "area"), "px")
-    known = pixels | {"t": "frame", "major": unit, "minor": unit, "border_distance": unit}
+    unit, geometry = space_unit(tracks.geometry), tracks.geometry
+    known = dict.fromkeys(("z", "y", "x", "area"), "px")
+    if geometry.unit == "micrometer" and set(geometry.scale) == {1.0}:
+        known = dict.fromkeys(("z", "y", "x"), "um") | {"area": f"um{geometry.ndim}"}
+    known |= {"t": "frame", "major": unit, "minor": unit, "border_distance": unit}
     return {c: known[c] for c in columns if c in known}
 
 
@@ -184,15 +187,19 @@ def read_tracks_csv(
         the files are unreadable; names file and row.
     """
     try:
-        cells = read_cells(path, columns, **reading)
+        cells = read_cells(path, columns, TableReading(**reading))
     except InputError as error:
         raise _advised(Path(path), error) from error
     beside, notes = _beside(Path(path)), list(cells.notes)
+    if beside is not None and beside.suffix == ".csv" and "id" not in cells.columns:
+        raise InputError(
+            f"{path}: {beside.name} names cells by ids, and no column holds unique ones"
+        )
     if beside is not None and beside.suffix == ".csv":
         graph = _known_only(_read_edges(beside), cells, notes)
     elif beside is not None:
         graph = _track_edges(cells, read_track_table(beside))
-    elif "parent" in cells.table:
+    elif _has_parents(cells):
         graph = _parent_edges(cells)
     else:
         graph = _track_edges(cells, _parent_tracks(cells))
@@ -243,6 +250,12 @@ def _known_only(graph: pd.DataFrame, cells: CellTable, notes: list[str]) -> pd.D
     if not known.all():
         notes.append(f"{int((~known).sum())} edges of the rows left out were left out")
     return graph[known].reset_index(drop=True)
+
+
+def _has_parents(cells: CellTable) -> bool:
+    """Whether parents say what comes from what: some do, or there are no tracks that could."""
+    table = cells.table
+    return "parent" in table and ("track" not in table or bool((table["parent"] > 0).any()))
 
 
 def _parent_edges(cells: CellTable) -> pd.DataFrame:

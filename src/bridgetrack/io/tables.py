@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 import warnings
@@ -20,25 +21,58 @@ from bridgetrack.detections.table import Detections, border_distance, content
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.files import check_readable
 from bridgetrack.movie.geometry import MOST_FRAMES, Geometry, GeometryField
+from bridgetrack.movie.raw import micrometers, minutes
+from bridgetrack.notes import plural
 from bridgetrack.schema import OpenEntry, check, parse_json, read_text
 
 TABLES = (".csv", ".tsv", ".txt")
 """How names of tables of detections end."""
 
+_MAY_BE_TIMES = ("t", "time", "position_t")
 CELL_COLUMNS: dict[str, tuple[str, ...]] = {
-    "frame": ("frame", "t", "timepoint", "time_point", "frame_number", "time", "position_t"),
-    "z": ("z", "position_z", "pos_z", "centroid_z", "center_z", "z_px"),
-    "y": ("y", "position_y", "pos_y", "centroid_y", "center_y", "y_px"),
-    "x": ("x", "position_x", "pos_x", "centroid_x", "center_x", "x_px"),
+    "frame": (
+        "frame", "frame_number", "frame_i", "frame_y", "spot_frame", "timepoint", "time_point",
+        "time_index", "timestep", "time_step", "imagenumber", "metadata_t", "t", "slice",
+        "slice_n", "time", "position_t",
+    ),
+    "z": (
+        "z", "position_z", "pos_z", "posz", "centroid_z", "z_centroid", "center_z",
+        "location_center_z", "spot_position_z",
+    ),
+    "y": (
+        "y", "position_y", "pos_y", "posy", "centroid_y", "y_centroid", "center_y",
+        "location_center_y", "areashape_center_y", "spot_position_y", "ym", "bb_top",
+    ),
+    "x": (
+        "x", "position_x", "pos_x", "posx", "centroid_x", "x_centroid", "center_x",
+        "location_center_x", "areashape_center_x", "spot_position_x", "xm", "bb_left",
+    ),
     "id": ("id", "node_id", "node", "spot_id", "detection_id"),
     "parent": ("parent_id", "parent", "parent_node", "parent_node_id", "parent_spot_id"),
-    "track": ("track_id", "track", "trackid", "tracklet_id", "particle"),
+    "track": (
+        "track_id", "track", "trackid", "tracklet_id", "particle", "tid", "track_n",
+        "spot_track_id", "cell_id", "trackobjects_label",
+    ),
     "parent_track": ("parent_track_id", "parenttrackid", "parent_track"),
-    "label": ("label", "labelimageid", "label_id", "segmentation_id", "seg_id", "mask_id"),
-    "area": ("area", "volume", "size_in_pixels_0", "size_in_pixels", "size"),
-    "radius": ("radius", "r", "estimated_radius"),
-}
-"""Names of the columns of a table of cells, by what they hold; the first that is there counts."""
+    "label": (
+        "label", "labelimageid", "label_id", "segmentation_id", "seg_id", "mask_id",
+        "objectnumber", "object_id",
+    ),
+    "area": (
+        "area", "volume", "size_in_pixels_0", "size_in_pixels", "size", "areashape_area",
+        "cell_area", "nucleus_area",
+    ),
+    "radius": ("radius", "r", "estimated_radius", "spot_radius"),
+    "width": ("bb_width",),
+    "height": ("bb_height",),
+    "unit": ("unit",),
+}  # fmt: skip
+"""Names of the columns of a table of cells, by what they hold; the first that is there counts.
+
+They are those of this program, TrackMate, ilastik, CellProfiler, Imaris, napari, ImageJ and its
+plugins Manual Tracking and MTrackJ, Mastodon, NIS Elements, QuPath, btrack, LapTrack, trackpy,
+Ultrack, Cell-ACDC, scikit-image and of boxes (MOT).
+"""
 
 LINK_COLUMNS: dict[str, tuple[str, ...]] = {
     "source": ("source", "source_id", "spot_source_id", "parent", "from"),
@@ -54,18 +88,38 @@ SCORE_COLUMNS: dict[str, tuple[str, ...]] = {
 }
 """Those of a table of scores of links, which names cells by their frames and labels."""
 
-_NUMBERED = (("centroid", "zyx"), ("center_of_the_object", "xyz"), ("object_center", "xyz"))
+_NUMBERED = (
+    ("centroid", ("y x", "z y x")),
+    ("center_of_the_object", ("x y", "x y z")),
+    ("object_center", ("x y", "x y z")),
+    ("axis", ("", "frame y x", "frame z y x")),
+)
+"""Columns that programs number, and their roles where there are so many."""
+_UNIT = re.compile(
+    r"[\[(](?P<inside>.*?)[\])]|(?<=[ _])(?P<length>[µμu]m\^?[23²³]?|microns?|px|pxl|pixels?)$"
+    r"|(?<=^time[ _])(?P<time>s|sec|seconds|min|minutes|h|hours)$",
+    re.IGNORECASE,
+)
 _SHOWN = 20
 """Columns that a message names."""
 _EMPTY = ("", "nan", "NaN", "None", "null", "NA")
 NOTHING = -1
 """In a column of parents or tracks, where a cell has none."""
 
+_IDENTITIES = (
+    ("id", "id", None), ("parent", "parent", NOTHING), ("track", "track", NOTHING),
+    ("parent_track", "parent_track", NOTHING), ("label", "file_label", 0),
+)  # fmt: skip
+"""Columns of whole numbers: the role, the name here, and what an empty cell stands for."""
+
 SIDECAR = "units.json"
 _WHAT = "what the program writes beside its tables"
-_MICRO = ("micron", "microns", "um", "µm", "μm", "micrometer", "micrometers", "micrometre")
 _ROWS_AT_ONCE = 1 << 16
 """Rows that are parsed at once: a parser takes many times what they hold."""
+_ABOVE_HEADER = 12
+"""Lines in which the names of the columns are looked for."""
+_UNEVEN = 0.1
+"""Share of a step by which times may be off a frame."""
 
 
 def check_columns(columns: Mapping[str, str], header: Sequence[str], source: str) -> None:
@@ -78,31 +132,45 @@ def check_columns(columns: Mapping[str, str], header: Sequence[str], source: str
             raise InputError(f"{source}: there is no column {column!r} (meant as {role}); {listed}")
     missing = [role for role in ("frame", "y", "x") if role not in columns]
     if missing:
-        known = "; ".join(f"{role}: {', '.join(CELL_COLUMNS[role][:4])}" for role in missing)
+        roles = ["t" if role == "frame" else role for role in missing]
+        named = ",".join(f"{role}=..." for role in roles)
+        said = ", ".join(f"'{role}': '...'" for role in roles)
         raise InputError(
-            f"{source}: found no column for {', '.join(missing)}; {listed}. Rename the column "
-            f"in the first line of the file (known names are {known}; in upper or lower "
-            "case), or, in Python, say which it is: "
-            f"columns={{'{missing[0]}': '...'}}"
+            f"{source}: found no column for {', '.join(missing)}; {listed}. Say which it is: "
+            f"--columns {named}, in Python columns={{{said}}}"
         )
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Columns by their roles from words such as ``y=Row,x=Col,t=Image no``.
+
+    Raises
+    ------
+    InputError
+        Where a part is none of these.
+    """
+    parts = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", text)]
+    if not all(role.strip() and column.strip() for role, _, column in parts):
+        raise InputError(f"columns {text!r}: give roles and names, such as y=Row,x=Col,t=Image")
+    return {role.strip().lower(): column.strip() for role, _, column in parts}
 
 
 def guess_columns(header: Sequence[str]) -> dict[str, str]:
     """Guess what the columns of a table mean from their names: a column by its role.
 
-    Knows this package's own files, TrackMate, ilastik, Mastodon-like and scikit-image tables,
-    in any case and with units in brackets. ``parent`` is taken for a parent *track* in a table
-    that has tracks but no ids.
+    Names are understood in any case and with their unit, see `CELL_COLUMNS`. ``parent`` is taken
+    for a parent *track* in a table that has tracks but no ids.
     """
     plain, found = plain_names(header), known_columns(header, CELL_COLUMNS)
-    for name, order in _NUMBERED:
-        columns = [plain.get(f"{name}_{k}") for k in range(3)]
-        if found["x"] is None and None not in columns[:2]:
-            roles = order if columns[2] else order.replace("z", "")
-            found |= dict(zip(roles, columns, strict=False))
-    if "position_x" in plain and found["label"] is not None:
-        # TrackMate's LABEL is a free text such as "ID4711".
-        found["label"] = None
+    for name, orders in _NUMBERED:
+        columns = [plain[f"{name}_{k}"] for k in range(4) if f"{name}_{k}" in plain]
+        order = orders[len(columns) - 2].split() if 2 <= len(columns) < len(orders) + 2 else []
+        if found["x"] is None and order:
+            found |= dict(zip(order, columns, strict=True))
+    if "position_x" in plain or "spot_position_x" in plain:
+        found["label"] = None  # a free text such as "ID4711" in TrackMate and Mastodon
+    if "mass" in plain and found["area"] == plain.get("size"):
+        found["area"] = None  # a radius of gyration in trackpy
     if found["id"] is None and found["track"] is not None and found["parent"] is not None:
         found["parent_track"] = found["parent_track"] or found["parent"]
         found["parent"] = None
@@ -121,15 +189,19 @@ def known_columns(
 
 
 def plain_names(header: Sequence[str]) -> dict[str, str]:
-    """Columns by their plain names: lower case, no unit in brackets, words joined by ``_``.
+    """Columns by their plain names: lower case, without unit, words joined by ``_``.
 
     Of columns with one plain name the first counts.
     """
     plain: dict[str, str] = {}
     for column in header:
-        name = re.sub(r"[\[(].*?[\])]", "", column.strip().lstrip("\ufeff"))
-        plain.setdefault(re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"), column)
+        plain.setdefault(_plain(column), column)
     return plain
+
+
+def _plain(column: str) -> str:
+    name = re.sub(r"[^a-z0-9]+", "_", _UNIT.sub("", column.strip()).lower()).strip("_")
+    return re.sub(r"^(trackobjects_label)_\d+$", r"\1", name)  # CellProfiler adds a distance
 
 
 @dataclass(frozen=True)
@@ -139,11 +211,18 @@ class TextTable:
     cells: pd.DataFrame  # all columns as strings; the index is the line of the file, from 1
     units: dict[str, str]  # per column, from the last of several header rows
     source: str  # name of the file, for messages
+    decimal_comma: bool = False  # where columns are not parted by commas
 
     @property
     def header(self) -> list[str]:
         """Names of the columns."""
         return [str(c) for c in self.cells.columns]
+
+    def unit(self, column: str) -> str:
+        """Unit of a column, as the last header row or the name of the column says; may be empty."""
+        found = _UNIT.search(column.strip())
+        unit = self.units.get(column) or ("" if found is None else found[found.lastgroup or 0])
+        return unit.strip().lower().translate(str.maketrans("µμ²³", "uu23", "^"))
 
     def numbers(
         self, column: str, *, empty: float | None = None, infinite: bool = False
@@ -153,6 +232,8 @@ class TextTable:
         `empty` stands for an empty cell, which is wrong where None; `infinite` lets ``inf`` pass.
         """
         text = self.cells[column].str.strip()
+        if self.decimal_comma and text.str.contains(",", regex=False).any():
+            text = text.str.replace(",", ".", regex=False)
         blank = text.isin(_EMPTY).to_numpy(dtype=bool)
         values = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, copy=True)
         # some versions of pandas are wrong in the last digit
@@ -200,8 +281,10 @@ class TextTable:
 def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     """Read a table whose columns are parted by commas, semicolons or tabs.
 
-    Up to three rows below the header that hold no number at all are taken for more header
-    (TrackMate writes names, abbreviations and units there).
+    The text is in UTF-8, UTF-16 or Windows' Western European code. Lines above the names of the
+    columns (Imaris writes a title there) are passed over. Up to three rows below the names that
+    hold no number at all are taken for more header (TrackMate writes names, abbreviations and units
+    there).
 
     Parameters
     ----------
@@ -218,29 +301,50 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     path = Path(path)
     check_readable(path)
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            separator = max(",;\t", key=next(file, "").count)
-            file.seek(0)
-            cells = _read_rows(file, separator, rows)
+        with path.open("rb") as bytes_:
+            wide = bytes_.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        try:
+            found = _read_as(path, "utf-16" if wide else "utf-8-sig", rows)
+        except UnicodeDecodeError:
+            if wide:
+                raise
+            found = _read_as(path, "cp1252", rows)
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeError) as error:
         raise InputError(f"{path}: cannot be read as a text file ({error})") from error
     except (ValueError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as a table ({error})") from error
+    cells, above, separator = found
     names = cells.columns.str.strip()
     if names.is_unique:
         cells.columns = names
-    cells.index = pd.RangeIndex(2, 2 + len(cells))
-    units = {}
-    if _more_header(cells):
-        units = {c: str(cells[c].iloc[2]).strip().strip("()") for c in cells.columns}
-        cells = cells.iloc[3:]
-    return TextTable(cells, units, str(path))
+    cells.index = pd.RangeIndex(above + 2, above + 2 + len(cells))
+    units: dict[str, str] = {}
+    if more := _more_header(cells):
+        units = {c: str(cells[c].iloc[more - 1]).strip().strip("()[]") for c in cells.columns}
+        cells = cells.iloc[more:]
+    return TextTable(cells, units, str(path), separator != ",")
+
+
+def _read_as(path: Path, encoding: str, rows: int | None) -> tuple[pd.DataFrame, int, str]:
+    """The rows of a table as text, the number of lines above its header, and what parts columns."""
+    with path.open(encoding=encoding) as file:
+        head = list(islice(iter(file.readline, ""), _ABOVE_HEADER))
+        parted = [max(",;\t", key=line.count) for line in head] or [","]
+        words = [
+            [w for w in line.split(s) if w.strip()] for line, s in zip(head, parted, strict=False)
+        ]
+        above = next((k for k, named in enumerate(words) if len(named) > 2), 0)
+        file.seek(0)
+        for _ in range(above):
+            file.readline()
+        return _read_rows(file, parted[above], rows), above, parted[above]
 
 
 def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
     """The rows of a table as text, some at a time: the parser takes many times what they hold."""
+    begin = file.tell()
     with warnings.catch_warnings(record=True) as longer:
         warnings.simplefilter("always", pd.errors.ParserWarning)
         pieces = pd.read_csv(
@@ -250,31 +354,35 @@ def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
         with pieces:
             cells = pd.concat((piece.fillna("") for piece in pieces), ignore_index=True)
     if longer:  # than the header, be it only by blanks at their ends
-        file.seek(0)
+        file.seek(begin)
         for row in csv.reader(islice(file, rows and rows + 1), delimiter=separator):
             if any(cell.strip() for cell in row[cells.shape[1] :]):
                 raise ValueError(f"a row holds {len(row)} cells, the first {cells.shape[1]} names")
     return cells
 
 
-def _more_header(cells: pd.DataFrame) -> bool:
-    """Whether the first three rows hold no number, and the first two some words."""
-    head = cells.iloc[:3]
-    has_number = head.apply(pd.to_numeric, errors="coerce").notna().any(axis=None)
-    words = (head.apply(lambda c: c.astype(str).str.strip()) != "").any(axis=1).to_numpy()
-    return len(head) == 3 and not has_number and bool(words[:2].all())
+def _more_header(cells: pd.DataFrame) -> int:
+    """How many of the first three rows hold words but no number."""
+    head = cells.iloc[:3].apply(lambda c: c.astype(str).str.strip().str.replace(",", "."))
+    has_number = head.apply(pd.to_numeric, errors="coerce").notna().any(axis=1).to_numpy()
+    has_words = (~head.isin(_EMPTY)).any(axis=1).to_numpy()
+    return int(np.cumprod(has_words & ~has_number).sum())
+
+
+@dataclass(frozen=True)
+class TableReading:
+    """How a table of cells is read, where it does not say it; see `read_detections_csv`."""
+
+    scale: tuple[float, ...] | None = None
+    unit: str | None = None
+    frame_interval: float | None = None
+    shape: tuple[int, ...] | None = None
+    n_frames: int | None = None
+    positions: str | None = None
 
 
 def read_detections_csv(
-    path: Path | str,
-    columns: Mapping[str, str | None] | None = None,
-    *,
-    scale: tuple[float, ...] | None = None,
-    unit: str | None = None,
-    frame_interval: float | None = None,
-    shape: tuple[int, ...] | None = None,
-    n_frames: int | None = None,
-    positions: str | None = None,
+    path: Path | str, columns: Mapping[str, str | None] | None = None, **reading: Any
 ) -> Detections:
     """Read detections from a CSV file that has only centroids.
 
@@ -283,48 +391,41 @@ def read_detections_csv(
     path
         Parted by commas, semicolons or tabs; TrackMate's four header rows are understood.
     columns
-        Column by its role (one of `CELL_COLUMNS`) where the guess of `guess_columns` is wrong;
-        None where the table has no such column.
-    scale
-        Size of a pixel along each axis; with positions in micrometres it turns them to pixels.
-    unit
-        ``"pixel"`` or ``"micrometer"``.
-    frame_interval
-        Minutes between frames.
-    shape
-        Extent of the frames in pixels.
-    n_frames
-        Number of frames; else up to the last that has a cell.
-    positions
-        ``"pixel"`` or ``"micrometer"``: what the positions are given in; guessed from the units
-        in the file where None.
+        Column by its role (one of `CELL_COLUMNS`, ``t`` for the frame) where the guess of
+        `guess_columns` is wrong; None where the table has no such column.
+    **reading
+        ``scale``: size of a pixel along each axis; with positions in micrometres it turns them to
+        pixels. ``unit``: ``"pixel"`` or ``"micrometer"``. ``frame_interval``: minutes between
+        frames. ``shape``: extent of the frames in pixels. ``n_frames``: number of frames; else
+        up to the last that has a cell. ``positions``: ``"pixel"`` or ``"micrometer"``, what the
+        positions are given in; by default as the units in the file say.
 
     Returns
     -------
     Detections
         ``label`` is the file's label, id or track where unique in the frame, else a running
-        number; ``id`` keeps the file's id. ``has_masks`` is False; the area is that of a disc or
-        ball of the file's radius, 1 where sizes are unknown. ``border_distance`` (from the
+        number; ``id`` keeps the file's id or track. ``has_masks`` is False; the area is that of a
+        disc or ball of the file's radius, 1 where sizes are unknown. ``border_distance`` (from the
         centroid) is there where `shape` is known.
 
     Raises
     ------
     InputError
-        Where a column is missing, a number is unreadable or an id repeats; names file and row.
+        Where a column is missing, a number is unreadable, times are no frames, or an id stands for
+        two cells of a frame; names file and row.
 
     Warns
     -----
     BridgetrackWarning
-        Where rows were left out.
+        Where rows were left out, or something is not as in the file.
     """
-    cells = read_cells(
-        path, columns, scale=scale, unit=unit, frame_interval=frame_interval, shape=shape,
-        n_frames=n_frames, positions=positions,
-    )  # fmt: skip
+    cells = read_cells(path, columns, TableReading(**reading))
     for note in cells.notes:
         warnings.warn(f"{path}: {note}", BridgetrackWarning, stacklevel=2)
     geometry = cells.geometry
-    table = cells.table[["frame", "label", *geometry.axes, "area", "id"]]
+    table = cells.table[["frame", "label", *geometry.axes, "area"]]
+    named = "id" if "id" in cells.columns or "track" not in cells.columns else "track"
+    table = table.assign(id=cells.table[named])
     table = table.sort_values(["frame", "label"], kind="stable", ignore_index=True)
     if geometry.shape is not None:
         table["border_distance"] = border_distance(table, geometry)
@@ -357,68 +458,66 @@ class CellTable:
     geometry: Geometry
     sidecar: Sidecar | None  # what the package's own sidecar says; None for files of others
     notes: tuple[str, ...]  # what was left out, or is not as in the file
-
-    @property
-    def complete(self) -> bool:
-        """Whether no row of the file was left out."""
-        return len(self.table) == len(self.text.cells)
+    complete: bool  # whether no cell was left out for want of a size
 
 
 def read_cells(
-    path: Path | str,
-    columns: Mapping[str, str | None] | None,
-    *,
-    scale: tuple[float, ...] | None = None,
-    unit: str | None = None,
-    frame_interval: float | None = None,
-    shape: tuple[int, ...] | None = None,
-    n_frames: int | None = None,
-    positions: str | None = None,
+    path: Path | str, columns: Mapping[str, str | None] | None, given: TableReading
 ) -> CellTable:
     """Read positions, sizes and identities of the cells of a file; see `read_detections_csv`."""
     text = read_text_table(path)
     sidecar = _read_sidecar(Path(path))
     known = None if sidecar is None else sidecar.geometry
     found = _columns(text, columns or {})
-    said = (len(scale or ()), len(shape or ()), known.ndim if known else 0)
+    said = (len(given.scale or ()), len(given.shape or ()), known.ndim if known else 0)
     if "z" not in (columns or {}) and 3 not in said and _is_flat(text, found.get("z")):
         del found["z"]
     check_columns(found, text.header, text.source)
     if len(text.cells) == 0:
         raise InputError(f"{text.source}: the table has a header but no rows")
-    frame = text.integers(found["frame"])
-    text.refuse(frame < 0, "the frame is negative; frames count from 0")
-    text.refuse(frame >= MOST_FRAMES, f"the frame is beyond the {MOST_FRAMES:,} possible")
-    if n_frames is not None:
-        text.refuse(frame >= n_frames, f"the movie has {n_frames} frames")
-    there = max(int(frame.max()) + 1, known.n_frames if known else 0)
-    ndim = 3 if "z" in found else 2
+    axes = ("z", "y", "x")[0 if "z" in found else 1 :]
+    ndim = len(axes)
     if known is not None and known.ndim != ndim:
         raise InputError(f"{text.source}: the table has {ndim} axes, its sidecar {known.ndim}")
-    if scale is not None and len(scale) != ndim:
+    if given.scale is not None and len(given.scale) != ndim:
         raise InputError(
-            f"{text.source}: the table has {ndim} spatial columns, the scale {scale} has "
-            f"{len(scale)} numbers"
+            f"{text.source}: the table has {ndim} spatial columns, the scale {given.scale} has "
+            f"{len(given.scale)} numbers"
         )
-    micro = _in_micrometers(text, found["x"], positions, sidecar)
-    default = "micrometer" if scale is not None or micro else "pixel"
-    own = known or Geometry(1, None, (1.0,) * ndim, default)
+    notes: list[str] = []
+    frame, interval = _frames(text, found["frame"], given.n_frames, sidecar, notes)
+    micro = _micrometers_per_unit(text, found, given.positions, sidecar)
+    default = "micrometer" if given.scale is not None or micro else "pixel"
+    own = known or Geometry(1, None, (1.0,) * ndim, default, interval)
+    there = max(int(frame.max()) + 1, known.n_frames if known else 0)
     geometry = Geometry(
-        n_frames=there if n_frames is None else n_frames,
-        shape=shape or own.shape,
-        scale=tuple(float(s) for s in scale or own.scale),
-        unit=unit or (default if scale is not None else own.unit),
-        frame_interval=own.frame_interval if frame_interval is None else frame_interval,
+        n_frames=there if given.n_frames is None else given.n_frames,
+        shape=given.shape or own.shape,
+        scale=tuple(float(s) for s in given.scale or own.scale),
+        unit=given.unit or (default if given.scale is not None else own.unit),
+        frame_interval=own.frame_interval if given.frame_interval is None else given.frame_interval,
     )
-    to_pixels = 1 / geometry.scale_array if micro else np.ones(ndim)
-    cells: dict[str, NDArray[Any]] = {"frame": frame}
-    for axis, factor in zip(geometry.axes, to_pixels, strict=True):
+    to_pixels = micro / geometry.scale_array if micro else np.ones(ndim)
+    cells = pd.DataFrame({"frame": frame}, index=text.cells.index)
+    for axis, factor in zip(axes, to_pixels, strict=True):
         cells[axis] = text.numbers(found[axis]) * factor
-    _identities(cells, text, found)
-    keep, notes = _sizes(cells, text, found, to_pixels)
-    cells["label"], numbered = _labels(cells, text, found)
-    table = pd.DataFrame(cells, index=text.cells.index)[keep]
-    return CellTable(table, found, text, geometry, sidecar, (*notes, *numbered))
+    for role, name, empty in _IDENTITIES:
+        if role in found:
+            cells[name] = text.integers(found[role], empty=empty)
+    _add_sizes(cells, text, found, to_pixels)
+    cells = _without_copies(cells, text, notes)
+    cells = _with_ids(cells, text, found)
+    sized = ~(cells["area"] <= 0)
+    if not sized.all():
+        notes.append(f"{int((~sized).sum())} rows without a positive radius were left out")
+        cells = cells[sized]
+    if unknown := int(cells["area"].isna().sum()):
+        usual = 1.0 if unknown == len(cells) else float(cells["area"].median())
+        cells = cells.assign(area=cells["area"].fillna(usual))
+        if unknown < len(cells):
+            notes.append(f"{plural(unknown, 'row')} without an area: the median of all was taken")
+    cells["label"] = _labels(cells, found, notes)
+    return CellTable(cells, found, text, geometry, sidecar, tuple(notes), bool(sized.all()))
 
 
 def _read_sidecar(table: Path) -> Sidecar | None:
@@ -436,98 +535,198 @@ def _read_sidecar(table: Path) -> Sidecar | None:
 
 def _columns(text: TextTable, corrections: Mapping[str, str | None]) -> dict[str, str]:
     """The columns as guessed, with some roles set by hand; None for a role means no column."""
-    for role in corrections:
+    chosen = {"frame" if role == "t" else role: column for role, column in corrections.items()}
+    for role in chosen:
         if role not in CELL_COLUMNS:
             known = list(CELL_COLUMNS)
             raise InputError(f"there is no role {role!r} for a column; known are {known}")
-    columns = {**guess_columns(text.header), **corrections}
-    return {role: column for role, column in columns.items() if column is not None}
+    guessed = guess_columns(text.header)
+    if {"x", "y"} & set(chosen):
+        guessed = {k: v for k, v in guessed.items() if k not in ("width", "height")}
+    return {role: c for role, c in {**guessed, **chosen}.items() if c is not None}
 
 
 def _is_flat(text: TextTable, depth: str | None) -> bool:
     """Whether a depth is 0 throughout, as TrackMate writes it for 2D movies."""
-    return depth is not None and bool(text.cells[depth].str.fullmatch(r"\s*-?0(\.0*)?\s*").all())
+    return depth is not None and bool(text.cells[depth].str.fullmatch(r"\s*-?0([.,]0*)?\s*").all())
 
 
-def _in_micrometers(
-    text: TextTable, column: str, positions: str | None, sidecar: Sidecar | None
-) -> bool:
-    """Whether positions are micrometres, from what the files say of the column of x."""
+def _frames(
+    text: TextTable,
+    column: str,
+    n_frames: int | None,
+    sidecar: Sidecar | None,
+    notes: list[str],
+) -> tuple[NDArray[np.int64], float | None]:
+    """Frame of every row, counted from 0, and minutes between frames where times say them."""
+    unit, interval = text.unit(column), None
+    values = text.numbers(column)
+    fits = n_frames is not None and bool(((values < n_frames) & (values % 1 == 0)).all())
+    if sidecar is None and not fits and _are_times(values, _plain(column), unit):
+        what = f"{text.source}, column {column!r}"
+        frame, interval = count_frames(values, unit, what)
+        notes.append(f"the times in the column {column!r} were counted as frames")
+        return frame, interval
+    frame = text.integers(column)
+    text.refuse(frame < 0, "the frame is negative; frames count from 0")
+    text.refuse(frame >= MOST_FRAMES, f"the frame is beyond the {MOST_FRAMES:,} possible")
+    may_be_from_1 = sidecar is None and not fits and (_plain(column) != "t" or unit)
+    if may_be_from_1 and frame.min() == 1:
+        notes.append(f"the column {column!r} counts from 1: its frame 1 is frame 0 here")
+        frame -= 1
+    if n_frames is not None:
+        text.refuse(frame >= n_frames, f"the movie has {n_frames} frames")
+    return frame, None
+
+
+def _are_times(values: NDArray[np.float64], name: str, unit: str) -> bool:
+    """Whether a column holds times rather than numbers of frames."""
+    if minutes(1, unit) is not None:
+        return True
+    if unit or name not in _MAY_BE_TIMES:
+        return False
+    steps = np.diff(np.unique(values))
+    return len(steps) > 0 and bool(steps.min() > 1 or np.any(values != np.rint(values)))
+
+
+def count_frames(
+    times: NDArray[np.float64], unit: str, what: str
+) -> tuple[NDArray[np.int64], float | None]:
+    """Count the times of frames.
+
+    Parameters
+    ----------
+    times
+        Shape (n,), in any order.
+    unit
+        Of the times.
+    what
+        Where they stand, for the message.
+
+    Returns
+    -------
+    NDArray
+        Frame of each time, shape (n,); the earliest is frame 0.
+    float or None
+        Minutes between frames; None where the unit is unknown.
+
+    Raises
+    ------
+    InputError
+        Where the times are not evenly spaced.
+    """
+    moments, at = np.unique(times, return_inverse=True)
+    steps = np.diff(moments)
+    if len(steps) == 0:
+        return np.zeros(len(times), dtype=np.int64), None
+    step = float(np.median(steps[steps < 1.5 * steps.min()]))
+    passed = np.rint(steps / step)
+    if np.any(np.abs(steps / step - passed) > _UNEVEN) or np.mean(passed == 1) < 1 / 2:
+        shown = ", ".join(f"{m:g}" for m in moments[:6])
+        raise InputError(
+            f"{what}: the times {shown}, ... are not evenly spaced, so that they do not tell "
+            "frames; add a column frame with whole numbers that count from 0"
+        )
+    number = np.concatenate([[0], np.cumsum(passed)]).astype(np.int64)
+    return number[at], minutes(float(np.mean(steps / passed)), unit)
+
+
+def _micrometers_per_unit(
+    text: TextTable, found: Mapping[str, str], positions: str | None, sidecar: Sidecar | None
+) -> float | None:
+    """Micrometres in the unit of the positions; None where they are pixels."""
     if positions not in (None, "pixel", "micrometer"):
         raise InputError(f"positions are given in 'pixel' or 'micrometer', not in {positions!r}")
     if positions is not None:
-        return positions == "micrometer"
+        return 1.0 if positions == "micrometer" else None
     if sidecar is not None:
-        return sidecar.units.get(column) == "um"
-    bracket = column[column.find("[") + 1 :].rstrip("]") if "[" in column else ""
-    return text.units.get(column, bracket).lower() in _MICRO
+        return 1.0 if sidecar.units.get(found["x"]) == "um" else None
+    named = micrometers(1, text.unit(found["x"]))
+    if named is None and "unit" in found:
+        named = micrometers(1, text.cells[found["unit"]].iloc[0])
+    return named
 
 
-def _identities(
-    cells: dict[str, NDArray[Any]], text: TextTable, columns: Mapping[str, str]
-) -> None:
-    """Add ``id`` and what the file names of parents, tracks and labels."""
-    if "id" not in columns:
-        cells["id"] = np.arange(len(text.cells), dtype=np.int64)
-    else:
-        ids = text.integers(columns["id"])
-        again = pd.Series(ids).duplicated().to_numpy(dtype=bool)
-        text.refuse(again, lambda k: f"the id {ids[k]} was used before; ids must be unique")
-        cells["id"] = ids
-    for role in ("parent", "track", "parent_track"):
-        if role in columns:
-            cells[role] = np.maximum(text.integers(columns[role], empty=NOTHING), NOTHING)
-    if "label" in columns:
-        cells["file_label"] = text.integers(columns["label"], empty=0)
-
-
-def _sizes(
-    cells: dict[str, NDArray[Any]],
+def _add_sizes(
+    cells: pd.DataFrame,
     text: TextTable,
     columns: Mapping[str, str],
     to_pixels: NDArray[np.float64],
-) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Add ``area``; which rows have a size, and what to say of the others."""
-    keep = np.ones(len(text.cells), dtype=bool)
+) -> None:
+    """Add ``area`` in pixels, NaN where unknown and 0 where a radius is none; centre boxes."""
+    ndim = len(to_pixels)
+    cells["area"] = np.nan
+    if "width" in columns and "height" in columns:
+        width, height = (text.numbers(columns[side]) for side in ("width", "height"))
+        cells["x"] += width / 2 * to_pixels[-1]
+        cells["y"] += height / 2 * to_pixels[-2]
+        cells["area"] = np.pi / 4 * width * height * np.prod(to_pixels)
     if "area" in columns:
-        cells["area"] = text.numbers(columns["area"], empty=1.0)
-        text.refuse(cells["area"] <= 0, "the area is not positive")
-        return keep, ()
-    if "radius" not in columns:
-        cells["area"] = np.ones(len(text.cells))
-        return keep, ()
-    radius = text.numbers(columns["radius"], empty=0.0)
-    keep = radius > 0
-    cells["area"] = content(radius, len(to_pixels)) * np.prod(to_pixels)
-    dropped = int((~keep).sum())
-    if dropped == len(keep):
-        raise InputError(f"{text.source}, column {columns['radius']!r}: no radius is positive")
-    return keep, (f"{dropped} rows without a positive radius were left out",) if dropped else ()
+        area = text.numbers(columns["area"], empty=np.nan)
+        text.refuse(area <= 0, "the area is not positive")
+        length = micrometers(1, text.unit(columns["area"]).rstrip("23"))
+        scaled = length is not None and np.any(to_pixels != 1)
+        cells["area"] = area * np.prod(to_pixels) if scaled else area
+    elif "radius" in columns:
+        radius = np.maximum(text.numbers(columns["radius"], empty=0.0), 0)
+        cells["area"] = content(radius, ndim) * np.prod(to_pixels)
+        if not radius.any():
+            raise InputError(f"{text.source}, column {columns['radius']!r}: no radius is positive")
 
 
-def _labels(
-    cells: dict[str, NDArray[Any]], text: TextTable, columns: Mapping[str, str]
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _without_copies(cells: pd.DataFrame, text: TextTable, notes: list[str]) -> pd.DataFrame:
+    """The cells without rows that say what another row has said."""
+    if "id" in cells and cells["id"].is_unique:
+        return cells
+    again = cells.duplicated()
+    if not again.any():
+        return cells
+    notes.append(
+        f"{plural(int(again.sum()), 'row')} that another row repeats, such as row "
+        f"{cells.index[again][0]}, left out"
+    )
+    return cells[~again]
+
+
+def _with_ids(cells: pd.DataFrame, text: TextTable, found: dict[str, str]) -> pd.DataFrame:
+    """The cells with an ``id`` that is unique: one that comes again in other frames is a track."""
+    if "id" in cells and not cells["id"].is_unique:
+        text.refuse(
+            cells.duplicated(["frame", "id"]).to_numpy(),
+            lambda k: f"the id {cells['id'].iloc[k]} was used before in its frame",
+            lines=cells.index,
+        )
+        role, name = ("label", "file_label") if "track" in cells else ("track", "track")
+        found.setdefault(role, found.pop("id"))
+        cells = cells.drop(columns="id") if name in cells else cells.rename(columns={"id": name})
+        if role == "track":
+            cells = cells.rename(columns={"parent": "parent_track"})
+    if "id" not in cells:
+        cells = cells.assign(id=np.arange(len(cells), dtype=np.int64))
+    for role, own in (("parent", "id"), ("parent_track", "track")):
+        if role in cells and own in cells:  # btrack names a track as its own parent
+            none = (cells[role] < 0) | (cells[role] == cells[own])
+            cells[role] = cells[role].mask(none, NOTHING)
+    return cells
+
+
+def _labels(cells: pd.DataFrame, columns: Mapping[str, str], notes: list[str]) -> NDArray[np.int64]:
     """An identity that is unique in its frame: the file's label, id or track, or a number.
 
-    With what to say where the file has labels that are none.
+    Notes where the file has labels that are none.
     """
-    said: tuple[str, ...] = ()
     for column in ("file_label", "id", "track"):
-        if column in cells and (column != "id" or "id" in columns):
-            values = cells[column]
-            wrong = values < 1
-            both = pd.DataFrame({"frame": cells["frame"], "value": values})
-            wrong |= both.duplicated().to_numpy(dtype=bool)
-            if not wrong.any():
-                return values, said
-            if column == "file_label" and values.any():
-                k = int(np.argmax(wrong))
-                what = f"is {values[k]}" if values[k] < 1 else f"{values[k]} is twice in its frame"
-                row = text.cells.index[k]
-                said = (
-                    f"the cells are numbered anew, since in row {row} the label {what}; "
-                    "labels count from 1, each once in a frame",
-                )
-    frame = cells["frame"]
-    return np.asarray(pd.Series(frame).groupby(frame).cumcount(), dtype=np.int64) + 1, said
+        if column not in cells or (column == "id" and "id" not in columns):
+            continue
+        wrong = ((cells[column] < 1) | cells.duplicated(["frame", column])).to_numpy()
+        values = cells[column].to_numpy(dtype=np.int64)
+        if not wrong.any():
+            return values
+        if column == "file_label" and values.any():
+            k = int(np.argmax(wrong))
+            what = f"is {values[k]}" if values[k] < 1 else f"{values[k]} is twice in its frame"
+            notes.append(
+                f"the cells are numbered anew, since in row {cells.index[k]} the label {what}; "
+                "labels count from 1, each once in a frame"
+            )
+    return np.asarray(cells.groupby("frame").cumcount(), dtype=np.int64) + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ class Reading:
     unit: str | None = None
     frame_interval: float | None = None
     image_axes: str | None = None
+    columns: dict[str, str] | None = None  # of a table, by what they hold
 
     def open_image(self, image: Path) -> Movie:
         """A movie that has no labels."""
@@ -82,6 +83,7 @@ def open_cells(
     unit: str | None = None,
     frame_interval: float | None = None,
     image_axes: str | None = None,
+    columns: Mapping[str, str | None] | None = None,
 ) -> tuple[Movie | Detections, Movie | None]:
     """Open labels, or a table of detections, and the image; labels without a scale take its one.
 
@@ -93,6 +95,8 @@ def open_cells(
         See `open_movie`.
     image_axes
         Axis order of the image.
+    columns
+        Columns of a table, see `read_detections_csv`.
 
     Raises
     ------
@@ -101,7 +105,9 @@ def open_cells(
     """
     known: dict[str, Any] = {"scale": scale, "unit": unit, "frame_interval": frame_interval}
     if is_table(labels):
-        labels = read_detections_csv(labels, **known)
+        labels = read_detections_csv(labels, columns, **known)
+    elif columns:
+        raise InputError("columns are those of a table (.csv, .tsv, .txt), and this is none")
     pixels = None if image is None else open_movie(image, axes=image_axes, **known)
     if isinstance(labels, Detections):
         return labels, pixels

@@ -150,7 +150,9 @@ def _extent(geometry: Geometry) -> str:
     words = plural(geometry.n_frames, "frame")
     if geometry.shape is not None:
         words += f" of {' x '.join(map(str, geometry.shape))} pixels"
-    if geometry.unit == "micrometer":
+    if geometry.shape is None and geometry.unit == "micrometer" and set(geometry.scale) == {1.0}:
+        words += ", with positions in micrometers"
+    elif geometry.unit == "micrometer":
         scale = " x ".join(f"{s:g}" for s in geometry.scale)
         words += f", each {scale} micrometers ({', '.join(geometry.axes)})"
     else:

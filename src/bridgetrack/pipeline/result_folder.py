@@ -342,6 +342,7 @@ def _inputs(content: dict[str, Any], run: Path) -> RunInputs:
         settings["unit"],
         settings["frame_interval"],
         settings["image_axes"],
+        settings.get("columns"),
     )
     if "repair" in content:  # in our own order of axes, with the scale that was known
         geometry = content["geometry"]
