@@ -65,12 +65,12 @@ def test_what_is_called_a_tracklet_is_one(tracks: Tracks) -> None:
         assert validate_tracklets(ids, edges, tracks.nodes["track_id"])[0]
 
 
-def foreign(path: Path, **changes: Any) -> Path:
+def foreign(path: Path, step: int = 1, **changes: Any) -> Path:
     """A store as another program may write it: micrometres, seconds, props of its own."""
     ids = np.array([7, 8, 9, 12], dtype=np.uint64)
     edges = np.array([[7, 8], [8, 9], [8, 12]], dtype=np.uint64)
     values = {
-        "time": np.array([0, 1, 2, 2]),
+        "time": step * np.array([0, 1, 2, 2]),
         "x": np.array([1.0, 2, 3, 4]),
         "y": np.array([5.0, 6, 7, 8]),
         "z": np.array([0.0, 0, 1, 1]),
@@ -106,8 +106,22 @@ def test_stores_that_are_refused(tmp_path: Path) -> None:
         read_geff(tmp_path / "empty.geff")
     with pytest.raises(InputError, match="undirected"):
         read_geff(foreign(tmp_path / "undirected.geff", directed=False))
+    axes = [geff_spec.Axis(name=n, type="space") for n in "yx"]
     with pytest.raises(InputError, match="one time axis"):
-        read_geff(foreign(tmp_path / "no-axes.geff", axes=None))
+        read_geff(foreign(tmp_path / "no-time.geff", axes=axes))
+
+
+def test_a_store_without_axes_has_them_by_name(tmp_path: Path) -> None:
+    tracks = read_geff(foreign(tmp_path / "a.geff", axes=None))
+    assert tracks.nodes[["frame", "z", "y", "x"]].to_numpy()[-1].tolist() == [2, 1, 8, 4]
+
+
+def test_times_in_minutes_are_counted_as_frames(tmp_path: Path) -> None:
+    axes = [geff_spec.Axis(name="time", type="time", unit="minute")]
+    axes += [geff_spec.Axis(name=n, type="space") for n in "yx"]
+    tracks = read_geff(foreign(tmp_path / "a.geff", axes=axes, step=5))
+    assert tracks.nodes["frame"].tolist() == [0, 1, 2, 2]
+    assert tracks.geometry.frame_interval == 5
 
 
 def test_pickled_arrays_are_never_decoded(tmp_path: Path) -> None:

@@ -84,6 +84,12 @@ def test_a_wrong_row_is_named(tmp_path: Path, row: str, message: str) -> None:
         read_ctc(write_ctc_folder(tmp_path / "TRA", DIVIDING, rows))
 
 
+def test_more_columns_and_decimals_of_whole_numbers(tmp_path: Path, truth: Path) -> None:
+    rows = [" ".join(f"{word}.0" for word in row.split()) + " 7 1" for row in DIVIDING_ROWS]
+    again = read_ctc(write_ctc_folder(tmp_path / "more" / "TRA", DIVIDING, rows))
+    assert again.tracks.nodes.equals(read_ctc(truth).tracks.nodes)
+
+
 def test_a_track_that_is_nowhere_drawn(tmp_path: Path) -> None:
     folder = write_ctc_folder(tmp_path / "TRA", DIVIDING, [*DIVIDING_ROWS, "7 0 1 0"])
     with pytest.raises(InputError, match="track 7 is not drawn"):

@@ -27,6 +27,7 @@ Table = NDArray[np.int64]
 """A track table: rows of label, begin, end and parent (``L B E P``), shape (n, 4)."""
 
 _MASK = re.compile(r"^((?:man_track|mask)_?)(\d+)(\.tiff?)$", re.IGNORECASE)
+_WHOLE = re.compile(r"[+-]?\d{1,18}(\.0*)?")
 _TABLES = ("man_track.txt", "res_track.txt")
 _SUBFOLDERS = ("FULL", "TRA")
 
@@ -134,7 +135,7 @@ def find_table(folder: Path) -> Path | None:
 
 
 def read_track_table(path: Path) -> Table:
-    """Rows ``L B E P`` of a track table, shape (n, 4); a row that cannot be is refused."""
+    """Rows ``L B E P`` of a track table, shape (n, 4); columns behind are passed over."""
     check_readable(path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -142,12 +143,13 @@ def read_track_table(path: Path) -> Table:
         raise InputError(f"{path}: cannot be read as a text file ({error})") from error
     rows = {number: line.split() for number, line in enumerate(lines, start=1) if line.split()}
     for number, words in rows.items():
-        if len(words) != 4 or not all(re.fullmatch(r"[+-]?\d{1,18}", w) for w in words):
+        if len(words) < 4 or not all(_WHOLE.fullmatch(w) for w in words[:4]):
             raise InputError(
                 f"{path}, row {number}: expected four integers 'label begin end parent' of at "
                 f"most 18 digits, found {lines[number - 1].strip()[:60]!r}"
             )
-    table = np.asarray([[int(w) for w in words] for words in rows.values()], dtype=np.int64)
+    whole = [[int(w.partition(".")[0]) for w in words[:4]] for words in rows.values()]
+    table = np.asarray(whole, dtype=np.int64)
     table = table.reshape(-1, 4)
     _check_table(table, list(rows), path)
     return table

@@ -18,6 +18,7 @@ from bridgetrack.detections.table import content
 from bridgetrack.errors import InputError
 from bridgetrack.files import program_version, refuse_foreign, staged, writing
 from bridgetrack.io.csv import as_plain
+from bridgetrack.io.tables import count_frames, guess_columns
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.movie.raw import micrometers, minutes
 from bridgetrack.schema import OpenEntry, check
@@ -35,10 +36,11 @@ _UNSAFE = ("pickle",)
 def read_geff(path: Path | str) -> Tracks:
     """Read tracks from a GEFF store, this program's (without loss) or another's.
 
-    A store of another program needs a time axis that counts frames and two or three axes of
-    space. Labels come from a property ``label``, ``seg_id`` or ``segmentation_id``, else they
-    are numbered; tracks from the property that the store names as tracklet, else they are the
-    chains between divisions.
+    A store of another program needs a time axis, of frames or of times in equal steps, and two or
+    three axes of space; where it names no axes, properties such as t, y and x are taken. Labels
+    come from a property ``label``, ``seg_id`` or ``segmentation_id``, else they are numbered;
+    tracks from the property that the store names as tracklet, else they are the chains between
+    divisions.
 
     Raises
     ------
@@ -51,8 +53,8 @@ def read_geff(path: Path | str) -> Tracks:
     edges = _edges(graph)
     if ours is not None:
         return _own(graph, edges, ours, path)
-    geometry, names, time = _axes(graph, path)
-    nodes = _nodes(graph, geometry, names, time, path)
+    geometry, names, frame = _axes(graph, path)
+    nodes = _nodes(graph, geometry, names, frame, path)
     return assemble_tracks(nodes, edges, geometry, source=str(path))
 
 
@@ -65,8 +67,8 @@ def read_geff_edges(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         As `read_geff`.
     """
     graph = _checked_graph(path)
-    geometry, names, time = _axes(graph, path)
-    nodes = _nodes(graph, geometry, names, time, path)
+    geometry, names, frame = _axes(graph, path)
+    nodes = _nodes(graph, geometry, names, frame, path)
     pairs = np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2)
     edges = pd.DataFrame({"source": pairs[:, 0], "target": pairs[:, 1]})
     for name, prop in graph["edge_props"].items():
@@ -249,8 +251,9 @@ def _own(graph: Any, edges: pd.DataFrame, extra: Any, path: Path) -> Tracks:
     )
 
 
-def _axes(graph: Any, path: Path) -> tuple[Geometry, list[str], str]:
-    axes = graph["metadata"].axes or []
+def _axes(graph: Any, path: Path) -> tuple[Geometry, list[str], NDArray[np.int64]]:
+    """Geometry, properties that are positions, and the frame of every node."""
+    axes = graph["metadata"].axes or _usual_axes(graph)
     time = [a for a in axes if a.type == "time"]
     space = [a for a in axes if a.type == "space"]
     if len(time) != 1 or len(space) not in (2, 3):
@@ -260,11 +263,15 @@ def _axes(graph: Any, path: Path) -> tuple[Geometry, list[str], str]:
     if set(names) <= set("xyz"):
         names.sort(reverse=True)
     by_name = {a.name: a for a in space}
-    frames = _values(graph["node_props"][time[0].name])
-    if np.any(frames != np.rint(frames)) or np.any(frames < 0):
-        raise InputError(
-            f"{path}: the axis {time[0].name} must count frames from 0 in whole numbers"
-        )
+    times = _values(graph["node_props"][time[0].name]).astype(np.float64)
+    interval = minutes(time[0].scale, time[0].scaled_unit)
+    if minutes(1, time[0].unit) is not None or np.any(times != np.rint(times)):
+        what = f"{path}, axis {time[0].name}"
+        numbers, counted = count_frames(times, str(time[0].unit), what)
+        times = numbers.astype(np.float64)
+        interval = interval or counted
+    if np.any(times < 0):
+        raise InputError(f"{path}: the axis {time[0].name} must count frames from 0")
     scales = [by_name[n].scale or 1.0 for n in names]
     units = [by_name[n].scaled_unit or by_name[n].unit for n in names]
     # Positions already in micrometres have pixels of one micrometre.
@@ -272,15 +279,25 @@ def _axes(graph: Any, path: Path) -> tuple[Geometry, list[str], str]:
     unit, scale = "micrometer", tuple(m for m in micro if m is not None)
     if len(scale) < len(micro):
         unit, scale = "pixel", tuple(float(s) for s in scales)
-    interval = minutes(time[0].scale, time[0].scaled_unit)
-    n_frames = int(frames.max()) + 1 if len(frames) else 1
-    return Geometry(n_frames, None, scale, unit, interval), names, time[0].name
+    frame = times.astype(np.int64)
+    return Geometry(int(frame.max(initial=0)) + 1, None, scale, unit, interval), names, frame
 
 
-def _nodes(graph: Any, geometry: Geometry, names: list[str], time: str, path: Path) -> pd.DataFrame:
+def _usual_axes(graph: Any) -> list[Any]:
+    """Axes by the names of properties, where a store does not say them."""
+    import geff_spec
+
+    found = guess_columns(list(graph["node_props"]))
+    kinds = {"frame": "time", "z": "space", "y": "space", "x": "space"}
+    return [geff_spec.Axis(name=found[k], type=v) for k, v in kinds.items() if k in found]
+
+
+def _nodes(
+    graph: Any, geometry: Geometry, names: list[str], frame: NDArray[np.int64], path: Path
+) -> pd.DataFrame:
     props = graph["node_props"]
     nodes = pd.DataFrame({"id": np.asarray(graph["node_ids"]).astype(np.int64)})
-    nodes["frame"] = _values(props[time]).astype(np.int64)
+    nodes["frame"] = frame
     for axis, name in zip(geometry.axes, names, strict=True):
         nodes[axis] = _values(props[name]).astype(np.float64)
     nodes["area"] = _values(props["area"]).astype(np.float64) if "area" in props else 1.0
