@@ -35,6 +35,15 @@ def clicks() -> bt.AnnotationSet:
     return bt.draw_annotations(events, detections, count=20, seed=1)
 
 
+def test_a_movie_that_was_tracked_is_tracked_again(movie: Any) -> None:
+    first = bt.track(movie.labels)
+    for given in (first, first.scene):
+        again = bt.track(given)
+        pd.testing.assert_frame_equal(again.tables.nodes, first.tables.nodes)
+        with pytest.raises(bt.BridgetrackError, match="give labels instead"):
+            bt.track(given, movie.image)
+
+
 def test_arrays_and_paths_give_the_same(movie: Any, tmp_path: Path) -> None:
     tifffile.imwrite(tmp_path / "labels.tif", movie.labels)
     tifffile.imwrite(tmp_path / "image.tif", movie.image)

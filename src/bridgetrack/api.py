@@ -30,7 +30,7 @@ from bridgetrack.pipeline.inputs import open_cells
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.masks import repair_masks
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
-from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.pipeline.windows import parse_memory, track_steps
 from bridgetrack.progress import Progress, run
 from bridgetrack.segmentation.probability import open_probability
@@ -77,7 +77,8 @@ def track(
     ----------
     labels
         Label movie: an array of shape (T, [Z,] Y, X) (numpy, dask), a path (see `open_labels`) or
-        an opened movie. Or a table of detections: `Detections`, or the path of a CSV file.
+        an opened movie. Or a table of detections: `Detections`, or the path of a CSV file. Or a
+        `Tracking` or a `Scene`, whose movie is tracked again.
     image
         Intensities of the same movie, in any of these forms; optional.
     model
@@ -116,8 +117,12 @@ def track(
     BridgetrackError
         Where the input cannot be used; the message says why and what to do.
     """
-    cells, pixels = open_cells(labels, image, **reading)
     answers, weights = _answers(annotations), open_model(model)
+    more = image, features, without, memory, window, client, link_scores, reading
+    known = _known_scene(labels, answers, more)
+    if known is not None:
+        return run(track_scene(known, weights), progress)
+    cells, pixels = open_cells(labels, image, **reading)
     scores = open_link_scores(link_scores, weights)
     features = features if scores is None else with_link_scores(scores, features)
     kinds = EventKinds.without(without)
@@ -186,22 +191,15 @@ def train(
     """
     found = [run(open_source(s), progress) if isinstance(s, Path | str) else s for s in sources]
     opened = [s.scene if isinstance(s, Tracking) else s for s in found]
-    scene = labels.scene if isinstance(labels, Tracking) else labels
     answers = _answers(clicks)
-    if not isinstance(scene, Scene):
+    scene = _known_scene(labels, answers, (image, without, link_scores, reading))
+    if scene is None:
         cells, pixels = open_cells(labels, image, **reading)
         scores = open_link_scores(link_scores, open_model(start))
         features = None if scores is None else with_link_scores(scores)
         steps_ = prepare(cells, pixels, answers, features, EventKinds.without(without))
         scene = run(steps_, progress)
         check_link_scores(scores, scene)
-    elif image is not None or reading or without or link_scores is not None:
-        raise InputError(
-            "a movie that was tracked or prepared has its image, its kinds of events and its link "
-            "scores; give labels instead"
-        )
-    elif answers is not None:
-        scene = annotate(scene, answers)
     if strategy is None:
         movies = any(isinstance(s, Scene) for s in opened)
         strategy = "transfer" if movies else "prior" if opened else "target"
@@ -209,6 +207,20 @@ def train(
     training = run(steps, progress)
     known = {f.name: getattr(training.model, f.name) for f in fields(Model)}
     return TrainedModel(**known, training=training)
+
+
+def _known_scene(given: Any, answers: AnnotationSet | None, more: Sequence[Any]) -> Scene | None:
+    """The scene of a movie that was tracked or prepared, with `answers`; None for other movies."""
+    scene = given.scene if isinstance(given, Tracking) else given
+    if not isinstance(scene, Scene):
+        return None
+    left_open = [v is None or (isinstance(v, list | tuple | dict) and not v) for v in more]
+    if not all(left_open):
+        raise InputError(
+            "a movie that was tracked or prepared has its image, its kinds of events and its link "
+            "scores; give labels instead"
+        )
+    return scene if answers is None else annotate(scene, answers)
 
 
 def open_link_scores(
