@@ -326,19 +326,17 @@ def largest_pieces(regions: Regions, fill_holes: bool = False) -> Regions:
     if not len(regions):
         return regions
     begin = regions.starts[:-1]
-    index = np.stack(np.unravel_index(regions.pixels, regions.shape))
-    low = np.minimum.reduceat(index, begin, axis=1)
-    size = np.maximum.reduceat(index, begin, axis=1) - low + 1
+    index = np.unravel_index(regions.pixels, regions.shape)
+    low = np.stack([np.minimum.reduceat(i, begin) for i in index])
+    size = np.stack([np.maximum.reduceat(i, begin) for i in index]) - low + 1
     # Many regions are drawn below each other in one picture, those of like width together.
     order = np.argsort(size[1:].max(axis=0), kind="stable")
     picture = np.cumsum(np.prod(size + 1, axis=0)[order]) // _PICTURE
     owners, pixels = [], []
     for some in np.split(order, np.flatnonzero(np.diff(picture)) + 1):
-        area = regions.area[some]
-        places = index[:, ranges(begin[some], area)]
-        owner, places = _whole_pieces(places, area, low[:, some], size[:, some], fill_holes)
+        owner, places = _whole_pieces(regions, some, low[:, some], size[:, some], fill_holes)
         owners.append(some[owner])
-        pixels.append(np.ravel_multi_index(tuple(places), regions.shape))
+        pixels.append(places)
     owner = np.concatenate(owners)
     area = np.bincount(owner, minlength=len(regions))
     ordered = np.concatenate(pixels)[np.argsort(owner, kind="stable")]
@@ -346,30 +344,40 @@ def largest_pieces(regions: Regions, fill_holes: bool = False) -> Regions:
 
 
 def _whole_pieces(
-    places: Index, area: Index, low: Index, size: Index, fill_holes: bool
+    regions: Regions, some: Index, low: Index, size: Index, fill_holes: bool
 ) -> tuple[Index, Index]:
-    """Largest pieces of regions, found in one picture: owner and place of their pixels."""
-    owner = np.repeat(np.arange(len(area)), area)
-    height = size[0] + 1
-    offset = low - 1
-    offset[0] -= np.cumsum(height) - height
-    picture = np.zeros([int(height.sum()) + 1, *(size[1:].max(axis=1) + 2)], dtype=bool)
-    drawn = tuple(places - offset[:, owner])
+    """Largest pieces of some regions, found in one picture: owner and place of their pixels."""
+    area, height = regions.area[some], size[0] + 1
+    shape = (int(height.sum()) + 1, *(size[1:].max(axis=1) + 2))
+    top = low - 1
+    top[0] -= np.cumsum(height) - height
+    places = np.unravel_index(regions.pixels[ranges(regions.starts[some], area)], regions.shape)
+    drawn = _flat(places, shape) - np.repeat(_flat(top, shape), area)
+    picture = np.zeros(int(np.prod(shape)), dtype=bool)
     picture[drawn] = True
-    pieces, n = ndi.label(picture)
+    pieces, n = ndi.label(picture.reshape(shape))
     if n > len(area):
-        count = np.bincount(pieces[drawn], minlength=n + 1)[1:]
-        whose = np.zeros(n, dtype=np.int64)
-        whose[pieces[drawn] - 1] = owner
-        by_size = np.lexsort((-count, whose))
-        first = np.flatnonzero(np.diff(whose[by_size], prepend=-1))
-        picture = np.isin(pieces, by_size[first] + 1)
+        piece = pieces.ravel()[drawn]
+        whose = np.zeros(n + 1, dtype=np.int64)
+        whose[piece] = np.repeat(np.arange(len(area)), area)
+        by_size = 1 + np.lexsort((-np.bincount(piece)[1:], whose[1:]))
+        kept = np.zeros(n + 1, dtype=bool)
+        kept[by_size[np.flatnonzero(np.diff(whose[by_size], prepend=-1))]] = True
+        picture[drawn] = kept[piece]
     if fill_holes:
-        gaps, _ = ndi.label(~picture)
-        picture = gaps != gaps.flat[0]
-    found = np.stack(np.nonzero(picture))
+        gaps, _ = ndi.label(~picture.reshape(shape))
+        picture |= gaps.ravel() > 1  # the first is what lies around all regions
+    found = np.unravel_index(np.flatnonzero(picture), shape)
     owner = np.repeat(np.arange(len(area)), height)[found[0] - 1]
-    return owner, found + offset[:, owner]
+    return owner, _flat(found, regions.shape) + _flat(top, regions.shape)[owner]
+
+
+def _flat(index: Sequence[Index] | Index, shape: tuple[int, ...]) -> Index:
+    """Places in a flat frame, also of what lies outside it."""
+    flat = index[0]
+    for places, length in zip(index[1:], shape[1:], strict=True):
+        flat = flat * length + places
+    return flat
 
 
 def labels_of(regions: Regions, chosen: Mask | Index, t: int) -> NDArray[np.int32]:
