@@ -249,3 +249,16 @@ def test_skips_are_few_but_over_frames_without_cells() -> None:
     holes = [start, start, np.delete(start, gone, axis=0), start]
     hypotheses = generate_hypotheses(evidence_of(points_table(holes)))
     assert 0 < len(hypotheses.of(Event.SKIP)) <= 0.02 * 220
+
+
+@pytest.mark.parametrize("rows", [3, 4])
+def test_a_row_of_an_array_is_no_drift(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    wells = 120.0 * np.stack(np.meshgrid(np.arange(rows), np.arange(3)), -1).reshape(-1, 2)
+    for _ in range(20):
+        angle = rng.uniform(0, 2 * np.pi, len(wells))
+        own = 14.0 * np.stack([np.sin(angle), np.cos(angle)], axis=1)
+        motion = estimate_motion(points_table([wells + t * own for t in range(4)], area=254.0))
+        for pair in motion.pairs:
+            assert np.linalg.norm(pair.drift) < 14
+            assert (pair.match == np.arange(len(wells))).all()

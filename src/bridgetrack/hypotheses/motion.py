@@ -24,6 +24,9 @@ Index = NDArray[np.int64]
 
 _NEIGHBOURS = 8
 _ROUNDS = 4
+_CLEAR, _UNIQUE = 0.2, 2.0
+"""By what share of its votes, and by how many of their standard deviations besides, a shift must be
+ahead of the second-best one."""
 _AT_ONCE = 8
 """Pairs of frames after which a window may draw, and work be cancelled."""
 
@@ -50,7 +53,11 @@ class Motion:
 
 
 def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) -> Array:
-    """Shift that most pairs of cells agree on, shape (ndim,); zero unless clearly better."""
+    """Shift that most pairs of cells agree on, shape (ndim,); zero unless that is the only one.
+
+    In a regular array a shift by a row has nearly as many votes as the true one, and of few cells
+    some agree by chance: the second-best shift must have fewer votes by more than chance.
+    """
     ndim = before.shape[1]
     zero = np.zeros(ndim)
     if len(before) < 5 or len(after) < 5:
@@ -64,13 +71,18 @@ def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) ->
         return zero
     tree = cKDTree(shifts)
     none = tree.query_ball_point(zero, tolerance, return_length=True)
-    enough = 1.25 * none + 3
     sample = shifts[:: max(1, len(shifts) // 1500)]
     votes = tree.query_ball_point(sample, tolerance, return_length=True)
-    if votes.max(initial=0) < enough:
+    best = int(votes.max(initial=0))
+    if best < 1.25 * none + 3:
         return zero
     agreeing = tree.query_ball_point(sample[int(np.argmax(votes))], tolerance)
-    return np.asarray(np.median(shifts[agreeing], axis=0))
+    drift = np.median(shifts[agreeing], axis=0)
+    elsewhere = np.linalg.norm(sample - drift, axis=1) > 2 * tolerance
+    second = int(votes[elsewhere].max(initial=0))
+    chance = np.sqrt(best * max(1 - best / min(len(before), len(after)), 0))
+    clear = best - second > _CLEAR * best + _UNIQUE * chance
+    return np.asarray(drift) if clear else zero
 
 
 def mutual_neighbours(predicted: Array, after: Array, gate: float) -> tuple[Index, Array]:

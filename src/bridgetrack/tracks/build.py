@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
+from bridgetrack.tracks.more_than_two import more_than_two
 from bridgetrack.tracks.tracks import AT_LEAST, Tracks
 
 Array = NDArray[np.float64]
@@ -71,7 +72,7 @@ def build_tracks(
     nodes = _nodes(detections, kept, number[track], chain, roots(int(number.max()), table))
     edges = _edges(events, values)
     happened = _events(events, values, detections)
-    notes = tuple(_blanks(detections, nodes))
+    notes = (*_blanks(detections, nodes), *more_than_two(detections, events))
     return Tracks(nodes, edges, happened, table, detections.geometry, notes)
 
 

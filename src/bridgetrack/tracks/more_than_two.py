@@ -1,0 +1,76 @@
+"""Divisions into three and fusions of three, which no event can say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.detections.table import Detections, equivalent_diameter
+from bridgetrack.hypotheses.events import Event, Events
+
+Index = NDArray[np.int64]
+
+_WITHIN = np.log(1.35)
+"""Logarithm of the factor by which parts must add up to the whole."""
+_NAMED = 3
+"""Cases that are named; of others their number is told."""
+
+
+def more_than_two(detections: Detections, events: Events) -> Iterator[str]:
+    """Remarks on chosen events that are more likely one division, or one fusion, of three or more.
+
+    Sizes must say so: the cells that appear beside two daughters make up the mother with them, or
+    those that disappear beside a cell that becomes a much larger one make up that one with it.
+    """
+    area = detections.table["area"].to_numpy(dtype=np.float64)
+    if not len(area) or area.max() == area.min():
+        return
+    frame, label = detections.frame, detections.label
+    came, gone = events.targets[events.of(Event.APPEAR), 0], events.sources[:, 0]
+    gone = gone[events.of(Event.DISAPPEAR)]
+    divided, fused = [], []
+    for k in events.of(Event.DIVIDE).tolist():
+        mother, daughters = int(events.sources[k, 0]), events.targets[k]
+        others = came[np.isin(frame[came], frame[daughters])]
+        parts = _completing(detections, mother, daughters, others, 2.5)
+        if len(parts):
+            named = ", ".join(f"{c}" for c in sorted(label[np.r_[daughters, parts]].tolist()))
+            divided.append(f"cell {label[mother]} in frame {frame[mother]} into cells {named}")
+    joins = np.flatnonzero((events.event == Event.MOVE) | (events.event == Event.MERGE))
+    last = np.unique(frame[gone])
+    joins = joins[np.isin(frame[events.sources[joins, 0]], last)]
+    joins = joins[area[events.targets[joins, 0]] > 1.5 * area[events.sources[joins, 0]]]
+    for k in joins.tolist():
+        region = int(events.targets[k, 0])
+        parents = events.sources[k][events.sources[k] >= 0]
+        others = gone[frame[gone] == frame[parents[0]]]
+        parts = _completing(detections, region, parents, others, 1.5)
+        if len(parents) + len(parts) > 2:
+            named = ", ".join(f"{c}" for c in sorted(label[np.r_[parents, parts]].tolist()))
+            fused.append(f"cells {named} as cell {label[region]} in frame {frame[region]}")
+    yield from _remark(divided, "three daughters or more: {}. Events have two, others appear")
+    yield from _remark(fused, "three cells or more are drawn as one: {}. Others than two disappear")
+
+
+def _completing(
+    detections: Detections, whole: int, parts: Index, others: Index, reach: float
+) -> Index:
+    """Which others, within so many radii of a cell, make it up together with its parts."""
+    position = detections.position
+    radius = equivalent_diameter(detections)[whole] / 2
+    near = others[np.linalg.norm(position[others] - position[whole], axis=1) < reach * radius]
+    near = near[near != whole]
+    area = detections.table["area"].to_numpy(dtype=np.float64)
+    own = area[parts].sum()
+    makes_up = abs(np.log((own + area[near].sum()) / area[whole])) < _WITHIN
+    closer = abs(np.log(own / area[whole])) > abs(np.log((own + area[near].sum()) / area[whole]))
+    return near if makes_up and closer else near[:0]
+
+
+def _remark(found: list[str], words: str) -> Iterator[str]:
+    """One remark for all cases of a kind."""
+    if found:
+        more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        yield words.format("; ".join(found[:_NAMED]) + more)

@@ -1,0 +1,48 @@
+"""Movies that dense public ones do not stand for: three daughters, fusions of three."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import bridgetrack as bt
+from gallery import movie_of
+
+
+def drawn(frames: list[dict[int, tuple[float, float, float]]], size: int = 300) -> np.ndarray:
+    """Discs, each a label with its place and radius."""
+    y, x = np.mgrid[:size, :size]
+    out = np.zeros((len(frames), size, size), dtype=np.int32)
+    for labels, cells in zip(out, frames, strict=True):
+        for label, (cy, cx, radius) in cells.items():
+            labels[(y - cy) ** 2 + (x - cx) ** 2 <= radius**2] = label
+    return out
+
+
+def test_three_daughters_are_told() -> None:
+    frames = []
+    for t in range(8):
+        cells = {k + 1: (60 + 150 * (k // 2), 60 + 150 * (k % 2), 9.0) for k in range(4)}
+        if t < 4:
+            cells[9] = (140, 140, 13.0)
+        else:
+            for k, angle in enumerate((0.0, 2.1, 4.2)):
+                away = 12 + 3 * (t - 4)
+                cells[20 + k] = (140 + away * np.sin(angle), 140 + away * np.cos(angle), 7.3)
+        frames.append(cells)
+    notes = bt.track(movie_of(drawn(frames))).tracks.notes
+    assert any("three daughters" in note and "cells 20, 21, 22" in note for note in notes)
+
+
+def test_a_fusion_of_three_is_told() -> None:
+    frames = []
+    for t in range(8):
+        cells = {7: (40.0, 40.0, 10.0), 8: (240.0, 260.0, 10.0)}
+        if t < 4:
+            away = 12 + 2 * (3 - t)
+            for k, angle in enumerate((0.0, 2.1, 4.2)):
+                cells[k + 1] = (140 + away * np.sin(angle), 140 + away * np.cos(angle), 10.0)
+        else:
+            cells[9] = (140, 140, 17.0)
+        frames.append(cells)
+    notes = bt.track(movie_of(drawn(frames))).tracks.notes
+    assert any("drawn as one" in note and "cells 1, 2, 3" in note for note in notes)
