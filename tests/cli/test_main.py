@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bridgetrack.cli.console import answer
 from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.notes import Note, collecting_warnings
 from cli.conftest import Run, one_line
@@ -73,6 +74,16 @@ def test_a_failure_is_status_1_and_one_line(run: Run, tmp_path: Path) -> None:
     assert shown.err.startswith("error: ")
     assert "none.tif" in shown.err
     assert not (tmp_path / "out").exists()
+
+
+def test_names_give_no_commands_to_the_terminal(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = run("track", "no\x1b[31m.tif", "--out", tmp_path / "out")
+    assert done.status == 1
+    assert "no?[31m.tif" in done.err
+    answer(False, None, lambda: ["model m\x1b]0;owned\x07"])
+    assert capsys.readouterr().out == "model m?]0;owned?\n"
 
 
 def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(

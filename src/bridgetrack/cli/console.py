@@ -60,7 +60,12 @@ def answer(json_wanted: bool, record: Any, lines: Callable[[], Sequence[str]]) -
     """Print a result for machines, as JSON, or for people."""
     text = [json.dumps(record, indent=1, allow_nan=False)] if json_wanted else lines()
     for line in text:
-        typer.echo(line)
+        typer.echo(line if json_wanted else printable(line))
+
+
+def printable(line: str) -> str:
+    """A line without what a terminal would take for commands, as names in files may hold."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in line)
 
 
 def note_lines(notes: Sequence[Note]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack.cli.annotate import annotate, suggest
-from bridgetrack.cli.console import Stopped
+from bridgetrack.cli.console import Stopped, printable
 from bridgetrack.cli.demo import demo
 from bridgetrack.cli.evaluate import check, evaluate
 from bridgetrack.cli.explain import explain
@@ -188,7 +188,7 @@ def _wrong_use(error: Any) -> int:
 
 
 def _one_line(message: object) -> str:
-    return " ".join(str(message).split())
+    return printable(" ".join(str(message).split()))
 
 
 def _say(line: str) -> None:
