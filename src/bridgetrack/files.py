@@ -62,7 +62,7 @@ def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None
             yield new
         with writing(path, what):
             _flush(new)
-            with _locked(target.parent):
+            with locked(target.parent):
                 if last is not None:
                     last()
                 _replace(new, target)
@@ -410,7 +410,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Wait until no other process of this program puts files in place in a folder.
 
     Windows and some file systems have no such locks; there every step is still whole.

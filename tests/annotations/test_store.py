@@ -1,10 +1,13 @@
 import json
 import subprocess
 import sys
+import warnings
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
@@ -148,9 +151,6 @@ def test_no_id_is_given_again(tmp_path):
     assert store.annotations.next_id() == "a3"
     assert AutosavingStore(path, MOVIE).annotations.next_id() == "a3", "it can be redone"
     store.remove("a1")
-    kept = json.loads(path.read_text())
-    assert "a2" not in json.dumps(kept["history"])
-    assert kept["last_ids"] == {"a": 2}
     assert store.annotations.next_id() == "a3", "nobody can redo it, but somebody noted its id"
     again = AutosavingStore(path, MOVIE)
     assert again.annotations.next_id() == "a3"
@@ -158,6 +158,102 @@ def test_no_id_is_given_again(tmp_path):
     again.undo()
     assert [a.id for a in again.annotations] == ["a1"]
     assert load_annotations(path).next_id() == "a3"
+
+
+LINES = [MOVE, LEAVES, says("a3", "confirm", event(Event.MOVE, [3], [4]))]
+
+
+def _journal(path):
+    """A journal of answers, an undo and a redo, with the history after each of its lines."""
+    store = AutosavingStore(path, MOVIE)
+    after = []
+    for change in (
+        *(partial(store.add, a) for a in LINES),
+        store.undo,
+        store.redo,
+        partial(store.remove, "a1"),
+    ):
+        change()
+        after.append(store.history)
+    return after
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory):
+    path = tmp_path_factory.mktemp("journal") / "a.json"
+    return path, path.parent / "cut.json", _journal(path)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_any_beginning_of_a_journal_opens_to_the_answers_of_its_whole_lines(journal, data):
+    path, cut, after = journal
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    length = data.draw(st.integers(first, len(whole)))
+    cut.write_bytes(whole[:length])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert load_annotations(cut) == after[whole[:length].count(b"\n") - 1].annotations
+    torn = whole[:length][-1:] != b"\n"
+    assert ["its last line is not whole" in str(w.message) for w in said] == [True] * torn
+    store = AutosavingStore(cut, MOVIE)
+    assert store.history == after[whole[:length].count(b"\n") - 1]
+    assert bool(store.notice) == torn
+    more = says("a9", "confirm", event(Event.DISAPPEAR, [9]))
+    store.add(more)
+    again = AutosavingStore(cut, MOVIE)
+    assert again.history == store.history and more in list(again.annotations)
+    assert not again.notice
+
+
+def test_an_answer_is_appended_and_nothing_is_written_anew(tmp_path):
+    path, before = tmp_path / "a.json", b""
+    store = AutosavingStore(path, MOVIE)
+    for a in LINES:
+        store.add(a)
+        now = path.read_bytes()
+        assert now.startswith(before) and now.count(b"\n") == before.count(b"\n") + 1
+        before = now
+    store.undo()
+    assert path.read_bytes().startswith(before)
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    path = tmp_path / "a.json"
+    _journal(path)
+    lines = path.read_text().splitlines()
+    for damage, words in (
+        ("}", "line 3.*damaged|line 3.*not an annotation file"),
+        ('{"do": "redo"}', "line 3.*nothing to redo"),
+        ('{"do": "answer", "removed": ["a7"]}', "line 3.*'a7'"),
+    ):
+        path.write_text("\n".join([*lines[:2], damage, *lines[3:]]) + "\n")
+        with pytest.raises(InputError, match=words):
+            load_annotations(path)
+
+
+def test_an_answer_by_another_program_is_kept_and_the_next_here_refused(tmp_path):
+    path = tmp_path / "a.json"
+    AutosavingStore(path, MOVIE).add(MOVE)
+    ours, theirs = AutosavingStore(path, MOVIE), AutosavingStore(path, MOVIE)
+    theirs.add(LEAVES)
+    before = path.read_bytes()
+    with pytest.raises(OutputError, match="changed by another program"):
+        ours.add(LINES[2])
+    assert path.read_bytes() == before
+    assert list(ours.annotations) == [MOVE]
+
+
+def test_a_long_journal_is_one_document_after_it_was_opened_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("bridgetrack.annotations.store._MANY_LINES", 4)
+    path = tmp_path / "a.json"
+    after = _journal(path)
+    store = AutosavingStore(path, MOVIE)
+    assert store.history == after[-1]
+    store.undo()
+    assert path.read_bytes().count(b"\n") == 1
+    assert AutosavingStore(path, MOVIE).history == store.history
 
 
 def kept(*annotations):
@@ -258,7 +354,7 @@ def test_a_kill_loses_no_click_that_was_answered(tmp_path):
         process.kill()
         rest = [int(line) for line in process.stdout.read().splitlines() if line]
     answered = max([answered, *rest])
-    kept = ANNOTATION_FILE.read(path)
+    kept = AutosavingStore(path, Geometry(6, (600, 600), (1.0, 1.0))).history
     assert answered <= len(kept.annotations) <= answered + 1
     assert len(kept.past) == len(kept.annotations)
 

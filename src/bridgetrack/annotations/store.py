@@ -1,13 +1,21 @@
-"""Annotation files: one annotation a line, every change on disk when the call returns."""
+"""Files of annotations: every change is on disk when the call returns.
+
+Two forms are read. A document holds a history as one JSON object. A journal has such a document on
+its first line, and a line for each later change: an answer is appended, nothing is rewritten. Of a
+journal that ends within a line, because the program was killed while it wrote, the whole lines
+count.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from psygnal import Signal
 from pydantic import Field, PlainValidator
@@ -21,13 +29,22 @@ from bridgetrack.annotations.annotation_set import (
     natural_key,
 )
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import staged, write_text, writing
+from bridgetrack.files import locked, staged, write_text, writing
 from bridgetrack.hypotheses.events import Event, EventName
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
-from bridgetrack.schema import Count, FileFormat, FilePart, made, made_by
+from bridgetrack.schema import (
+    Count,
+    FileFormat,
+    FilePart,
+    check,
+    made,
+    made_by,
+    parse_json,
+    read_text,
+)
 
-Lines = dict[str, tuple[Annotation, str]]
-"""Annotations written before and their lines, by id."""
+_MANY_LINES = 1000
+"""Lines of changes from which on a journal is written as one document when it is opened again."""
 
 
 class _Cell(FilePart):
@@ -135,7 +152,29 @@ ANNOTATION_FILE = FileFormat(
     _Content.made,
     largest=1_000_000_000,
 )
-"""Annotation files, as `AnswerHistory`; `encode` writes them."""
+"""Documents of annotations, as `AnswerHistory`; `encode` writes them."""
+
+_JOURNAL = FileFormat(
+    ANNOTATION_FILE.name, 2, ANNOTATION_FILE.what, _Content, _Content.made, largest=1_000_000_000
+)
+"""The first line of a journal."""
+
+
+class _Change(FilePart):
+    """A later line of a journal."""
+
+    do: Literal["answer", "undo", "redo"]
+    removed: list[str] = Field(default_factory=list)
+    added: list[Annotated[Annotation, made_by(_Annotation, _Annotation.annotation)]] = Field(
+        default_factory=list
+    )
+
+    def after(self, history: AnswerHistory) -> AnswerHistory:
+        if self.do == "answer":
+            return history.record(self.removed, self.added)
+        if not (history.past if self.do == "undo" else history.future):
+            raise InputError(f"there is nothing to {self.do}")
+        return history.undo() if self.do == "undo" else history.redo()
 
 
 def _event_to_json(ref: EventRef) -> dict[str, Any]:
@@ -146,7 +185,7 @@ def _event_to_json(ref: EventRef) -> dict[str, Any]:
     }
 
 
-def _line(annotation: Annotation) -> str:
+def _annotation_to_json(annotation: Annotation) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "id": annotation.id,
         "kind": str(annotation.kind),
@@ -157,14 +196,11 @@ def _line(annotation: Annotation) -> str:
         entry["created"] = annotation.created
     if annotation.seconds is not None:
         entry["seconds"] = annotation.seconds
-    return json.dumps(entry, allow_nan=False)
+    return entry
 
 
-def _known_line(annotation: Annotation, known: Lines) -> str:
-    before = known.get(annotation.id)
-    if before is None or before[0] is not annotation:
-        before = known[annotation.id] = annotation, _line(annotation)
-    return before[1]
+def _line(annotation: Annotation) -> str:
+    return json.dumps(_annotation_to_json(annotation), allow_nan=False)
 
 
 def _list(lines: list[str], indent: str) -> str:
@@ -185,16 +221,14 @@ def _step_line(change: AnswerChange, present: AnnotationSet) -> str:
     return f'{{"removed": [{removed}], "added": [{added}]}}'
 
 
-def encode(history: AnswerHistory, known: Lines | None = None) -> str:
-    """A history as the text of an annotation file.
+def encode(history: AnswerHistory) -> str:
+    """A history as the text of a document.
 
     Parameters
     ----------
     history
         The present annotations and the steps to undo and redo; without steps the file has
         none.
-    known
-        Lines of an earlier call for the same file, which saves time; brought up to date.
 
     Returns
     -------
@@ -202,11 +236,10 @@ def encode(history: AnswerHistory, known: Lines | None = None) -> str:
         JSON with a line per annotation, in the natural order of ids. `AnnotationSet.last_ids` are
         there where no annotation or step shows them.
     """
-    known = {} if known is None else known
     present, steps = history.annotations, (*history.past, *history.future)
     text = f'{{\n  "format": "{ANNOTATION_FILE.name}",\n  "version": {ANNOTATION_FILE.version},\n'
     text += f'  "movie": {json.dumps(geometry_to_json(present.geometry), allow_nan=False)},\n'
-    text += f'  "annotations": {_list([_known_line(a, known) for a in present], "  ")}'
+    text += f'  "annotations": {_list([_line(a) for a in present], "  ")}'
     if steps:
         past = _list([_step_line(c, present) for c in history.past], "    ")
         future = _list([_step_line(c, present) for c in history.future], "    ")
@@ -219,15 +252,68 @@ def encode(history: AnswerHistory, known: Lines | None = None) -> str:
     return text + "\n}\n"
 
 
+def _first_line(history: AnswerHistory) -> str:
+    content = {**json.loads(encode(history)), **_JOURNAL.head}
+    return json.dumps(content, allow_nan=False) + "\n"
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What an annotation file holds."""
+
+    history: AnswerHistory
+    whole: int  # bytes of the whole lines of a journal
+    changes: int | None  # lines of changes; None where it is no journal
+    notice: str = ""  # what is wrong with its end
+
+
+def _read(path: Path) -> _Read:
+    """Read a document or a journal; raises InputError where it is neither."""
+    text = read_text(path, ANNOTATION_FILE.what, largest=ANNOTATION_FILE.largest)
+    first, _, rest = text.partition("\n")
+    content = _object(first)
+    if content is None or content.get("version") == ANNOTATION_FILE.version:
+        return _Read(ANNOTATION_FILE.parse(text, str(path)), 0, None)
+    history = _JOURNAL.check(content, str(path))
+    *lines, torn = rest.split("\n")
+    for number, line in enumerate(lines, 2):
+        where = f"{path}, line {number}"
+        change = check(_Change, parse_json(line, ANNOTATION_FILE.what, where), where)
+        try:
+            history = change.after(history)
+        except InputError as error:
+            raise InputError(f"{where}: {error}; take the file from a backup") from None
+    notice = (
+        f"{path}: its last line is not whole (the program was ended while it wrote it) and is left "
+        f"out; the {len(lines)} changes before it are there"
+    )
+    whole = path.stat().st_size - len(torn.encode())
+    return _Read(history, whole, len(lines), notice if torn else "")
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """A line as a JSON object; None where it is none."""
+    try:
+        content = parse_json(line, ANNOTATION_FILE.what, "")
+    except InputError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
 def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     """Annotations from a file.
+
+    Warns where the last line was not written to its end; it is left out.
 
     Raises
     ------
     InputError
         Where the file is missing or not valid; the message names the entry.
     """
-    return ANNOTATION_FILE.read(Path(path)).annotations
+    read = _read(Path(path))
+    if read.notice:
+        warnings.warn(read.notice, stacklevel=2)
+    return read.history.annotations
 
 
 def save_annotations(
@@ -245,7 +331,7 @@ def save_annotations(
 
 
 class KeptFile:
-    """A file that only one program at a time writes anew, whole, at every change.
+    """A file that only one program at a time writes: anew as a whole, or more at its end.
 
     Parameters
     ----------
@@ -283,6 +369,45 @@ class KeptFile:
             written = _stamp(spare)
         self._seen = written
 
+    def append(self, line: str, after: int) -> int:
+        """Write a line behind the first bytes of the file; it is on the disk on return.
+
+        Parameters
+        ----------
+        line
+            The line with its end.
+        after
+            How many bytes of the file stay; what stands behind them is a line that was torn.
+
+        Returns
+        -------
+        int
+            How many bytes the file has now.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be written, or another program wrote the file meanwhile.
+        """
+        assert self.path is not None
+        new = line.encode()
+        with writing(self.path, self._what), locked(self.path.resolve().parent):
+            self._refuse_changed()
+            with self.path.open("r+b") as file:
+                file.truncate(after)
+                file.seek(after)
+                try:
+                    file.write(new)
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    with suppress(OSError):
+                        file.truncate(after)
+                    self._seen = _stamp(self.path)
+                    raise
+            self._seen = _stamp(self.path)
+        return after + len(new)
+
     def _refuse_changed(self) -> None:
         if _stamp(self.path) not in (self._seen, None):
             raise OutputError(
@@ -319,6 +444,8 @@ class AutosavingStore:
     ----------
     resumed
         How many annotations were in the file already.
+    notice
+        What was wrong with the end of the file; empty where nothing was.
     locked
         Whether others may not take the place of an annotation: those that verified tracks rest on.
 
@@ -338,12 +465,16 @@ class AutosavingStore:
         begin: AnnotationSet | None = None,
     ) -> None:
         self._file = KeptFile(path, "the annotations")
-        self._lines: Lines = {}
+        self._whole: int | None = None  # bytes of the journal; None where it is to be written whole
+        self.notice = ""
         self._history = AnswerHistory(AnnotationSet(geometry) if begin is None else begin)
         if self._file.path is not None:
             self._file.path.parent.mkdir(parents=True, exist_ok=True)
             if self._file.there:
-                self._history = ANNOTATION_FILE.read(self._file.path)
+                read = _read(self._file.path)
+                self._history, self.notice = read.history, read.notice
+                if read.changes is not None and read.changes < _MANY_LINES:
+                    self._whole = read.whole
         self.resumed = len(self.annotations)
         self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
         ndim = self.annotations.geometry.ndim
@@ -454,7 +585,13 @@ class AutosavingStore:
         OutputError
             Where it cannot be saved; then nothing has changed.
         """
-        return self._keep(self._history.record(remove, add))
+        removed, added = list(remove), list(add)
+        change = {
+            "do": "answer",
+            "removed": removed,
+            "added": [_annotation_to_json(a) for a in added],
+        }
+        return self._keep(self._history.record(removed, added), change)
 
     def add(self, *annotations: Annotation) -> AnnotationSet:
         """Add annotations as one step; raises as `edit`."""
@@ -466,15 +603,26 @@ class AutosavingStore:
 
     def undo(self) -> AnnotationSet:
         """Take back the last step, where there is one; raises OutputError as `edit`."""
-        return self._keep(self._history.undo()) if self._history.past else self.annotations
+        if not self._history.past:
+            return self.annotations
+        return self._keep(self._history.undo(), {"do": "undo"})
 
     def redo(self) -> AnnotationSet:
         """Repeat the step undone last, where there is one; raises OutputError as `edit`."""
-        return self._keep(self._history.redo()) if self._history.future else self.annotations
+        if not self._history.future:
+            return self.annotations
+        return self._keep(self._history.redo(), {"do": "redo"})
 
-    def _keep(self, history: AnswerHistory) -> AnnotationSet:
+    def _keep(self, history: AnswerHistory, change: dict[str, Any]) -> AnnotationSet:
         """Write first, then believe it: a failed write leaves memory and disk as they were."""
-        self._file.write(lambda: encode(history, self._lines))
+        if self.path is not None:
+            if self._whole is None or not self.path.exists():
+                text = _first_line(history)
+                self._file.write(lambda: text)
+                self._whole = len(text.encode())
+            else:
+                line = json.dumps(change, allow_nan=False) + "\n"
+                self._whole = self._file.append(line, self._whole)
         self._history = history
         self.changed.emit()
         return history.annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -170,6 +171,10 @@ class TrackedMovie(BackgroundWork):
                 f"In {lost} frames the masks are others than those that you mended; they stay.",
             )
         self._tell_unfinished(unfinished)
+        if answers.notice and len(self.message):
+            self.message.emit("warning", answers.notice)
+        elif answers.notice:
+            warnings.warn(answers.notice, stacklevel=3)
         self.answers_changed.emit()
         self.measure()
         return True
