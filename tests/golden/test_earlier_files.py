@@ -30,6 +30,7 @@ def test_answers_and_models(files: Path, tmp_path: Path) -> None:
     assert len(answers) == 40
     bt.save_annotations(answers, tmp_path / "again.json")
     assert list(bt.load_annotations(tmp_path / "again.json")) == list(answers)
+    assert list(bt.load_annotations(files / "journal.json")) == list(answers)[1:3]
     trained, exported = (bt.load_model(files / n) for n in ("trained.json", "exported.json"))
     features = bt.run(bt.prepare(bt.open_labels(files / "cells.tif", **HERE))).matrix.features
     for model in (trained, exported):
