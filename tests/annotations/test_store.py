@@ -192,13 +192,16 @@ def test_any_beginning_of_a_journal_opens_to_the_answers_of_its_whole_lines(jour
     first = whole.index(b"\n") + 1
     length = data.draw(st.integers(first, len(whole)))
     cut.write_bytes(whole[:length])
+    # a line without its end is whole if nothing else of it is missing: some editors save it so
+    complete = whole[length : length + 1] == b"\n" and whole[:length][-1:] != b"\n"
+    lines = whole[:length].count(b"\n") + complete
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        assert load_annotations(cut) == after[whole[:length].count(b"\n") - 1].annotations
-    torn = whole[:length][-1:] != b"\n"
+        assert load_annotations(cut) == after[lines - 1].annotations
+    torn = whole[:length][-1:] != b"\n" and not complete
     assert ["its last line is not whole" in str(w.message) for w in said] == [True] * torn
     store = AutosavingStore(cut, MOVIE)
-    assert store.history == after[whole[:length].count(b"\n") - 1]
+    assert store.history == after[lines - 1]
     assert bool(store.notice) == torn
     more = says("a9", "confirm", event(Event.DISAPPEAR, [9]))
     store.add(more)

@@ -276,6 +276,9 @@ def _read(path: Path) -> _Read:
         return _Read(ANNOTATION_FILE.parse(text, str(path)), 0, None)
     history = _JOURNAL.check(content, str(path))
     *lines, torn = rest.split("\n")
+    complete = _object(torn) is not None  # an editor may have taken the end of the last line away
+    if complete:
+        lines.append(torn)
     for number, line in enumerate(lines, 2):
         where = f"{path}, line {number}"
         change = check(_Change, parse_json(line, ANNOTATION_FILE.what, where), where)
@@ -287,6 +290,8 @@ def _read(path: Path) -> _Read:
         f"{path}: its last line is not whole (the program was ended while it wrote it) and is left "
         f"out; the {len(lines)} changes before it are there"
     )
+    if complete:  # the next change writes all anew
+        return _Read(history, 0, None)
     whole = path.stat().st_size - len(torn.encode())
     return _Read(history, whole, len(lines), notice if torn else "")
 
