@@ -70,9 +70,6 @@ def _installer(python: str) -> list[str]:
     return [uv, "pip", "install", "--python", python, "--offline"]
 
 
-"""What the tests go without."""
-
-
 def _unpacked(wheel: Path, folder: Path) -> str:
     shutil.unpack_archive(wheel, folder / "unpacked", "zip")
     return str(folder / "unpacked")
