@@ -1,6 +1,6 @@
 """Learning from partial annotations: structured max-margin training for any structured model.
 
-Letters, as in the papers:
+Notation of the papers (001 is Lou and Hamprecht 2012; docs/method.md has all):
 
 =========  ==================================================================================
 x, y*      structured input and its partial annotation

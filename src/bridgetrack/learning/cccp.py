@@ -4,11 +4,11 @@
 
 P and R are those of `risk`, the regulariser is one of `regularizers`; docs/method.md has all
 equations. Iteration t replaces -R by its tangent ``<v_t, w> + c_t`` at w_t and minimises the convex
-surrogate J~ to a gap of epsilon_t. With full annotation R is linear, v_t is constant, and the same
-loop is BMRM.
+surrogate J~ to a gap of epsilon_t. With full annotation and the hinge or
+bridge loss R is linear, v_t is constant, and the same loop is BMRM.
 
 Every surrogate bounds J from above and touches it at w_t. Its best point becomes the next w unless
-J is larger there, so J never increases.
+J is larger there, as inexact inference allows, so J never increases.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def train(
     initial
         Weights to start from; None: those of ``state``, or else the prior.
     state
-        Of an earlier training with other lambda, prior, loss or annotations: whatever of it is
-        still valid is used, see `TrainingState`.
+        State from an earlier training with other lambda, prior, loss or annotations; its valid
+        parts are reused, see `TrainingState`.
 
     Yields
     ------
@@ -214,7 +214,7 @@ def _learner_for(
 
 
 class _Log:
-    """Where training stands."""
+    """Training progress."""
 
     def __init__(self, risk: Risk) -> None:
         self.steps: list[TrainingStep] = []

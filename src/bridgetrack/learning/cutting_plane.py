@@ -6,8 +6,8 @@ The minimum of this master problem over the planes known so far is a lower bound
 is where inference is asked for more planes. Planes made of outputs found before are tried first;
 inference is asked once these promise little of what is left of the gap.
 
-The minimiser of a master problem with few slacks may jump to and fro. Once a few in a row were
-hardly better than the best point, inference is asked halfway between this and the minimiser.
+The minimiser of a master problem with few slacks may oscillate. Once a few in a row made no
+real progress over the best point, inference is asked halfway between this and the minimiser.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ RAISED = 1e-3
 """Share of the precision by which a useful plane raises the model of P."""
 
 FELL = 0.1
-"""Share of the gap by which a point must lower it to be more than hardly better."""
+"""Share of the gap by which a point must lower it to be real progress."""
 
-IN_VAIN = 3
-"""Minimisers in a row, hardly better, after which inference is asked halfway to the next ones. On
+STALLED = 3
+"""Minimisers in a row without real progress after which inference is asked halfway to the next. On
 tracking with one slack this halves the inferences; one or eight do as well, but one lengthens short
 searches."""
 
@@ -54,7 +54,7 @@ def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Sear
     Incumbent
         The best point of all, with a true lower bound on the minimum.
     """
-    tolerance, lower, in_vain = RAISED * precision, -np.inf, 0
+    tolerance, lower, stalled = RAISED * precision, -np.inf, 0
     while True:
         best = bundle.incumbent(lower)
         query, lower = _next_point(bundle, best, precision)
@@ -62,7 +62,7 @@ def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Sear
             return bundle.incumbent(lower, "converged")
         if bundle.risk.n_inferences >= options.max_inferences:
             return bundle.incumbent(lower, "limit")
-        halfway = in_vain >= IN_VAIN
+        halfway = stalled >= STALLED
         rise = bundle.touch(0.5 * (best.w + query) if halfway else query, tolerance)
         now = bundle.incumbent(lower)
         yield now
@@ -71,7 +71,7 @@ def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Sear
             rise = bundle.touch(query, tolerance)
             yield bundle.incumbent(lower)
         elif not halfway:
-            in_vain = 0 if better else in_vain + 1
+            stalled = 0 if better else stalled + 1
         if rise <= tolerance and not (halfway and better):
             last = bundle.incumbent(lower)
             reason = "converged" if last.gap <= precision else "inexact"

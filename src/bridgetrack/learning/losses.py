@@ -28,7 +28,7 @@ Treatment = Literal["exact", "literal"]
 """How a sample without loss (a margin that is already negative) enters the penalty P.
 
 ``exact``: with the subgradient of its best compatible output, so that every bound touches P, which
-is one convex function. ``literal`` (for max and bridge only; it changes nothing for the others):
+is one convex function. ``literal`` (for losses with the penalty space Y°: max, bridge, max-delta):
 the sample is ignored in the subgradient "as in usual SVM" (001, section 4.4): in a bound it
 contributes just what R's tangent takes away again. Such bounds are valid but need not touch P, so
 that training can stall at a positive gap, which is reported. (Leaving the sample out of P alone,
@@ -39,12 +39,12 @@ below zero until lambda stops it, and the bounds exceed P.)
 
 @dataclass(frozen=True)
 class Loss:
-    """A row of 001, Table 2.
+    """A row of 001, Table 2, or one of the two losses of section 5.3.
 
     Parameters
     ----------
     name
-        Its name in the table.
+        Its name there.
     penalty
         Space Y^P: ``all`` or ``incompatible``.
     reward

@@ -9,13 +9,14 @@
     max_alpha  c'alpha - 1/2 ||G'alpha||^2                         (dual)
     alpha >= 0,  sum_{k in g} alpha_k = 1,  z = -G'alpha
 
-A linear term ``<v, w>`` is added to the rows of a group beforehand: since the alphas of a group
+The linear term ``<v, w>`` of the tangent is added to the rows of one group beforehand
+(`Bundle.rows`): since the alphas of a group
 sum to 1 this is 001, eq. 14-15 together with its missing ``-||v||^2/(2 lambda)``.
 
 *L1.* ``lambda sum_i m_i |w_i - w0_i|`` with one group is a linear program. Its dual is ``max_alpha
 (b + A w0)'alpha`` with ``alpha >= 0``, ``1'alpha = 1`` and ``|A'alpha|_i <= lambda m_i``. It is
 bounded only if some mean of the slopes is that small: the row of slope zero, which stands for
-``P >= R``, sees to it.
+``P >= R``, ensures this.
 
 Whatever a back end returns is made feasible and certified, so that the gap reported is a true one.
 """
@@ -74,7 +75,7 @@ def solve_master(
     slopes, offsets
         Rows, shapes (m, d) and (m,).
     groups
-        Group of every row, counted from 0, shape (m,); none is empty. L1 knows one group only.
+        Group of every row, counted from 0, shape (m,); none is empty. L1 supports one group only.
     regularizer
         L2 or L1.
     tolerance
@@ -198,7 +199,7 @@ def _solve_primal(problem: Whitened, backend: str) -> Master | None:
 
 
 def _solve_dual(problem: Whitened, backend: str) -> Master | None:
-    """In alpha, as printed; rescaling it would make good back ends fail."""
+    """In alpha: 001, eq. 14, whitened and shifted; rescaling it would make good back ends fail."""
     shifted = problem.c - problem.top @ problem.indicator
     solution = call_backend(
         backend,
@@ -216,7 +217,7 @@ def certify(
 ) -> Master:
     """Values at the multipliers, made feasible, and at the better of z and ``-G'alpha``.
 
-    The point of a back end can be better by far: rounding of alpha is blown up by 1/lambda.
+    The point of a back end can be better by far: rounding of alpha is amplified by 1/lambda.
     """
     alpha = problem.feasible(alpha)
     point = -problem.G.T @ alpha

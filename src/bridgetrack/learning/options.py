@@ -121,4 +121,5 @@ YU_JOACHIMS = LearningOptions(recycle=False, adaptive=False, cache=False, learne
 """CCCP of fixed precision that starts every convex problem from scratch (Yu and Joachims 2009)."""
 
 ALGORITHM_1 = LearningOptions(cache=False, learner="bundle")
-"""001, Algorithm 1 as printed: bounds recycling and adaptive precision, no output cache."""
+"""001, Algorithm 1: bounds recycling and adaptive precision, no output cache. docs/method.md lists
+where the code differs from what is printed."""

@@ -37,7 +37,7 @@ class Tangent:
     Parameters
     ----------
     v, c
-        Slope, shape (d,), and offset: 001, eq. 8 and 10, with the missing sign.
+        Slope, shape (d,), and offset: 001, eq. 8 and 10 (with the minus sign that eq. 10 lacks).
     reward
         One output of each sample.
     """
@@ -65,7 +65,7 @@ class Risk:
     loss
         Which loss.
     treatment
-        What becomes of satisfied samples (max and bridge only).
+        What becomes of satisfied samples (losses with the penalty space Y° only).
 
     Attributes
     ----------

@@ -42,8 +42,8 @@ class TrainingOptions:
     loss
         How wrong answers count.
     treatment
-        Whether answers that are met already pull on the weights by their own best alternative
-        (exact) or not at all (literal).
+        How answers that are met already enter the bounds: by their own best compatible output
+        (exact), or so that they cancel out against the reward (literal), see `losses.Treatment`.
     regularizer
         Squared (``"l2"``) or absolute (``"l1"``) distance from the starting weights.
     lambda_

@@ -1,8 +1,8 @@
 """Tracking as a structured model: the boundary between movies and learners.
 
-All samples are solved together in a few linear programs. The relaxation over-generates: the risk it
-defines is convex and everything the learners promise holds for it (design after 001, section 4).
-With ``exact=True`` integer programs take its place.
+All samples are solved together in a few linear programs. The relaxation over-generates: the
+penalty it defines is convex, and everything the learners promise holds for it (following 001,
+section 4). With ``exact=True`` integer programs take its place.
 
 Of a program the objective alone changes between calls, so every call starts from the last optimum.
 Where that optimum depends on the calls before, so may the last digits of the next.
