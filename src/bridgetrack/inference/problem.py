@@ -1,7 +1,8 @@
 """The set-partitioning problem behind tracking, its exact preprocessing, and a choice in it.
 
 ``max_y s'y  subject to  C y = 1, y binary`` (001, eq. 16-18, where energies are
-minimised). Slots may also be *optional*: covered once at most. Nothing here knows what a slot or a column means.
+minimised). Slots may also be *optional*: covered once at most. Nothing here knows what a slot or a
+column means.
 """
 
 from __future__ import annotations
