@@ -286,14 +286,16 @@ def _read(path: Path) -> _Read:
             history = change.after(history)
         except InputError as error:
             raise InputError(f"{where}: {error}; take the file from a backup") from None
+    if complete:  # the next change writes all anew
+        return _Read(history, 0, None)
+    whole = path.stat().st_size - len(torn.encode())
+    if not torn:
+        return _Read(history, whole, len(lines))
     notice = (
         f"{path}: its last line is not whole (the program was ended while it wrote it) and is left "
         f"out; the {len(lines)} changes before it are there"
     )
-    if complete:  # the next change writes all anew
-        return _Read(history, 0, None)
-    whole = path.stat().st_size - len(torn.encode())
-    return _Read(history, whole, len(lines), notice if torn else "")
+    return _Read(history, whole, len(lines), notice)
 
 
 def _object(line: str) -> dict[str, Any] | None:

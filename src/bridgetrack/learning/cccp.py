@@ -198,11 +198,9 @@ def _learner_for(
     name = options.learner or quickest
     n_groups = min(len(risk.samples), MAX_SLACKS) if name == "n-slack" else 1
     bundle = Bundle(risk, regularizer, n_groups, options.max_bounds, options.cache, state)
-    if name == "bundle":
-        return bundle, partial(cutting_plane.minimise, bundle, options)
-    if not isinstance(regularizer, L2):
+    if name != "bundle" and not isinstance(regularizer, L2):
         raise InputError(f"the learner {name!r} needs the l2 regulariser; choose bundle for l1")
-    if name == "n-slack":
+    if name in ("bundle", "n-slack"):
         return bundle, partial(cutting_plane.minimise, bundle, options)
     if risk.literal:
         raise InputError(

@@ -23,7 +23,6 @@ import numpy as np
 from bridgetrack.errors import InputError
 from bridgetrack.learning.structured_model import FloatArray, Sample, StructuredModel, as_samples
 
-Space = Literal["all", "compatible", "incompatible"]
 Treatment = Literal["exact", "literal"]
 """How a sample without loss (a margin that is already negative) enters the penalty P.
 
@@ -54,8 +53,8 @@ class Loss:
     """
 
     name: str
-    penalty: Space
-    reward: Space
+    penalty: Literal["all", "incompatible"]
+    reward: Literal["all", "compatible"]
     minus_delta: bool = False
 
     @property

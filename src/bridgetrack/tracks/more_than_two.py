@@ -27,14 +27,24 @@ def more_than_two(detections: Detections, events: Events) -> Iterator[str]:
     area = detections.table["area"].to_numpy(dtype=np.float64)
     if not len(area) or area.max() == area.min():
         return
-    frame, label = detections.frame, detections.label
+    frame, label, radius = detections.frame, detections.label, equivalent_diameter(detections) / 2
+    position = detections.position
+
+    def completing(whole: int, parts: Index, others: Index, reach: float) -> Index:
+        """Which others, within so many radii of a cell, make it up together with its parts."""
+        away = np.linalg.norm(position[others] - position[whole], axis=1)
+        near = others[(away < reach * radius[whole]) & (others != whole)]
+        own = area[parts].sum()
+        alone, together = np.log(np.array([own, own + area[near].sum()]) / area[whole])
+        return near if abs(together) < min(_WITHIN, abs(alone)) else near[:0]
+
     came, gone = events.targets[events.of(Event.APPEAR), 0], events.sources[:, 0]
     gone = gone[events.of(Event.DISAPPEAR)]
     divided, fused = [], []
     for k in events.of(Event.DIVIDE).tolist():
         mother, daughters = int(events.sources[k, 0]), events.targets[k]
         others = came[np.isin(frame[came], frame[daughters])]
-        parts = _completing(detections, mother, daughters, others, 2.5)
+        parts = completing(mother, daughters, others, 2.5)
         if len(parts):
             named = ", ".join(f"{c}" for c in sorted(label[np.r_[daughters, parts]].tolist()))
             divided.append(f"cell {label[mother]} in frame {frame[mother]} into cells {named}")
@@ -46,27 +56,12 @@ def more_than_two(detections: Detections, events: Events) -> Iterator[str]:
         region = int(events.targets[k, 0])
         parents = events.sources[k][events.sources[k] >= 0]
         others = gone[frame[gone] == frame[parents[0]]]
-        parts = _completing(detections, region, parents, others, 1.5)
+        parts = completing(region, parents, others, 1.5)
         if len(parents) + len(parts) > 2:
             named = ", ".join(f"{c}" for c in sorted(label[np.r_[parents, parts]].tolist()))
             fused.append(f"cells {named} as cell {label[region]} in frame {frame[region]}")
     yield from _remark(divided, "three daughters or more: {}. Events have two, others appear")
     yield from _remark(fused, "three cells or more are drawn as one: {}. Others than two disappear")
-
-
-def _completing(
-    detections: Detections, whole: int, parts: Index, others: Index, reach: float
-) -> Index:
-    """Which others, within so many radii of a cell, make it up together with its parts."""
-    position = detections.position
-    radius = equivalent_diameter(detections)[whole] / 2
-    near = others[np.linalg.norm(position[others] - position[whole], axis=1) < reach * radius]
-    near = near[near != whole]
-    area = detections.table["area"].to_numpy(dtype=np.float64)
-    own = area[parts].sum()
-    makes_up = abs(np.log((own + area[near].sum()) / area[whole])) < _WITHIN
-    closer = abs(np.log(own / area[whole])) > abs(np.log((own + area[near].sum()) / area[whole]))
-    return near if makes_up and closer else near[:0]
 
 
 def _remark(found: list[str], words: str) -> Iterator[str]:
