@@ -60,8 +60,10 @@ def more_than_two(detections: Detections, events: Events) -> Iterator[str]:
         if len(parents) + len(parts) > 2:
             named = ", ".join(f"{c}" for c in sorted(label[np.r_[parents, parts]].tolist()))
             fused.append(f"cells {named} as cell {label[region]} in frame {frame[region]}")
-    yield from _remark(divided, "three daughters or more: {}. Events have two, others appear")
-    yield from _remark(fused, "three cells or more are drawn as one: {}. Others than two disappear")
+    yield from _remark(divided, "three or more daughters: {}; two are kept, the others appear")
+    yield from _remark(
+        fused, "three or more cells are drawn as one: {}; two are kept, the others disappear"
+    )
 
 
 def _remark(found: list[str], words: str) -> Iterator[str]:
