@@ -408,7 +408,7 @@ def many_movies(camera: Camera) -> None:
         box.folder.value, box.out.value = folder, Path(scratch) / "results"
         box.choose["choose"].value = "plain"
         box.go.click()
-        camera.until(lambda: box.table.rowCount() == 2)
+        camera.until(lambda: "position-2: " in box.words.text())
         # The picture shall not show where it was taken.
         box.folder.value, box.out.value = "/data/positions", "/data/results"
         box.words.setText(box.words.text().replace(f"{scratch}/", ""))

@@ -162,7 +162,7 @@ _WORDS = {
 
 
 class BatchBox(Column):
-    """Folders, options, a button and the table of what came of it."""
+    """Folders, options, a button and what came of it."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
