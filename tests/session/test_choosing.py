@@ -197,6 +197,25 @@ def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:
     assert not session.can_undo and len(session.masks.answers) == 0
 
 
+def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opened) -> None:
+    session, array, truth = opened
+    array[T][array[T] == 5] = 0
+    assert session.open(replace(session.movie, found=Finding()), session.answers.path)
+    start = array.copy()
+    session.mend("remove", 1, at(3, 1))
+    session.note(Kind.CONFIRM, session.ask().event, "click")
+    session.choose_again()
+    session.mend("remove", 0, at(4, 0))
+    chosen = array.copy()
+    assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0, "it was not found again"
+    events, masks = session.annotations, session.masks.answers
+    assert session.remove([a.id for a in events], [a.id for a in masks]) == 3
+    np.testing.assert_array_equal(array, start)
+    session.undo()
+    np.testing.assert_array_equal(array, chosen)
+    assert len(session.annotations) == 1 and len(session.masks.answers) == 2
+
+
 def test_what_is_painted_away_stays_away(opened) -> None:
     session, array, _ = opened
     before, pixels = array[1].copy(), np.flatnonzero(array[1] == 4)

@@ -316,10 +316,17 @@ class MovieMasks:
         there = self._frame(answer.frame).reshape(-1)[mend.pixels]
         return bool(np.array_equal(there, mend.before if undone else mend.after))
 
-    def removing(self, ids: Collection[str]) -> MaskStep:
-        """What takes some answers back, with what they changed in the masks."""
+    def removing(self, ids: Collection[str], rest: bool = True) -> MaskStep:
+        """What takes some answers back, with what they changed in the masks.
+
+        The last of them takes masks along that were chosen anew; without a `rest` of answers about
+        events, the removal of none does, too.
+        """
         gone = tuple(a for a in self.answers if a.id in ids)
-        return MaskStep(tuple(a.mend.inverse for a in reversed(gone)), removed=gone)
+        alone = len(gone) == len(self.answers) and (gone or not rest)
+        chosen = self._chosen.answers.past if alone else ()
+        undone = (c for c in reversed(self._changes) if c in gone or c in chosen)
+        return MaskStep(tuple(c.mend.inverse for c in undone), removed=gone, unchosen=chosen)
 
     def choosing(self, mends: Iterable[Mend]) -> MaskStep:
         """Changes of which no answer tells."""

@@ -145,8 +145,10 @@ class MendedMovie(TrackedMovie):
             return 0
         events = [a.id for a in self.answers.annotations if a.id in set(annotations)]
         said = [] if self.masks is None else [a.id for a in self.masks.answers if a.id in masks]
-        if said and self.masks is not None:
-            step = self.masks.removing(said)
+        step = MaskStep()
+        if self.masks is not None and (events or said):
+            step = self.masks.removing(said, rest=len(events) < len(self.answers.annotations))
+        if self.masks is not None and step != MaskStep():
             self._refuse_locked(step.mends, going=events)
             self._remove(events, self.masks, step)
         elif events:
