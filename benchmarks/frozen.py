@@ -37,7 +37,7 @@ import tifffile
 
 import bridgetrack as bt
 from answers import suggested as suggested_answers
-from bridgetrack.annotations.store import load_annotations
+from bridgetrack.annotations.files import load_annotations
 from bridgetrack.learning.losses import LOSSES, loss_values
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate, prepare

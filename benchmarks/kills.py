@@ -254,7 +254,7 @@ class Annotator:
     """Kills a process that gives answers; see the top."""
 
     def __init__(self, answers: Path, draw: random.Random) -> None:
-        from bridgetrack.annotations.store import load_annotations
+        from bridgetrack.annotations.files import load_annotations
 
         self.count, self.draw, self.path = Count(), draw, answers.with_name("clicks.json")
         self.listed = list(load_annotations(answers))
@@ -263,11 +263,8 @@ class Annotator:
     def kill(self) -> None:
         """One kill."""
         from bridgetrack.annotations.annotation_set import AnnotationSet
-        from bridgetrack.annotations.store import (
-            AutosavingStore,
-            load_annotations,
-            save_annotations,
-        )
+        from bridgetrack.annotations.files import load_annotations, save_annotations
+        from bridgetrack.annotations.store import AutosavingStore
 
         count = self.count
         self.path.unlink(missing_ok=True)
@@ -382,7 +379,7 @@ def prepare(root: Path) -> tuple[list[Case], Path]:
 
 def _project(masks: Path, answers: Path, path: Path) -> None:
     from bridgetrack.annotations.annotation_set import AnswerHistory
-    from bridgetrack.annotations.store import load_annotations
+    from bridgetrack.annotations.files import load_annotations
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.movie.opening import open_labels
     from bridgetrack.pipeline.project import MovieFile, Project, project_text

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import bridgetrack
-from bridgetrack.annotations.store import load_annotations
+from bridgetrack.annotations.files import load_annotations
 from bridgetrack.cli.main import main
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -19,7 +19,8 @@ from bridgetrack.active.session_file import (
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
-from bridgetrack.annotations.store import AutosavingStore, save_annotations
+from bridgetrack.annotations.files import save_annotations
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import track_scene
@@ -197,7 +198,7 @@ def test_a_saved_record_never_speaks_of_a_later_answer(tmp_path: Path) -> None:
     asked = following(one)
     gone = one.answer(asked, seconds=5.0)
     one.answers.undo()
-    later = one.answers.answer(Kind.CONFIRM, [asked.alternatives[0]], "click")[0]
+    later = one.answers.answer(Kind.CONFIRM, asked.alternatives[0], "click")[0]
     assert later.id != gone.id
     assert one.effort.clicks == 0
     save_session(one, tmp_path / "session.json")

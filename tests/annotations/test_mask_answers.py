@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bridgetrack.annotations.mask_answers import MaskAnswers, MaskStore, load_mask_answers
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_files import MaskStore, load_mask_answers
 from bridgetrack.annotations.mask_targets import as_candidates, honoured, targets
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import Geometry
@@ -142,31 +144,61 @@ def test_answers_come_where_they_stood_before() -> None:
 # ---------------------------------------------------------------------- the file
 
 
-def test_a_store_goes_on_where_it_stopped(tmp_path) -> None:
-    path = tmp_path / "movie.masks.json"
+def kept(path: Path) -> MaskStore:
+    """A store of a few answers, one of which was taken back."""
+    store = MaskStore(path, MOVIE)
+    for mend in (CUT, said(MendKind.REMOVE, [], [box(0, 0, 2, 2)], t=3)):
+        store.exchange(come=store.answers.next_for([mend]))
+    store.exchange(store.answers.past[-1:])
+    return store
+
+
+def test_an_answer_is_appended_and_a_store_goes_on_where_it_stopped(tmp_path) -> None:
+    path, before = tmp_path / "movie.masks.json", b""
     store = MaskStore(path, MOVIE)
     assert not path.exists()
-    store.keep(store.answers.added(CUT))
-    store.keep(store.answers.added(said(MendKind.REMOVE, [], [box(0, 0, 2, 2)], t=3)))
-    store.keep(store.answers.exchanged(store.answers.past[-1:], ()))
-    there = MaskStore(path, replace(MOVIE, n_frames=9)).answers
+    for mend in (CUT, CUT, CUT):
+        store.exchange(come=store.answers.next_for([mend]))
+        now = path.read_bytes()
+        assert now.startswith(before) and now.count(b"\n") == before.count(b"\n") + 1
+        before = now
+    store = kept(tmp_path / "other.masks.json")
+    there = MaskStore(tmp_path / "other.masks.json", replace(MOVIE, n_frames=9)).answers
     assert there.past == store.answers.past
     assert (there.last_id, there.last_label) == (2, 9)
 
 
-def test_a_failed_write_changes_nothing(tmp_path) -> None:
+def test_a_torn_last_line_is_told_and_left_out(tmp_path) -> None:
     path = tmp_path / "movie.masks.json"
-    store = MaskStore(path, MOVIE)
-    store.keep(store.answers.added(CUT))
-    MaskStore(path, MOVIE).keep(MaskAnswers(MOVIE))
+    store = kept(path)
+    path.write_bytes(path.read_bytes() + b'{"removed": ["m1"')
+    again = MaskStore(path, MOVIE)
+    assert again.answers == store.answers and "is not whole" in again.notice
+    again.exchange(again.answers)
+    assert not MaskStore(path, MOVIE).notice and not len(MaskStore(path, MOVIE).answers)
+
+
+def test_what_another_program_answered_is_not_overwritten(tmp_path) -> None:
+    path = tmp_path / "movie.masks.json"
+    store = kept(path)
+    MaskStore(path, MOVIE).exchange(store.answers)
+    before = path.read_bytes()
     with pytest.raises(OutputError, match="changed by another program"):
-        store.keep(store.answers.exchanged(store.answers.past[-1:], ()))
-    assert len(store.answers) == 1
+        store.exchange(store.answers)
+    assert len(store.answers) == 1 and path.read_bytes() == before
+
+
+def test_a_line_that_removes_no_answer_is_refused(tmp_path) -> None:
+    path = tmp_path / "movie.masks.json"
+    kept(path)
+    path.write_bytes(path.read_bytes() + b'{"removed": ["m7"], "added": []}\n')
+    with pytest.raises(InputError, match="line 4: there is no such answer"):
+        MaskStore(path, MOVIE)
 
 
 def test_answers_about_another_movie_are_refused(tmp_path) -> None:
     path = tmp_path / "movie.masks.json"
-    MaskStore(path, MOVIE).keep(MaskAnswers(MOVIE).added(CUT))
+    kept(path)
     for other in (Geometry(4, (20, 31), (1.0, 1.0)), Geometry(3, SHAPE, (1.0, 1.0))):
         with pytest.raises(InputError, match="another movie"):
             MaskStore(path, other)
@@ -186,8 +218,8 @@ def test_a_file_that_was_tampered_with_is_refused_in_a_sentence(
     tmp_path, entry, value, words
 ) -> None:
     path = tmp_path / "movie.masks.json"
-    MaskStore(path, MOVIE).keep(MaskAnswers(MOVIE).added(CUT))
-    content = json.loads(path.read_text())
+    kept(path)
+    content = json.loads(path.read_text().splitlines()[0])
     content["answers"][0][entry] = value
     path.write_text(json.dumps(content))
     with pytest.raises(InputError, match=words):

@@ -14,13 +14,13 @@ from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack import files
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
-from bridgetrack.annotations.store import (
+from bridgetrack.annotations.files import (
     ANNOTATION_FILE,
-    AutosavingStore,
-    encode,
+    history_to_json,
     load_annotations,
     save_annotations,
 )
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
@@ -39,9 +39,8 @@ def test_encoding_and_decoding_is_identity(listed):
     if len(listed) > 1:
         history = history.record(remove=[listed[0].id]).undo()
         history = history.undo().record(remove=[listed[0].id]).undo()
-    text = encode(history)
-    assert ANNOTATION_FILE.parse(text, "x") == history
-    assert encode(ANNOTATION_FILE.parse(text, "x")) == text
+    content = {**ANNOTATION_FILE.head, **json.loads(json.dumps(history_to_json(history)))}
+    assert ANNOTATION_FILE.check(content, "x") == history
 
 
 def test_the_file_does_not_depend_on_the_order_of_adding(tmp_path):
@@ -52,7 +51,8 @@ def test_the_file_does_not_depend_on_the_order_of_adding(tmp_path):
 
 
 def _spoilt(path, change):
-    data = json.loads(encode(AnswerHistory(AnnotationSet(MOVIE, [MOVE, LEAVES]))))
+    history = AnswerHistory(AnnotationSet(MOVIE, [MOVE, LEAVES]))
+    data = {**ANNOTATION_FILE.head, **history_to_json(history)}
     change(data)
     path.write_text(json.dumps(data))
     return path
@@ -248,8 +248,8 @@ def test_an_answer_by_another_program_is_kept_and_the_next_here_refused(tmp_path
     assert list(ours.annotations) == [MOVE]
 
 
-def test_a_long_journal_is_one_document_after_it_was_opened_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("bridgetrack.annotations.store._MANY_LINES", 4)
+def test_a_long_journal_is_one_line_after_it_was_opened_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("bridgetrack.annotations.journal.MANY_LINES", 4)
     path = tmp_path / "a.json"
     after = _journal(path)
     store = AutosavingStore(path, MOVIE)
@@ -266,7 +266,7 @@ def kept(*annotations):
 def test_an_answer_replaces_what_it_contradicts_as_one_step():
     rest = says("a2", "confirm", event(Event.MOVE, [3], [4]))
     store = kept(MOVE, rest)
-    noted, gone = store.answer(Kind.CONFIRM, [event(Event.MOVE, [1], [5])], "click", 2.0)
+    noted, gone = store.answer(Kind.CONFIRM, event(Event.MOVE, [1], [5]), "click", 2.0)
     assert (noted.id, noted.source, noted.seconds, gone) == ("a3", "click", 2.0, 1)
     assert list(store.annotations) == [rest, noted]
     assert list(store.undo()) == [MOVE, rest]
@@ -274,7 +274,7 @@ def test_an_answer_replaces_what_it_contradicts_as_one_step():
 
 def test_the_same_answer_is_the_annotation_that_is_there():
     store = kept(MOVE)
-    assert store.answer(Kind.CONFIRM, MOVE.events, "click") == (MOVE, 0)
+    assert store.answer(Kind.CONFIRM, MOVE.events[0], "click") == (MOVE, 0)
     assert store.history.past == ()
 
 
@@ -313,7 +313,7 @@ def test_a_change_at_the_very_moment_of_writing_is_not_lost(tmp_path, monkeypatc
     def interrupted(*given):
         monkeypatch.undo()
         step(*given)
-        path.write_text(encode(AnswerHistory(theirs)))
+        save_annotations(theirs, path)
 
     monkeypatch.setattr(files, moment, interrupted)
     with suppress(OutputError):
@@ -376,7 +376,7 @@ while k < last:
     store = store or AutosavingStore(sys.argv[1], Geometry(6, (600, 600), (1.0, 1.0)))
     event = EventRef(Event.DISAPPEAR, (CellRef(0, k + 1, (1.0, float(k))),))
     try:
-        store.answer(Kind.CONFIRM, [event], "click")
+        store.answer(Kind.CONFIRM, event, "click")
         k += 1
     except OutputError:
         store = None  # opened again, as the message says

@@ -13,7 +13,7 @@ import pytest
 import tifffile
 
 from bridgetrack.annotations.annotation_set import AnswerHistory
-from bridgetrack.annotations.store import load_annotations
+from bridgetrack.annotations.files import load_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie.opening import open_labels

@@ -15,7 +15,7 @@ import tifffile
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.store import save_annotations
+from bridgetrack.annotations.files import save_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
 from cli.conftest import Outcome, Run, one_line

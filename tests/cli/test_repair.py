@@ -17,7 +17,7 @@ import tifffile
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.store import save_annotations
+from bridgetrack.annotations.files import save_annotations
 from bridgetrack.cli.explain import tracked_again
 from bridgetrack.cli.main import main
 from bridgetrack.hypotheses.events import Event

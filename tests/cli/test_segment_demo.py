@@ -14,7 +14,7 @@ import tifffile
 from scipy import ndimage as ndi
 from skimage.filters import threshold_otsu
 
-from bridgetrack.annotations.store import load_annotations
+from bridgetrack.annotations.files import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model
 from bridgetrack.movie.opening import open_labels, open_movie

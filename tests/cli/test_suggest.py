@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgetrack.annotations.store import load_annotations
+from bridgetrack.annotations.files import load_annotations
 from cli.conftest import Run
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from bridgetrack import api
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.store import load_annotations, save_annotations
+from bridgetrack.annotations.files import load_annotations, save_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.may_write import signed
 from bridgetrack.models.library import ENVIRONMENT

@@ -198,7 +198,7 @@ def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:
 
 
 def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opened) -> None:
-    session, array, truth = opened
+    session, array, _ = opened
     array[T][array[T] == 5] = 0
     assert session.open(replace(session.movie, found=Finding()), session.answers.path)
     start = array.copy()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.annotations.annotation import RANDOM
-from bridgetrack.annotations.store import load_annotations
+from bridgetrack.annotations.files import load_annotations
 from bridgetrack.files import sample_folder
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.ctc import read_ctc

@@ -7,7 +7,7 @@ import pytest
 from qtpy.QtCore import QPoint, Qt
 
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.store import load_annotations
+from bridgetrack.annotations.files import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.proposals import chosen_event
 from bridgetrack.tracks.colours import colouring

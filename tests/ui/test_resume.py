@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tifffile
 
-from bridgetrack.annotations.store import load_annotations
+from bridgetrack.annotations.files import load_annotations
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

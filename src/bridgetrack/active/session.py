@@ -192,7 +192,7 @@ class ActiveSession:
         seconds: float | None,
     ) -> Annotation:
         source = RANDOM if suggestion.random else SOURCE
-        noted, _ = self.answers.answer(kind, [event], source, seconds)
+        noted, _ = self.answers.answer(kind, event, source, seconds)
         doubt = float(np.clip(1.0 - suggestion.beliefs[0], 0.0, 1.0))
         record = Record(noted.id, kind, slots, right, suggestion.random, doubt, seconds or 0.0)
         for before in self.records:

@@ -209,20 +209,12 @@ class Annotation:
             raise InputError(f"annotation {self.id}: the source {self.source[:80]!r} is no word")
         if self.seconds is not None and not (isfinite(self.seconds) and self.seconds >= 0):
             raise InputError(f"annotation {self.id}: seconds is {self.seconds}, not 0 or more")
-        if self.created is not None:
-            self._check_time(self.created)
-        self._check_events()
-
-    def _check_time(self, created: str) -> None:
-        try:
-            zone = datetime.fromisoformat(created).tzinfo
-        except ValueError:
-            zone = None
-        if zone is None:
+        if self.created is not None and not is_time(self.created):
             raise InputError(
-                f"annotation {self.id}: created is {created[:80]!r}, not a time such as "
+                f"annotation {self.id}: created is {self.created[:80]!r}, not a time such as "
                 f"2024-05-17T09:30:00+00:00"
             )
+        self._check_events()
 
     def _check_events(self) -> None:
         if self.kind == Kind.ONE_OF:
@@ -256,6 +248,14 @@ class Annotation:
 def now() -> str:
     """The present time as `Annotation.created` wants it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def is_time(text: str) -> bool:
+    """Whether a text is a time in ISO 8601 with its zone."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 # ---------------------------------------------------------------------- in words

@@ -1,30 +1,21 @@
 """Answers about masks: which sets of pixels are exactly one cell, and which are not.
 
-A later answer counts where two cannot both hold. They are kept in a file of their own beside the
-annotations, which is written at every answer.
+A later answer counts where two cannot both hold.
 """
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from pathlib import Path
-from typing import Annotated, Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from bridgetrack.annotations.annotation import now
-from bridgetrack.annotations.store import KeptFile
+from bridgetrack.annotations.annotation import is_time, now
 from bridgetrack.errors import InputError
-from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
-from bridgetrack.notes import plural
+from bridgetrack.movie.geometry import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
-from bridgetrack.schema import Count, FileFormat, FilePart, made_by
 
 Index = NDArray[np.int64]
 Runs = tuple[tuple[int, int], ...]
@@ -83,14 +74,10 @@ class MaskAnswer:
                 end = start + length
         if not all(self.right) or not all(self.wrong):
             raise InputError(f"mask answer {self.id}: a set of pixels is empty")
-        try:
-            known = datetime.fromisoformat(self.created).tzinfo is not None
-        except ValueError:
-            known = False
-        if not known:
+        if not is_time(self.created):
             raise InputError(f"mask answer {self.id}: created is {self.created[:80]!r}, not a time")
 
-    @property
+    @cached_property
     def end(self) -> int:
         """The place after the last pixel that it speaks of."""
         runs = (*self.right, *self.wrong, self.change)
@@ -103,7 +90,7 @@ class MaskAnswer:
         changed = pixels_of(run[:2] for run in self.change)
         return np.unique(np.concatenate([changed, *sets]))
 
-    @property
+    @cached_property
     def highest(self) -> int:
         """The highest label that it changed or gave."""
         return max((max(run[2:]) for run in self.change), default=0)
@@ -253,185 +240,3 @@ MASKS = {
 def describe_masks(frame: int, kind: MendKind) -> str:
     """An answer about masks as one line, e.g. ``frame 3: these are two cells``."""
     return f"frame {frame}: {MASKS[kind]}"
-
-
-# ---------------------------------------------------------------------- files
-
-_Flat = list[Count]
-_HEAD = 256
-"""Bytes at the beginning of a file in which its format stands."""
-
-
-def _grouped(flat: list[int], size: int) -> Any:
-    if len(flat) % size:
-        raise InputError(f"a list of runs must have {size} numbers for each")
-    return tuple(zip(*[iter(flat)] * size, strict=True))
-
-
-class _Answer(FilePart):
-    id: str
-    frame: Count
-    kind: Annotated[MendKind, Field(strict=False)]
-    created: str
-    right: list[_Flat]
-    wrong: list[_Flat]
-    change: _Flat
-
-    def answer(self) -> MaskAnswer:
-        right, wrong = (
-            tuple(_grouped(flat, 2) for flat in side) for side in (self.right, self.wrong)
-        )
-        change = _grouped(self.change, 4)
-        return MaskAnswer(self.id, self.frame, self.kind, self.created, right, wrong, change)
-
-
-_Listed = list[Annotated[MaskAnswer, made_by(_Answer, _Answer.answer)]]
-
-
-class _Content(FilePart):
-    movie: GeometryField
-    answers: _Listed
-    undone: _Listed  # of earlier versions, in which answers could be repeated from the file
-    last_id: Count
-    last_label: Annotated[int, Field(ge=0, le=HIGHEST)]
-
-    def made(self) -> MaskAnswers:
-        if self.movie.shape is None:
-            raise InputError("movie: answers about masks need the extent of its frames")
-        return MaskAnswers(self.movie, tuple(self.answers), self.last_id, self.last_label)
-
-
-MASK_FILE = FileFormat(
-    "bridgetrack-masks",
-    1,
-    "a file of answers about masks",
-    _Content,
-    _Content.made,
-    largest=1_000_000_000,
-)
-"""Files of answers about masks, as `MaskAnswers`; `encode_masks` writes them."""
-
-
-def encode_masks(answers: MaskAnswers) -> str:
-    """Answers about masks as the text of their file, one a line."""
-    past = ",\n".join("  " + _line(a) for a in answers.past)
-    movie = json.dumps(geometry_to_json(answers.geometry), allow_nan=False)
-    return (
-        f'{{\n "format": "{MASK_FILE.name}",\n "version": {MASK_FILE.version},\n'
-        f' "movie": {movie},\n "answers": [\n{past}\n ],\n "undone": [],\n'
-        f' "last_id": {answers.last_id},\n "last_label": {answers.last_label}\n}}\n'
-    )
-
-
-def _line(answer: MaskAnswer) -> str:
-    def flat(runs: Iterable[tuple[int, ...]]) -> list[int]:
-        return [number for run in runs for number in run]
-
-    entry = {
-        "id": answer.id,
-        "frame": answer.frame,
-        "kind": str(answer.kind),
-        "created": answer.created,
-        "right": [flat(runs) for runs in answer.right],
-        "wrong": [flat(runs) for runs in answer.wrong],
-        "change": flat(answer.change),
-    }
-    return json.dumps(entry, separators=(",", ":"))
-
-
-def load_mask_answers(
-    path: str | os.PathLike[str], geometry: Geometry | None = None
-) -> MaskAnswers:
-    """Answers about masks from a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    geometry
-        Extent and scale of the movie that they must be about, which they then have; any where
-        None.
-
-    Raises
-    ------
-    InputError
-        Where the file is missing or not valid, the message names the entry; or where it belongs
-        to another movie.
-    """
-    known = MASK_FILE.read(Path(path))
-    if geometry is None:
-        return known
-    if known.geometry.shape != geometry.shape or known.geometry.n_frames > geometry.n_frames:
-        here, there = (
-            f"{plural(g.n_frames, 'frame')} of {g.shape} pixels" for g in (geometry, known.geometry)
-        )
-        raise InputError(
-            f"{path}: these answers about masks are of another movie ({there}, not {here}); give "
-            "those about this one, or put the file elsewhere"
-        )
-    return replace(known, geometry=geometry)
-
-
-def is_mask_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is said to hold answers about masks, by its first words."""
-    if not Path(path).is_file():
-        return False  # told when it is read; a pipe would be waited for
-    try:
-        with Path(path).open("rb") as file:
-            return MASK_FILE.name.encode() in file.read(_HEAD)
-    except OSError:
-        return False  # told when it is read
-
-
-class MaskStore:
-    """Answers about masks kept in a file: a change is on disk when the call returns.
-
-    Parameters
-    ----------
-    path
-        The file; read where it is there, made at the first change where not. None to keep them
-        in memory alone.
-    geometry
-        Extent and scale of the movie.
-    what
-        What it holds, for messages.
-
-    Raises
-    ------
-    InputError
-        Where the file is there but not valid, or belongs to frames of another extent.
-    """
-
-    def __init__(
-        self, path: Path | None, geometry: Geometry, what: str = "the answers about masks"
-    ) -> None:
-        self._file = KeptFile(path, what)
-        self._answers = MaskAnswers(geometry)
-        if path is not None and self._file.there:
-            self._answers = load_mask_answers(path, geometry)
-
-    @property
-    def path(self) -> Path | None:
-        """Where the answers are kept; None where they are in memory alone."""
-        return self._file.path
-
-    @property
-    def answers(self) -> MaskAnswers:
-        """The present answers."""
-        return self._answers
-
-    def keep(self, answers: MaskAnswers) -> None:
-        """Write other answers down in place of the present ones.
-
-        Raises
-        ------
-        OutputError
-            Where it cannot be saved; then nothing has changed.
-        """
-        self._file.write(lambda: encode_masks(answers))
-        self._answers = answers
-
-
-def masks_path(answers: Path) -> Path:
-    """Where answers about masks are kept: beside the file of answers about events."""
-    return answers.with_name(f"{answers.name.removesuffix('.annotations.json')}.masks.json")

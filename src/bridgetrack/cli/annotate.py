@@ -9,7 +9,7 @@ import typer
 
 from bridgetrack.active.suggester import suggest_steps
 from bridgetrack.active.suggestion import Suggestion, SuggestOptions
-from bridgetrack.annotations.store import save_annotations
+from bridgetrack.annotations.files import save_annotations
 from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.cli.console import answer, note_lines, show
 from bridgetrack.cli.options import (

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack import api
-from bridgetrack.annotations.store import load_annotations
+from bridgetrack.annotations.files import load_annotations
 from bridgetrack.cli.console import answer, show, table
 from bridgetrack.cli.options import Json
 from bridgetrack.cli.track import run_lines

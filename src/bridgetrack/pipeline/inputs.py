@@ -8,13 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.mask_answers import (
-    MaskAnswers,
-    is_mask_file,
-    load_mask_answers,
-    masks_path,
-)
-from bridgetrack.annotations.store import load_annotations
+from bridgetrack.annotations.files import load_annotations
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_files import is_mask_file, load_mask_answers, masks_path
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.io.tables import TABLES, read_detections_csv

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from bridgetrack.annotations.annotation_set import AnswerHistory
-from bridgetrack.annotations.store import ANNOTATION_FILE, encode
+from bridgetrack.annotations.files import ANNOTATION_FILE, history_to_json
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.files import program_version, resolved
@@ -206,7 +205,7 @@ def project_text(project: Project, path: Path) -> str:
         "export": {"formats": project.formats},
         "model": model_to_json(project.model),
         "start": None if project.start is None else model_to_json(project.start),
-        "annotations": json.loads(encode(project.history)),
+        "annotations": {**ANNOTATION_FILE.head, **history_to_json(project.history)},
     }
     return json_text(content, "the project", ascii_only=False)
 

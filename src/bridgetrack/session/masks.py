@@ -12,7 +12,8 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, MaskStore
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
+from bridgetrack.annotations.mask_files import MaskStore
 from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
@@ -123,6 +124,7 @@ class MovieMasks:
         self._store = MaskStore(path, labels.geometry)
         self._chosen = MaskStore(chosen, labels.geometry, "the masks chosen anew")
         self.resumed = len(self._store.answers)  # how many answers were in the file already
+        self.notices = [s.notice for s in (self._store, self._chosen) if s.notice]
         self._edited: _EditedFrames | None = None
         self._unpainted: list[MaskAnswer] = []  # whose painting was undone elsewhere
         self._found = settings or SegmentationSettings()
@@ -285,7 +287,7 @@ class MovieMasks:
         wiped = tuple(pixels[before == k] for k in gone.tolist())
         said = Mend(MendKind.PAINT, t, (), pixels, before, after, numbers, sets, wiped)
         step = MaskStep((said,), added=self.answers.next_for([said]))
-        self._store.keep(self.answers.exchanged((), step.added))
+        self._store.exchange(come=step.added)
         self._unpainted.clear()
         return step
 
@@ -301,9 +303,9 @@ class MovieMasks:
         come: list[MaskAnswer] = []
         while self.answers.past and self._is(self.answers.past[-1], undone=True):
             gone.append(self.answers.past[-1])
-            self._store.keep(self.answers.exchanged(gone[-1:], ()))
+            self._store.exchange(gone[-1:])
         while not gone and self._unpainted and self._is(self._unpainted[-1], undone=False):
-            self._store.keep(self.answers.exchanged((), self._unpainted[-1:]))
+            self._store.exchange(come=self._unpainted[-1:])
             come.append(self._unpainted.pop())
         self._unpainted += gone
         return gone, come
@@ -346,9 +348,9 @@ class MovieMasks:
         for mend in step.mends:
             self._check_numbers(mend)
         if step.added or step.removed:
-            self._store.keep(self.answers.exchanged(step.removed, step.added))
+            self._store.exchange(step.removed, step.added)
         if step.chosen or step.unchosen:
-            self._chosen.keep(self._chosen.answers.exchanged(step.unchosen, step.chosen))
+            self._chosen.exchange(step.unchosen, step.chosen)
         done = True
         for mend in step.mends:
             if self.fits(mend):

@@ -9,8 +9,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from bridgetrack.annotations.mask_answers import masks_path
-from bridgetrack.annotations.store import save_annotations
+from bridgetrack.annotations.files import save_annotations
+from bridgetrack.annotations.mask_files import masks_path
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.files import replacing, resolved, write_text
 from bridgetrack.hypotheses.events import EventKinds

@@ -12,7 +12,8 @@ from psygnal import Signal
 from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.imported_tracks import Answer
-from bridgetrack.annotations.mask_answers import MaskAnswer, masks_path
+from bridgetrack.annotations.mask_answers import MaskAnswer
+from bridgetrack.annotations.mask_files import masks_path
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import EVERYTHING, Event, EventKinds, kind_words
@@ -171,10 +172,11 @@ class TrackedMovie(BackgroundWork):
                 f"In {lost} frames the masks are others than those that you mended; they stay.",
             )
         self._tell_unfinished(unfinished)
-        if answers.notice and len(self.message):
-            self.message.emit("warning", answers.notice)
-        elif answers.notice:
-            warnings.warn(answers.notice, stacklevel=3)
+        for notice in [answers.notice] * bool(answers.notice) + (masks.notices if masks else []):
+            if len(self.message):
+                self.message.emit("warning", notice)
+            else:
+                warnings.warn(notice, stacklevel=3)
         self.answers_changed.emit()
         self.measure()
         return True
@@ -287,7 +289,7 @@ class TrackedMovie(BackgroundWork):
                     raise InputError(
                         f"this movie is said to be without {name}; allow them in step 4 first"
                     )
-                noted, replaced = answers.answer(kind, [event], source, seconds)
+                noted, replaced = answers.answer(kind, event, source, seconds)
                 more = _in_place_of(replaced)
                 self.message.emit("info", f"Noted: {describe(noted, names)}.{more}")
 

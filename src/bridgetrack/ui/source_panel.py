@@ -13,7 +13,8 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QMessageBox, QWidget
 from superqt.utils import qdebounced
 
-from bridgetrack.annotations.mask_answers import MaskAnswers, MaskStore, masks_path
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_files import MaskStore, masks_path
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Geometry
 from bridgetrack.notes import plural
