@@ -128,7 +128,7 @@ def measure(viewer: Any, pulse: Pulse, movie: Path | None, answers: int) -> None
     pulse.during("opening and measuring", opened, lambda: session.tracking is not None)
     widget.open_step(1)
     asked = lambda: session.questions.current is not None and not session.questions.busy  # noqa: E731
-    pulse.during("looking for questions", widget.by_model.click, asked)
+    pulse.during("looking for questions", widget.annotate.next.click, asked)
     pulse.during("answering", lambda: answer(state, answers), lambda: not session.questions.busy)
     annotator.cancel()
     row = len(session.scene.detections) // 2

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 OUT = Path(__file__).parent / "images"
-WIDTH, HEIGHT = 1280, 800
+WIDTH, HEIGHT = 1366, 768
 
 
 class Camera:
@@ -144,7 +144,7 @@ def shoot(theme: str) -> None:
     for part in (choose_cells, review, mend, suggest, give_more, train, track):
         part(camera)
     save_tour(camera.frames)
-    for part in (check_sample, many_movies, explore):
+    for part in (check_sample, explore):
         part(camera)
     camera.viewer.close()
     camera.wait(200)
@@ -224,7 +224,7 @@ def mend(camera: Camera) -> None:
     camera.until(lambda: not session.busy("measure", "track"))
     camera.save("mend")
     camera.film(4)
-    camera.key("V")
+    camera.key("Escape")
 
 
 def mothers(camera: Camera) -> list[int]:
@@ -247,11 +247,13 @@ def review(camera: Camera) -> None:
         camera.point(row)
         camera.film(2)
         camera.click(row)
+        camera.key("Return")
         camera.film()
     camera.point(first)
     camera.film(4)
     camera.save("annotate")
     camera.click(first)
+    camera.key("Return")
     camera.film(2)
 
 
@@ -275,7 +277,7 @@ def suggest(camera: Camera) -> None:
     camera.widget.open_step(1)
     asker.prepare()
     camera.until(lambda: not asker.busy)
-    camera.widget.by_model.click()
+    camera.widget.annotate.next.click()
     for k in range(30):
         camera.until(lambda: asker.current is not None)
         if k in (1, 2):
@@ -335,7 +337,7 @@ def train(camera: Camera) -> None:
     trainer = camera.state.session.trainer
     camera.widget.open_step(2)
     camera.widget.train.go.click()
-    camera.until(lambda: len(trainer.curve) > 6 or trainer.training is not None)
+    camera.until(lambda: camera.widget.work.bar.value() > 6 or trainer.training is not None)
     camera.film(3)
     camera.until(lambda: trainer.training is not None)
     camera.until(lambda: not camera.session.busy("track", "correct"))
@@ -344,38 +346,18 @@ def train(camera: Camera) -> None:
 
 
 def track(camera: Camera) -> None:
-    """Show the tracks, and the least certain of them."""
+    """Show the tracks."""
     from bridgetrack.ui.layers import find_role
 
-    panel = camera.widget.track
     camera.widget.open_step(3)
-    panel.go.click()
-    camera.until(lambda: panel.doubts.rowCount() > 0)
     layers = camera.viewer.layers
     roles = ("tracks", "coloured")
     camera.until(lambda: all(getattr(find_role(layers, r), "visible", False) for r in roles))
     for k in range(0, 36, 3):
         camera.state.canvas.show(k, None)
         camera.film()
-    panel.doubts.cellClicked.emit(0, 0)
-    camera.wait(200)
     camera.film(5)
     camera.save("track")
-
-
-def fold_all_but(camera: Camera, widget: Any) -> None:
-    """Close the folded sections of step 4 except the one that holds a widget, and go there."""
-    from qtpy.QtWidgets import QScrollArea
-    from superqt import QCollapsible
-
-    camera.widget.open_step(3)
-    for section in camera.widget.track.findChildren(QCollapsible):
-        act = section.expand if section.isAncestorOf(widget) else section.collapse
-        act(animate=False)
-    area = camera.widget.stack.currentWidget()
-    assert isinstance(area, QScrollArea)
-    camera.wait(200)
-    area.verticalScrollBar().setValue(area.verticalScrollBar().maximum())
 
 
 def check_sample(camera: Camera) -> None:
@@ -389,31 +371,7 @@ def check_sample(camera: Camera) -> None:
         camera.wait(300)
         camera.key("Return")
     camera.until(lambda: not asker.check.running)
-    fold_all_but(camera, box)
     camera.save("checked")
-
-
-def many_movies(camera: Camera) -> None:
-    """Track a folder of two small movies."""
-    import tifffile
-
-    box = camera.widget.track.batch
-    image = camera.viewer.layers["Sample movie"].data
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "positions"
-        folder.mkdir()
-        for name, first in (("position-1", 0), ("position-2", 20)):
-            frames = np.asarray(image[first : first + 8, :200, :200])
-            tifffile.imwrite(folder / f"{name}.tif", frames, photometric="minisblack")
-        box.folder.value, box.out.value = folder, Path(scratch) / "results"
-        box.choose["choose"].value = "plain"
-        box.go.click()
-        camera.until(lambda: "position-2: " in box.words.text())
-        # The picture shall not show where it was taken.
-        box.folder.value, box.out.value = "/data/positions", "/data/results"
-        box.words.setText(box.words.text().replace(f"{scratch}/", ""))
-        fold_all_but(camera, box)
-        camera.save("batch")
 
 
 def explore(camera: Camera) -> None:
@@ -421,7 +379,7 @@ def explore(camera: Camera) -> None:
     from bridgetrack.ui.explore_panel import ExplorePanel
 
     panel = camera.widget.track
-    fold_all_but(camera, panel.colour)
+    camera.widget.open_step(3)
     camera.viewer.window.resize(WIDTH, HEIGHT + 160)
     panel.explore.click()
     camera.wait(300)

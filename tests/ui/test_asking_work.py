@@ -68,6 +68,6 @@ def test_failing_to_learn_is_told_and_ends_nothing(asked, said, monkeypatch):
     monkeypatch.setattr("bridgetrack.active.update.annotate", fail)
     for _ in range(5):
         asked.annotator.accept()
-    assert "exclude each other" in asked.annotator.question_hint
+    assert "exclude each other" in asked.annotator.hint
     assert len(asked.answers) == 6
     assert asked.questions.current is not None

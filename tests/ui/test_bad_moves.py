@@ -66,7 +66,6 @@ def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
     assert session.answers.path == path and len(session.annotations) == given
     # Results go on being written where the movie is left meanwhile, and that is told.
     widget.open_step(3)
-    widget.track.go.click()
     export = widget.track.export
     qtbot.waitUntil(export.save.isEnabled, timeout=20_000)
     export.write(tmp_path / "out")

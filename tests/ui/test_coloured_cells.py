@@ -17,7 +17,6 @@ def tracked(open_short, viewer, qtbot):
 
     widget = open_short()
     widget.open_step(3)
-    widget.track.go.click()
     qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
     qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured").visible, timeout=20_000)
     return widget, state_of(viewer), find_role(viewer.layers, "coloured")
@@ -68,16 +67,13 @@ def test_cells_have_the_colours_of_their_tracks(tracked, viewer, qtbot):
     qtbot.waitUntil(lambda: int(layer.data[3][there]) == 0, timeout=20_000)
     assert drawn_as(layer, session.tracking, 3)
     # The colours go and come.
-    widget.track.cells.click()
-    assert layer not in viewer.layers
-    widget.track.cells.click()
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
     viewer.layers.remove(find_role(viewer.layers, "coloured"))
     state.session.track()
     qtbot.waitUntil(lambda: not state.session.busy("track"), timeout=20_000)
     qtbot.wait(100)
     assert find_role(viewer.layers, "coloured") is None, "who deletes it does not want it back"
-    widget.track.go.click()
+    widget.open_step(0)
+    widget.open_step(3)
     qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
     viewer.layers.remove("cells")
     qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)

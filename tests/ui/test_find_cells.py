@@ -123,7 +123,7 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
         hand.key("E")
         hand.key("Return")
         settled(state, qtbot, layer)
-    hand.key("V")
+    hand.key("Escape")
     hand.click(middle(layer.data[1] == central(layer.data[1])))
     hand.key("Return")
     qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=20_000)
@@ -148,7 +148,7 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
         hand.key("Z")
     settled(state, qtbot, layer)
     np.testing.assert_array_equal(layer.data, before)
-    hand.key("V")
+    hand.key("Escape")
     # Masks are chosen again by a key and undo brings the earlier back.
     panel = widget.annotate
     qtbot.wait(50)
@@ -186,16 +186,16 @@ def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
     section.expand(animate=False)
     find.go.click()
     qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
-    qtbot.waitUntil(find.work.isVisible, timeout=60_000)
+    qtbot.waitUntil(widget.work.isVisible, timeout=60_000)
     pace.held = True
-    qtbot.mouseClick(find.work.stop, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(widget.work.stop, Qt.MouseButton.LeftButton)
     assert not state.session.busy("segment"), "it is over as soon as the button is released"
     pace.held = False
     qtbot.wait(300)
     assert find_role(viewer.layers, "labels") is None and state.session.movie is None
     # Another movie that is opened ends the search, too, and says so.
     find.go.click()
-    qtbot.waitUntil(find.work.isVisible, timeout=60_000)
+    qtbot.waitUntil(widget.work.isVisible, timeout=60_000)
     qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
     pace.held = True
     pixels = viewer.layers["part"].data
@@ -204,7 +204,7 @@ def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
     widget.segment.source.image.choose(other)
     widget.segment.source.labels.choose(cells)
     qtbot.waitUntil(lambda: state.session.movie is not None, timeout=20_000)
-    assert not find.work.isVisible() and not state.session.busy("segment")
+    assert not widget.work.isVisible() and not state.session.busy("segment")
     assert "ended the search for the cells of “part”" in widget.notice.text()
     pace.held = False
 
@@ -230,7 +230,7 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     viewer.layers.events.inserted.connect(lambda e: added.append((e.value, e.value.visible)))
     find.go.click()
     qtbot.waitUntil(lambda: len(looked) == 2 and find._search.done == [0, 1], timeout=60_000)
-    qtbot.mouseClick(find.work.stop, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(widget.work.stop, Qt.MouseButton.LeftButton)
     held.set()
     assert "the cells of 2 of 3 frames are kept" in widget.notice.text()
     qtbot.waitUntil(lambda: source.layer is not None, timeout=20_000)

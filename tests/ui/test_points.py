@@ -148,7 +148,6 @@ def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
         timeout=30_000,
     )
     widget.open_step(3)
-    widget.track.go.click()
     qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)
     box = widget.track.export
     box.formats["ctc"].value = True

@@ -73,7 +73,7 @@ def test_an_answer_clicked_cell_by_cell_answers_the_question(asked):
     asked.annotator.start(Mode.MOVE)
     assert asked.questions.engaged
     assert not asked.annotator.asking
-    assert "G goes back" in asked.annotator.question_hint
+    assert "G goes back" in asked.annotator.hint
     asked.annotator.cancel()
     asked.annotator.cancel()
     assert asked.annotator.asking, "Esc goes back to the question"

@@ -67,7 +67,6 @@ def test_what_is_typed_is_used_and_answers_stay(open_short, viewer, hand, qtbot,
     assert list(state.session.annotations) == answers
     assert {layer.name: layer.scale.tolist() for layer in viewer.layers}["short"] == [1, 0.5, 0.5]
     widget.open_step(3)
-    widget.track.go.click()
     export = widget.track.export
     qtbot.waitUntil(export.save.isEnabled, timeout=20_000)
     export.write(tmp_path / "out")

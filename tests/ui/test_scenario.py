@@ -77,7 +77,6 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
 
     widget.open_step(3)
-    widget.track.go.click()
     qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None, timeout=20_000)
 
     state.canvas.show(1, None)
@@ -108,7 +107,6 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     assert other.answers.path == tmp_path / "movie.annotations.json", "nothing is put elsewhere"
     assert np.array_equal(other.model.weights, model.weights)
     panel.open_step(3)
-    panel.track.go.click()
     qtbot.waitUntil(panel.track.export.save.isEnabled, timeout=60_000)
     panel.track.export.write(tmp_path / "again")
     qtbot.waitUntil(lambda: "Written" in panel.track.export.words.text(), timeout=60_000)
@@ -196,7 +194,6 @@ def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels
     qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=120_000)
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
     widget.open_step(3)
-    widget.track.go.click()
     qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)
     widget.track.export.write(tmp_path / "out")
     qtbot.waitUntil(lambda: "Written" in widget.track.export.words.text(), timeout=60_000)

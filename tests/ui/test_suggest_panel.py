@@ -44,13 +44,12 @@ def kinds(state):
 def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qtbot):
     # G goes to the event; T shows its other frame.
     question, widget = asked.session.questions.current, asked.widget
-    assert widget.asked
     assert widget.step == 1
     said = question_words(question, asked.session.names)
-    assert widget.suggest.question.text() == said and " #" in said
-    assert widget.suggest.choices.count() == 1 + len(question.alternatives)
+    assert widget.annotate.question.text() == said and " #" in said
+    assert widget.annotate.choices.count() == 1 + len(question.alternatives)
     # Where tracks get other numbers, the pictures have them, too, and are not gone meanwhile.
-    frames = widget.suggest.frames
+    frames = widget.annotate.frames
     qtbot.waitUntil(lambda: len(frames.pictures) > 0, timeout=20_000)
     with pytest.MonkeyPatch.context() as renamed:
         renamed.setattr(CellNames, "__call__", lambda self, cell: "#999")
@@ -68,7 +67,7 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     qtbot.waitUntil(
         lambda: any("frame" in str(t) for t in written.features["text"]), timeout=20_000
     )
-    strip = widget.suggest.frames
+    strip = widget.annotate.frames
     assert [p.frame for p in strip.pictures] == [question.frame, question.last_frame]
     for spot, frame in ((strip.width() - 40, question.last_frame), (40, question.frame)):
         qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(spot, 40))
@@ -106,8 +105,8 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     assert len(asked.session.annotations) == 1
     hand.key("Escape")
     assert asked.annotator.picking.mode == Mode.REVIEW
-    hint = asked.widget.suggest.hint
-    qtbot.waitUntil(lambda: "Press G to go on" in hint.text(), timeout=20_000)
+    hint = asked.widget.annotate.hint
+    qtbot.waitUntil(lambda: "Point at a cell" in hint.text(), timeout=20_000)
     detections = asked.session.scene.detections
     row = int(np.flatnonzero(detections.frame == asked.canvas.frame)[0])
     asked.annotator.point_at(row)
@@ -116,14 +115,14 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     # Deleting the overlay is survived deleting the cells ends it.
     viewer.layers.remove(asked.canvas.events_layer)
     qtbot.wait(30)
-    asked.widget.by_model.click()
+    asked.widget.annotate.next.click()
     assert asked.canvas.events_layer in viewer.layers
     hand.key("Return")
     assert len(asked.session.annotations) == 1
     viewer.layers.remove("cells")
     qtbot.waitUntil(lambda: asked.session.movie is None, timeout=20_000)
     assert asked.session.questions.current is None
-    hint = asked.widget.suggest.hint
+    hint = asked.widget.annotate.hint
     qtbot.waitUntil(lambda: "Choose a movie" in hint.text(), timeout=20_000)
     assert not len(asked.canvas.marks_layer.data), "nothing of it is left on the image"
     viewer.dims.ndisplay = 3  # frames as a volume: drawing that raises nothing
@@ -131,24 +130,27 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
 
 
 def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
-    panel, window = asked.widget.suggest, asked.widget.window()
-    qtbot.waitUntil(panel.yes.isEnabled, timeout=20_000)
-    place, lengths = panel.yes.mapTo(window, panel.yes.rect().center()), set()
+    panel, window = asked.widget.annotate, asked.widget.window()
+    yes, lengths = panel.actions["accept"], set()
+    qtbot.waitUntil(panel.question.isVisible, timeout=20_000)
+    qtbot.wait(100)
+    place = yes.mapTo(window, yes.rect().center())
     for k in range(9):
         qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
         qtbot.wait(50)
         # The mouse stays where it is: Yes is below it at every question, however long.
         lengths.add(len(panel.question.text() + panel.reason.text()))
-        assert panel.yes.mapTo(window, panel.yes.rect().center()) == place
-        assert window.childAt(place) is panel.yes
-        qtbot.mouseClick(panel.yes, Qt.MouseButton.LeftButton)
+        assert yes.mapTo(window, yes.rect().center()) == place
+        assert window.childAt(place) is yes
+        qtbot.mouseClick(yes, Qt.MouseButton.LeftButton)
         assert len(asked.session.annotations) == k + 1
     assert len(lengths) > 2
     qtbot.waitUntil(lambda: not asked.session.questions.busy, timeout=20_000)
-    assert panel.plot.isVisible() == bool(asked.session.questions.report.points)
-    qtbot.waitUntil(lambda: "9 answers" in panel.effort.text(), timeout=20_000)
-    assert "too few to say how accurate it is" in panel.effort.text()
-    assert panel.verdict.text()
+    asked.widget.open_step(2)
+    train = asked.widget.train
+    assert train.plot.isVisible() == bool(asked.session.questions.report.points)
+    assert "9 answers" in train.verdict.text()
+    assert "too few to say how accurate it is" in train.verdict.text()
 
 
 def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):

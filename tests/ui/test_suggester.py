@@ -13,7 +13,7 @@ def test_nothing_is_asked_before_there_is_a_movie():
     session = Session()
     session.message.connect(lambda level, words: heard.append(words))
     table = Table(session)
-    assert "Choose a movie" in table.annotator.question_hint
+    assert "Choose a movie" in table.annotator.hint
     table.annotator.suggest()
     assert "Choose a movie" in heard[0]
     assert not table.questions.engaged

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 from superqt import QCollapsible
 
@@ -45,8 +46,8 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     def track(t, k):
         return session.names.track(CellRef(t, k + 1, tuple(map(float, PLACES[k]))))
 
-    def act(key, *clicks):
-        hand.key(key, shift=True)
+    def act(mode, *clicks):
+        qtbot.mouseClick(widget.annotate.modes[mode], Qt.MouseButton.LeftButton)
         before = session.annotations
         for t, k in clicks:
             state.canvas.show(t, None)
@@ -55,31 +56,31 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
         settled()
 
     notice = widget.notice
-    # A key alone says nothing; a click verifies, and the name has a tick on the image.
-    act("V")
+    # A button alone says nothing; a click verifies, and the name has a tick on the image.
+    act(Mode.VERIFY)
     assert state.annotator.picking.mode == Mode.VERIFY and not len(session.annotations)
     assert widget.annotate.modes[Mode.VERIFY].isChecked()
-    act("V", (1, 0))
+    act(Mode.VERIFY, (1, 0))
     assert verified_tracks(session.tracking.tracks) == {track(0, 0)}
-    hand.key("V")
+    hand.key("Escape")
     hand.point(PLACES[0])
     texts = [str(t) for t in state.canvas.marks_layer.features["text"]]
     assert f"#{track(0, 0)}✓" in texts
     # It is locked: against edits, and against single answers.
     kept = session.annotations
-    act("D", (2, 0))
+    act(Mode.DELETE, (2, 0))
     assert "locked" in notice.text() and session.annotations is kept
     qtbot.wait(50)
     seen = notice.visibleRegion().boundingRect()
     assert seen == notice.rect(), "what is said is in view, however long the step is"
-    hand.key("V")
+    hand.key("Escape")
     hand.point(PLACES[0])
     hand.key("Backspace")
     assert "locked" in notice.text() and session.annotations is kept
-    act("V", (3, 0))
+    act(Mode.VERIFY, (3, 0))
     assert not len(session.annotations), "released"
     # Deleted, and there again by one Undo.
-    act("D", (2, 0))
+    act(Mode.DELETE, (2, 0))
     assert track(0, 0) == track(4, 0) == 0
     assert "Deleted" in notice.text()
     hand.key("Z")

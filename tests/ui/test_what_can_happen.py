@@ -29,7 +29,6 @@ def test_a_kind_that_is_nowhere_clear_is_asked_about(open_short, viewer, qtbot):
     panel, session = widget.track, state_of(viewer).session
     box = panel.unclear
     widget.open_step(3)
-    panel.track()
     assert not box.isVisibleTo(panel), "cells are clear here"
 
     session.tracking = as_if(session.tracking, [0.2, 0.9, 0.0])

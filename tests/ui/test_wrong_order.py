@@ -91,7 +91,6 @@ def _edit(act: Callable[[Person], object]) -> Callable[[Person], None]:
 
 MOVES: dict[str, Callable[[Person], object]] = {
     "undo with nothing done": lambda p: p.keys.undo(),
-    "delete answers of nothing": lambda p: p.keys.delete_here(),
     "Enter with no cell outlined": lambda p: (p.keys.set_mode(Mode.DISAPPEAR), p.keys.accept()),
     "break a link in the last frame": lambda p: p.pick(Mode.BREAK, (FRAMES - 1, 0)),
     "swap cells of two frames": lambda p: p.pick(Mode.SWAP, (0, 0), (1, 1)),
@@ -136,9 +135,9 @@ def test_acts_without_a_movie_say_what_is_missing(tmp_path: Path) -> None:
     session.message.connect(lambda _, words: told.append(words))
     keys = Annotator(session)
     keys.click(0, (3.0, 3.0))
-    assert told[-1] == "Choose a segmentation first."
+    assert told[-1] == "Choose a movie with its cells first; see the step Cells."
     keys.suggest()
-    assert "step Cells" in keys.question_hint
+    assert "step Cells" in keys.hint
     session.trainer.train()
     assert "Choose a movie" in session.trainer.problem
     for act in (session.ask, session.train, session.choose_again):

@@ -287,7 +287,7 @@ HISTORY = {
 NOUN = {
     Event.MOVE: ("a move", "moves"),
     Event.DIVIDE: ("a division", "divisions"),
-    Event.SPLIT: ("a wrong cut", "wrong cuts"),
+    Event.SPLIT: ("a cell cut in two", "cells cut in two"),
     Event.MERGE: ("a merge", "merges"),
     Event.APPEAR: ("an appearance", "appearances"),
     Event.DISAPPEAR: ("a disappearance", "disappearances"),

@@ -55,7 +55,7 @@ _FOUND = (
     ("disappear", "disappearance", "disappearances"),
     ("skip", "cell missed for some frames", "cells missed for some frames"),
     ("merge", "merge", "merges"),
-    ("split", "wrong cut", "wrong cuts"),
+    ("split", "cell cut in two", "cells cut in two"),
     ("false", "thing that is not a cell", "things that are not cells"),
 )
 _CHECKED = "How right it is: "
@@ -194,7 +194,7 @@ def _finding(found: Finding) -> str:
 def _model(model: Model) -> str:
     known = model.provenance
     words = (
-        "What may happen to the cells (moves, divisions, merges, wrong cuts, appearances, "
+        "What may happen to the cells (moves, divisions, merges, cells cut in two, appearances, "
         "disappearances, cells missed for some frames, things that are not cells) was scored by a "
         "linear model, "
         f"“{model.name}”, with {len(model.keys)} features"

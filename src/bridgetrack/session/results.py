@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from bridgetrack.tracks.table import (
     to_napari,
     track_table,
 )
-from bridgetrack.tracks.tracks import Tracks, margin_column
+from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.tracks.trees import Lineages, lineages
 
 
@@ -109,28 +108,6 @@ class CellsByTrack:
         return np.stack(frames) if frames else np.zeros((0, *self.shape[1:]), np.int32)
 
 
-def least_certain(tracks: Tracks, limit: int = 50) -> pd.DataFrame:
-    """Events with the smallest margins first, at most `limit` rows of ``tracks.events``.
-
-    Of those with the same margin the ones that least speaks for come first, wherever they are.
-    """
-    margin = margin_column(tracks.events)
-    events = tracks.events[np.isfinite(tracks.events[margin].to_numpy(dtype=np.float64))]
-    return events.sort_values([margin, "score"], kind="stable").head(limit)
-
-
-_DOUBTFUL = math.log(9)
-"""Margin of an event that is 90 % certain."""
-
-
-def doubtful_words(tracks: Tracks, listed: int) -> str:
-    """How many events there are to be looked at, of which some are listed."""
-    margin = tracks.events[margin_column(tracks.events)].to_numpy(dtype=np.float64)
-    n = int((margin < _DOUBTFUL).sum())
-    more = f", {listed} of them here" if n > listed else ""
-    return f"{plural(n, 'event')} less than 90 % certain{more}."
-
-
 def summary(tracks: Tracks) -> str:
     """The result in a sentence."""
     counts = Counter(tracks.events["event"].tolist())
@@ -139,7 +116,7 @@ def summary(tracks: Tracks) -> str:
     for key, one, many in (
         ("divide", "division", "divisions"),
         ("merge", "merge", "merges"),
-        ("split", "wrong cut", "wrong cuts"),
+        ("split", "cell cut in two", "cells cut in two"),
         ("skip", "cell missed for some frames", "cells missed for some frames"),
         ("false", "thing that is not a cell", "things that are not cells"),
     ):

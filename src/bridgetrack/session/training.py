@@ -55,8 +55,7 @@ class Outcome:
     suited
         Whether the starting model suits the movie, see `Training`.
     doubtful
-        Ids of answers that contradict the starting model clearly, and that nobody called right
-        since.
+        Ids of answers that contradict the starting model clearly.
     """
 
     words: tuple[str, ...]
@@ -87,7 +86,6 @@ class Trainer:
         self.outcome: Outcome | None = None
         self.problem = ""
         self._of: Model | None = None  # what the outcome is told of
-        self._right: set[str] = set()  # ids of unusual answers that were called right
         movie.progress.connect(self._on_progress)
         movie.movie_changed.connect(self._on_movie)
         movie.model_changed.connect(self._on_model)
@@ -98,7 +96,7 @@ class Trainer:
         return self._movie.busy(JOB)
 
     def _on_movie(self) -> None:
-        self.curve, self.problem, self._right = [], "", set()
+        self.curve, self.problem = [], ""
         self._forget()
         self.changed.emit()
 
@@ -164,7 +162,7 @@ class Trainer:
         self.outcome = Outcome(
             tuple(sentence(words) for words in told if words),
             training.suited,
-            tuple(a.id for a in training.unusual if a.id not in self._right),
+            tuple(a.id for a in training.unusual),
         )
         self._movie.set_model(training.model, start)
         self.changed.emit()
@@ -193,10 +191,6 @@ class Trainer:
         self._movie.set_model(model)
         self.changed.emit()
 
-    def start_over(self) -> None:
-        """Go back to the model that learned nothing."""
-        self.use(shipped_model())
-
     def go_back(self) -> None:
         """Use the model from before the last change."""
         self._forget()
@@ -222,24 +216,17 @@ class Trainer:
         return [have[name] for name in self.outcome.doubtful if name in have]
 
     def doubt(self) -> str:
-        """What they are, as a sentence; or why there are none."""
+        """Where they are, or that the model does not suit; nothing where neither is."""
         if self.unsuited:
             return (
                 "Many answers contradict what the model was sure of before. It does not suit this "
                 "movie well; what you say counts."
             )
-        if len(self.doubtful()) == 1:
-            return "This answer looks unusual. Check it? A click goes there."
-        return "These answers look unusual. Check them? A click goes there."
-
-    def all_right(self) -> None:
-        """The doubtful answers were looked at: they hold."""
-        listed = {a.id for a in self.doubtful()}
-        self._right |= listed
-        if self.outcome is not None:
-            left = tuple(name for name in self.outcome.doubtful if name not in listed)
-            self.outcome = replace(self.outcome, doubtful=left)
-        self.changed.emit()
+        n = len(self.doubtful())
+        if not n:
+            return ""
+        look = "answer looks unusual: it stands" if n == 1 else "answers look unusual: they stand"
+        return f"{n} {look} first among your answers in step 2. A click there goes to the cell."
 
     def advice(self) -> list[str]:
         """Which events are thinly annotated, and what to do."""

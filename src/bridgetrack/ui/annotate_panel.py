@@ -1,4 +1,4 @@
-"""The Annotate panel: kinds of events, the model's proposals, and the answers so far."""
+"""Step 2: what the model doubts, what people say instead, and the answers so far."""
 
 from __future__ import annotations
 
@@ -8,76 +8,83 @@ from typing import Any
 
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
-    QButtonGroup,
+    QAbstractItemView,
     QFileDialog,
+    QHeaderView,
     QListWidget,
     QPushButton,
+    QTableWidget,
     QTableWidgetItem,
     QWidget,
 )
+from superqt.utils import qdebounced
 
+from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import (
     NOUN,
     Annotation,
     Kind,
+    Name,
     describe,
     short_answer,
     short_words,
 )
 from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_masks
 from bridgetrack.io.results import track_path
-from bridgetrack.session.track_edits import JOB
-from bridgetrack.ui.annotator import Annotator
+from bridgetrack.session.check import SampleQuestion
+from bridgetrack.session.names import choice_words, question_words
+from bridgetrack.session.proposals import shown_beliefs
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
 from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
-from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.shortcuts import shortcut
+from bridgetrack.ui.panel import Panel
+from bridgetrack.ui.picking import Mode, shown_diameter
+from bridgetrack.ui.question_pictures import TwoFrames, picture_steps
 from bridgetrack.ui.state import Answer
-from bridgetrack.ui.widgets import (
-    Column,
-    KeyedTable,
-    button,
-    dress_table,
-    folded,
-    grid,
-    heading,
-    text,
-)
+from bridgetrack.ui.widgets import button, folded, grid, heading, row, text
 
-_MODES = (
-    (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),
-    (Mode.DISAPPEAR, "Leaves"), (Mode.APPEAR, "Appears"), (Mode.MERGE, "Merges"),
-    (Mode.SPLIT, "Cut in two"), (Mode.FALSE, "Not a cell"), (Mode.SWAP, "Swap"),
-    (Mode.BREAK, "Break"),
+_EVENTS = (
+    (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"), (Mode.DISAPPEAR, "Leaves"),
+    (Mode.APPEAR, "Appears"), (Mode.FALSE, "Not a cell"), (Mode.SWAP, "Swap"),
+    (Mode.BREAK, "Break"), (Mode.VERIFY, "Verify"),
 )  # fmt: skip
 _MENDING = (
     (Mode.CUT, "Two cells"), (Mode.JOIN, "One cell"), (Mode.GROW, "New cell"),
     (Mode.REMOVE, "No cell"), (Mode.OUTLINE, "Outline"), (Mode.CHECK, "All right"),
 )  # fmt: skip
-_TRACKS = (
-    (Mode.VERIFY, "Verify"), (Mode.FAMILY, "Verify family"), (Mode.DELETE, "Delete"),
+_SELDOM = (
+    (Mode.MERGE, "Merges"), (Mode.SPLIT, "Cut in two"), (Mode.FAMILY, "Verify family"),
+    (Mode.DELETE, "Delete track"),
 )  # fmt: skip
-_ACTIONS = (
-    ("accept", "Yes", "yes"), ("reject", "No", "no"), ("undo", "Undo", "undo"),
-    ("redo", "Redo", "redo"), ("history", "Where from?", "past"),
-)  # fmt: skip
-
 
 _TRACK_FILES = "Tracks (*.csv *.xml *track.txt zarr.json .zgroup .zattrs);;All files (*)"
 
+_PICTURES = "pictures of the question"
+"""Name of the work that cuts them out."""
 
-class AnswersTable(KeyedTable):
-    """Lists answers; a click calls `jump` with one."""
 
-    def __init__(self, annotator: Annotator, jump: Callable[[Answer], None]) -> None:
-        super().__init__(annotator)
-        dress_table(self, ("", "Frame", "Answer"), (36, 56, 0), "Click an answer to go there",
-                    self._on_click)  # fmt: skip
+class AnswersTable(QTableWidget):
+    """Lists answers, unusual ones before others; a click calls `jump` with one."""
+
+    def __init__(self, names: Callable[[], Name], jump: Callable[[Answer], None]) -> None:
+        super().__init__(0, 3)
+        self._names, self._jump = names, jump
+        self.setHorizontalHeaderLabels(["", "Frame", "Answer"])
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(24)
+        header = self.horizontalHeader()
+        # Fixed, because fitting them to the contents again at every cell is slow.
+        for column, width in enumerate((36, 56)):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+            header.resizeSection(column, width)
+        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys go on belonging to the image
+        self.setToolTip("Click an answer to go there")
         self.setWordWrap(False)
-        self.setMinimumHeight(60)
-        self._jump = jump
+        self.setMinimumHeight(90)
+        self.cellClicked.connect(lambda k, _: self._jump(self._listed[k]))
         self._listed: list[Answer] = []
         self._words: list[tuple[str, ...]] = []
 
@@ -86,10 +93,11 @@ class AnswersTable(KeyedTable):
         """The answers selected."""
         return [self._listed[k] for k in sorted({i.row() for i in self.selectedIndexes()})]
 
-    def fill(self, answers: Sequence[Answer]) -> None:
+    def fill(self, answers: Sequence[Answer], unusual: Sequence[Answer] = ()) -> None:
         """Show these answers; only rows that changed are touched."""
-        self._listed = list(answers[::-1])
-        words = [self._words_of(answer) for answer in self._listed]
+        first = {answer.id for answer in unusual}
+        self._listed = sorted(answers, key=lambda answer: answer.id not in first)
+        words = [self._words_of(answer, answer.id in first) for answer in self._listed]
         if len(words) == len(self._words) + 1 and words[1:] == self._words:
             self.insertRow(0)
             self._words.insert(0, ())
@@ -99,16 +107,16 @@ class AnswersTable(KeyedTable):
             if k >= len(before) or shown != before[k]:
                 self._set_row(k, *shown)
 
-    def _words_of(self, answer: Answer) -> tuple[str, ...]:
+    def _words_of(self, answer: Answer, unusual: bool) -> tuple[str, ...]:
         """A sign, the frame, the answer, and all of it in words."""
         if isinstance(answer, MaskAnswer):
             tip = describe_masks(answer.frame, answer.kind)
             return MEND_SIGNS[answer.kind], str(answer.frame), MASKS[answer.kind], tip
-        names, frame = self._annotator.names, answer.cells[0].frame
+        names, frame = self._names(), answer.cells[0].frame
         sign = LOOKS[answer.events[0].event].sign
         sign = sign if answer.kind == Kind.CONFIRM else f"¬ {sign}"
-        tip = describe(answer)
-        return sign, str(frame), short_answer(answer, names), tip
+        doubt = "⚠ " if unusual else ""
+        return sign, str(frame), doubt + short_answer(answer, names), describe(answer)
 
     def _set_row(self, k: int, sign: str, frame: str, words: str, tip: str) -> None:
         for column, value in enumerate((sign, frame, words)):
@@ -116,69 +124,88 @@ class AnswersTable(KeyedTable):
             item.setToolTip(tip)
             self.setItem(k, column, item)
 
-    def _on_click(self, k: int, _: int) -> None:
-        self._jump(self._listed[k])
-
 
 class AnnotatePanel(Panel):
-    """Answers by pointing; this panel shows what keys and clicks on the image do."""
+    """The question or the cell pointed at, and answers; shows what keys on the image do."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self.annotator = self.state.annotator
+        self.questions, self.annotator = self.session.questions, self.state.annotator
+        # Room for the longest, so that the buttons below stay under the mouse.
         self.hint = self.add(text(lines=3))
-        self.column.addWidget(self._modes())
-        self.column.addWidget(folded("Edit tracks", self._tracks()))
+        self.question = self.add(heading("", lines=2))
+        self.reason = self.add(text(lines=2))
+        self.frames = self.add(self._two_frames())
+        self.choices = self.add(self._choices())
+        words = (("accept", "Yes", "yes"), ("reject", "No", "no"), ("unsure", "Unsure", "unsure"))
+        self.actions = {name: self.key_button(name, *more) for name, *more in words}
+        self.add(row(*self.actions.values()))
+        self.next = self.add(self.key_button("suggest", "Next doubtful event", "suggest"))
+        self.undo = self.key_button("undo", "Undo", "undo")
+        self.redo = self.key_button("redo", "Redo", "redo")
+        self.add(row(self.undo, self.redo))
+        self.modes = {
+            mode: self._mode_button(mode, words) for mode, words in (*_EVENTS, *_MENDING, *_SELDOM)
+        }
+        self.add(heading("What happens instead"))
+        self.add(self._grid(_EVENTS))
         self.add(heading("Mend the masks"))
-        self.column.addWidget(self._mending())
-        self.again = self.key_button("again", "Choose the masks again", "restart")
-        self.column.addWidget(self.again)
-        self.add(heading("What the model thinks of this cell"))
-        self.proposals = QListWidget()
-        self.proposals.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.proposals.setFixedHeight(96)
-        self.proposals.setWordWrap(True)
-        self.proposals.setToolTip("Click one, or press its number while pointing at the cell")
-        self.proposals.itemClicked.connect(
-            lambda item: self.annotator.choose(self.proposals.row(item) + 1)
-        )
-        self.column.addWidget(self.proposals)
-        self.column.addWidget(self._actions())
-        # What comes and goes is below the buttons, which stay where they are.
-        self.choosing = self.add(Work(self, "choose"))
+        self.add(self._grid(_MENDING))
+        self.again = self.add(self.key_button("again", "Choose the masks again", "restart"))
+        self.take_over = button(
+            "Import corrected tracks…", "Tracks of this movie from a CSV, GEFF, TrackMate's XML or "
+            "a Cell Tracking Challenge folder: what differs becomes answers", self._ask_tracks,
+            icon="open",
+        )  # fmt: skip
+        self.more = self.add(folded("More", self._grid(_SELDOM, 2), self.take_over))
         self.add(heading("Your answers"))
         self.counts = self.add(text())
-        self.table = AnswersTable(self.annotator, self.state.visit)
+        self.table = AnswersTable(lambda: self.session.names, self.state.visit)
         self.column.addWidget(self.table, 1)
         self.remove = self.add(button(
             "Delete the selected answers", "They can be brought back by Undo", self._delete,
             icon="delete",
         ))  # fmt: skip
+        self._pictured: tuple[Suggestion | None, tuple[str, ...]] = None, ()
         session, annotator = self.session, self.annotator
-        self.listen(annotator.mode_changed, self._on_mode)
-        self.follow(self._show_proposals, annotator.changed, session.movie_changed)
-        self.follow(self._list_answers, session.answers_changed, session.tracking_changed)
-        self._on_mode()
+        self.follow(
+            # Once, when the next question is in view.
+            qdebounced(self._show_question, timeout=0, parent=self),
+            self.questions.changed, annotator.mode_changed, session.movie_changed,
+            session.scene_changed, session.answers_changed, session.tracking_changed,
+        )  # fmt: skip
+        self.follow(self._show_cell, annotator.changed, session.movie_changed)
+        self.follow(
+            self._list_answers,
+            session.answers_changed, session.tracking_changed, session.trainer.changed,
+        )  # fmt: skip
+        self._show_question()
 
     # ------------------------------------------------------------------ parts
 
-    def _modes(self) -> QWidget:
-        self.modes = {m: self._mode_button(m, words) for m, words in (*_MODES, *_TRACKS, *_MENDING)}
-        group = QButtonGroup(self)
-        for made in self.modes.values():
-            group.addButton(made)
-        return grid([self.modes[mode] for mode, _ in _MODES], 3, last=3)
+    def _two_frames(self) -> TwoFrames:
+        made = TwoFrames()
+        made.picked.connect(self.state.question_view.go_to)
+        self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
+        return made
 
-    def _tracks(self) -> QWidget:
-        box = Column()
-        box.add(grid([self.modes[mode] for mode, _ in _TRACKS], 2, last=2))
-        self.take_over = box.add(button(
-            "Import corrected tracks…", "Tracks of this movie from a CSV, GEFF, TrackMate's XML or "
-            "a Cell Tracking Challenge folder: what differs becomes answers", self._ask_tracks,
-            icon="open", hot="Alt+O",
-        ))  # fmt: skip
-        box.add(Work(self, JOB))
-        return box
+    def _choices(self) -> QListWidget:
+        made = QListWidget()
+        made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        made.setFixedHeight(88)
+        made.setWordWrap(True)
+        made.setToolTip("Click what is right, or press its number")
+        made.itemClicked.connect(lambda item: self.annotator.choose(made.row(item) + 1))
+        return made
+
+    def _grid(self, modes: Sequence[tuple[Mode, str]], columns: int = 3) -> QWidget:
+        return grid([self.modes[mode] for mode, _ in modes], columns)
+
+    def _mode_button(self, mode: Mode, words: str) -> QPushButton:
+        sign = "" if mode.event is None else f"{LOOKS[mode.event].sign} "
+        made = self.key_button(mode.value, sign + words, checkable=True)
+        made.clicked.connect(lambda _=False: self._on_mode())
+        return made
 
     def _ask_tracks(self) -> None:
         shown = find_role(self.state.viewer.layers, IMPORTED)
@@ -189,65 +216,94 @@ class AnnotatePanel(Panel):
             with self.session.telling():
                 self.session.edits.take_over(track_path(Path(name)))
 
-    def _mending(self) -> QWidget:
-        return grid([self.modes[mode] for mode, _ in _MENDING], 3)
+    # ------------------------------------------------------------------ the question
 
-    def _mode_button(self, mode: Mode, words: str) -> QPushButton:
-        key = shortcut(mode.value)
-        icon = "break" if mode == Mode.BREAK else ""
-        made = button(words, key.words, self._starter(mode), key=key, checkable=True, icon=icon)
-        if mode.event is not None:
-            made.setText(f"{LOOKS[mode.event].sign} {made.text()}")
-        return made
+    @property
+    def _asked(self) -> Suggestion | None:
+        return self.questions.current if self.questions.engaged else None
 
-    def _starter(self, mode: Mode) -> Any:
-        def start() -> None:
-            self.state.canvas.activate()
-            self.annotator.start(mode)
+    def _on_frame(self, _: Any = None) -> None:
+        self.frames.mark(self.state.canvas.frame)
 
-        return start
-
-    def _actions(self) -> QWidget:
-        self.actions = {name: self.key_button(name, words, icon) for name, words, icon in _ACTIONS}
-        return grid(self.actions.values(), 3, last=2)
-
-    # ------------------------------------------------------------------ state
+    def _picture(self, asked: Suggestion | None) -> None:
+        """Cut both frames out in the background; anew where cells are renamed."""
+        source, scene, names = self.session.movie, self.session.scene, self.session.names
+        called = _called(asked, names)
+        before, names_before = self._pictured
+        if source is None or scene is None or (asked is before and called == names_before):
+            return
+        self._pictured = asked, called
+        if asked is not before:
+            self.frames.show_pictures(())
+        if asked is not None:
+            size = shown_diameter(scene.detections)
+            self.session.run(
+                _PICTURES,
+                lambda: picture_steps(source, asked, size, names),
+                self.frames.show_pictures,
+            )
 
     def _on_mode(self) -> None:
-        if self.annotator.picking.mode in self.modes:
-            self.modes[self.annotator.picking.mode].setChecked(True)
-        self._show_proposals()
+        for mode, each in self.modes.items():
+            each.setChecked(mode == self.annotator.picking.mode)
 
-    def _show_proposals(self) -> None:
-        self.hint.setText(self.annotator.hint)
-        found = self.annotator.proposals
-        words = []
-        for k, p in enumerate(found, 1):
-            sign = LOOKS[p.event.event].sign
-            note = "ruled out by you" if p.excluded else percent(p.confidence)
-            said = short_words(p.event, self.annotator.history, self.session.names)
-            words.append(f"{k}  {sign}  {said}: {note}")
-        if not words:
-            words = [self._no_proposals()]
-        shown = [self.proposals.item(k).text() for k in range(self.proposals.count())]
+    def _show_question(self) -> None:
+        asked, names = self._asked, self.session.names
+        self._on_mode()
+        self.question.setText("" if asked is None else question_words(asked, names))
+        self.reason.setText("" if asked is None else _reason(asked))
+        self._picture(asked)
+        self._on_frame()
+        for part in (self.question, self.reason, self.frames):
+            part.setVisible(asked is not None)
+        # What the model thinks would sway whoever checks it.
+        self.choices.setVisible(not isinstance(asked, SampleQuestion))
+        check = self.questions.check
+        self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
+        self.redo.setEnabled(self.session.can_redo)
+        self._show_cell()
+
+    def _show_cell(self) -> None:
+        asked, annotator = self._asked, self.annotator
+        # The question and the buttons say it all.
+        answering = asked is not None and annotator.asking and not self.questions.problem
+        self.hint.setVisible(not answering)
+        self.hint.setText(annotator.hint)
+        words = self._proposals() if asked is None else self._alternatives(asked)
+        shown = [self.choices.item(k).text() for k in range(self.choices.count())]
         if words != shown:
-            self.proposals.clear()
-            self.proposals.addItems(words)
+            self.choices.clear()
+            self.choices.addItems(words)
+
+    def _alternatives(self, asked: Suggestion) -> list[str]:
+        events, names = (asked.event, *asked.alternatives), self.session.names
+        words = [choice_words(event, asked, names) for event in events]
+        return _numbered(events, words, map(percent, shown_beliefs(asked)))
+
+    def _proposals(self) -> list[str]:
+        found, names = self.annotator.proposals, self.session.names
+        if not found:
+            return [self._no_proposals()]
+        words = [short_words(p.event, self.annotator.history, names) for p in found]
+        notes = ("ruled out by you" if p.excluded else percent(p.confidence) for p in found)
+        return _numbered([p.event for p in found], words, notes)
 
     def _no_proposals(self) -> str:
         if self.session.tracking is None:
             return "Nothing yet."
         if self.annotator.picking.mode != Mode.REVIEW:
-            return "Shown in Review (V)."
+            return "Esc goes back to what the model thinks."
         return "Point at a cell." if self.annotator.hovered < 0 else "This is the last frame."
+
+    # ------------------------------------------------------------------ the answers
 
     def _list_answers(self) -> None:
         annotations, masks = self.session.annotations, self.session.masks
         given: list[Annotation] = list(annotations or ())
         said: list[MaskAnswer] = [] if masks is None else list(masks.answers)
         both: list[Answer] = [*given, *said]
-        listed = sorted(both, key=lambda answer: answer.created or "")
-        self.table.fill(listed)
+        listed = sorted(both, key=lambda answer: answer.created or "")[::-1]
+        self.table.fill(listed, self.session.trainer.doubtful())
         self.again.setEnabled(bool(said) and masks is not None and masks.has_image)
         counts = annotations.counts() if annotations is not None else {}
         parts = [f"{n} {NOUN[e][1] if n != 1 else NOUN[e][0].split(' ', 1)[1]}"
@@ -257,8 +313,6 @@ class AnnotatePanel(Panel):
         parts += [f"{len(said)} about masks"] if said else []
         empty = "None yet. Point at a cell and press Enter, or choose an event above."
         self.counts.setText(", ".join(parts) if parts else empty)
-        for name, enabled in (("undo", self.session.can_undo), ("redo", self.session.can_redo)):
-            self.actions[name].setEnabled(enabled)
         self.remove.setEnabled(bool(listed))
 
     def _delete(self) -> None:
@@ -267,3 +321,25 @@ class AnnotatePanel(Panel):
         masks = [a.id for a in chosen if isinstance(a, MaskAnswer)]
         with self.session.telling():
             self.session.remove(events, masks)
+
+
+def _numbered(events: Sequence[Any], words: Sequence[str], notes: Any) -> list[str]:
+    """Events as they are listed: number, sign, words, and a note."""
+    return [
+        f"{k}  {LOOKS[event.event].sign}  {said}: {note}"
+        for k, (event, said, note) in enumerate(zip(events, words, notes, strict=True), 1)
+    ]
+
+
+def _reason(asked: Suggestion) -> str:
+    """Why it is asked."""
+    if isinstance(asked, SampleQuestion):
+        return f"{asked.reason[0].upper()}{asked.reason[1:]}."
+    return f"Why this one: {asked.reason}."
+
+
+def _called(asked: Suggestion | None, names: Name) -> tuple[str, ...]:
+    """What the cells in the pictures of a question are called."""
+    if asked is None:
+        return ()
+    return tuple(names(cell) for e in (asked.event, *asked.alternatives) for cell in e.cells)

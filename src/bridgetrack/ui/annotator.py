@@ -36,14 +36,13 @@ class Annotator:
 
     Signals: `changed` when the overlay must be drawn anew, `show` with (frame, position or None)
     when the view should go somewhere, `turned` when the question's other frame is wanted,
-    `mode_changed`, `stepped` with 1 or -1 when the next or the previous of a list is wanted.
+    `mode_changed`.
     """
 
     changed = Signal()
     show = Signal(int, object)
     mode_changed = Signal()
     turned = Signal()
-    stepped = Signal(int)
 
     def __init__(self, session: Session) -> None:
         self._session, self._questions = session, session.questions
@@ -85,30 +84,18 @@ class Annotator:
     @property
     def hint(self) -> str:
         """What to do next."""
-        if self._session.movie is None:
-            return "Choose a segmentation first."
-        if self._session.scene is None:
-            return "Measuring the cells; a moment please."
-        return self.picking.hint
-
-    @property
-    def question_hint(self) -> str:
-        """What to do next about the model's questions."""
         session, questions = self._session, self._questions
         if session.movie is None:
             return "Choose a movie with its cells first; see the step Cells."
-        if session.scene is None or session.tracking is None:
-            return "The cells are being measured; the first question comes after that."
-        if questions.problem:
+        if session.scene is None:
+            return "Measuring the cells; a moment please."
+        if questions.problem and questions.engaged:
             return f"It could not learn from these answers: {questions.problem}"
-        if not questions.engaged:
-            asked = "go on" if questions.active and questions.active.records else "be asked"
-            return f"Press G to {asked}: the model asks about the events whose answer helps most."
-        if not self.asking:
-            return f"{self.hint} G goes back to the question."
-        if questions.current is not None:
-            return self.hint
-        if questions.busy:
+        if not self.asking and questions.engaged:
+            return f"{self.picking.hint} G goes back to the question."
+        if not self.asking or questions.current is not None:
+            return self.picking.hint
+        if session.tracking is None or questions.busy:
             return "Looking for the next question; this takes a moment."
         return "Nothing is left to ask: every event that could be otherwise is answered."
 
@@ -167,11 +154,6 @@ class Annotator:
         self.show.emit(frame, tuple(float(p) for p in place))
         self.frame = frame
         self.hovered, self.history, self._held = row, history, True
-        self._refresh()
-
-    def toggle_history(self) -> None:
-        """Ask where the cell comes from rather than where it goes, or back."""
-        self.history = not self.history
         self._refresh()
 
     def go_to(self, cell: CellRef) -> None:
@@ -257,7 +239,7 @@ class Annotator:
         if number is not None:
             self.choose(number)
         else:
-            self._say("That cell is in none of the events listed; C, Y or M lets you click others.")
+            self._say("That cell is in none of the events listed; C or Y lets you click others.")
 
     # ------------------------------------------------------------------ modes
 
@@ -371,7 +353,7 @@ class Annotator:
         """G: go to the model's question, or, where it is in view, to another one."""
         questions = self._questions
         if self._session.movie is None:
-            self._say(self.question_hint)
+            self._say(self.hint)
             return
         if questions.engaged and self.asking and not questions.away and questions.current:
             questions.pass_on(questions.current)
@@ -404,7 +386,7 @@ class Annotator:
     def _question(self) -> Suggestion | None:
         """The question in view; says so where there is none."""
         if self._questions.current is None:
-            self._say(self.question_hint)
+            self._say(self.hint)
         return self._questions.current
 
     # ------------------------------------------------------------------ answers
@@ -479,15 +461,6 @@ class Annotator:
         for event in events or ():
             self._note(Kind.CONFIRM, event, _CORRECTION)
         self._refresh()
-
-    def delete_here(self) -> None:
-        """D: remove the answers about the outlined cell."""
-        if self.picking.mode not in (Mode.REVIEW, Mode.SUGGEST):
-            self._say("To delete answers, press V, point at the cell and press D again.")
-        elif self.finder is not None and self.outlined >= 0:
-            self._session.remove_answers(self.finder.ref(self.outlined))
-        else:
-            self._say("Point at the cell whose answers you want to delete, then press D.")
 
     def undo(self) -> None:
         """Take back the last answer, or what was picked so far."""

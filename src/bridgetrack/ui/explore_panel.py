@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ import pandas as pd
 from qtpy.QtCore import QSize
 from qtpy.QtGui import QTextOption
 from qtpy.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QFileDialog,
     QTabWidget,
     QTextBrowser,
+    QWidget,
 )
 
 from bridgetrack.errors import OutputError
@@ -24,9 +24,8 @@ from bridgetrack.files import staged, write_text
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.results import TrackNumbers, numbers_of
 from bridgetrack.tracks.cycles import CellCycles, cell_cycles
-from bridgetrack.tracks.trees import lineages, save_lineages
-from bridgetrack.ui.looks import ColourBox
-from bridgetrack.ui.panel import Panel, Work
+from bridgetrack.tracks.trees import save_lineages
+from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.plots import Legend, NumberPlot, TreePlot, save_plot
 from bridgetrack.ui.track_list import TrackList
@@ -47,9 +46,6 @@ class ExplorePanel(Panel):
         self.numbers: TrackNumbers | None = None
         self.cycles: CellCycles | None = None
         self._looks = self.state.looks
-        self.colour = ColourBox(self._looks)
-        self.add(self.colour)
-        self.add(Work(self, "trees", doer=self.state.elsewhere))
         self.hint = self.add(text())
         self.tabs = QTabWidget()
         self.column.addWidget(self.tabs, 1)
@@ -59,8 +55,9 @@ class ExplorePanel(Panel):
         self.tabs.addTab(self._trees(), "Family trees")
         self.tabs.addTab(self._plots(), "Plots")
         self.tabs.addTab(self._cycles(), "Cell cycle")
+        save = button("Save…", "What is in view as a picture, or its numbers as a table", self._ask)
+        self.tabs.setCornerWidget(save)
         self.tabs.currentChanged.connect(lambda _: self._show())
-        self.add_notice()
         self.listen(self._looks.chosen_changed, self._on_chosen)
         self.listen(self._looks.colour_changed, self._on_colour)
         self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
@@ -75,48 +72,28 @@ class ExplorePanel(Panel):
 
     # ------------------------------------------------------------------ tabs
 
-    def _trees(self) -> Column:
-        tab = Column()
-        self.tree = TreePlot()
+    def _trees(self) -> QWidget:
+        self.tree, self.legend = TreePlot(), Legend()
         self.tree.picked.connect(self._on_branch)
-        self.legend = Legend()
-        self.all_families = QCheckBox("All families")
-        self.all_families.setToolTip("Or only those of the tracks that are chosen")
-        self.all_families.setChecked(True)
-        self.all_families.toggled.connect(lambda _: self._show())
-        save = button("Save…", "As a picture (SVG, PNG, PDF)", self._ask_trees, icon="save")
-        tab.add(row(self.all_families, save))
         beside = row(self.tree, self.legend)
         beside.layout().setStretch(0, 1)
         beside.layout().setStretch(1, 0)
-        tab.column.addWidget(beside, 1)
-        return tab
+        return beside
 
     def _plots(self) -> Column:
         tab = Column()
-        self.feature, self.kind = QComboBox(), QComboBox()
-        self.feature.setToolTip("What is plotted")
-        self.kind.addItems(["Over time, chosen tracks", "Distribution, all"])
+        self.feature = tab.add(QComboBox())
+        self.feature.setToolTip("Over time, for the tracks that are chosen; of all where none is")
         self.feature.currentIndexChanged.connect(lambda _: self._show())
-        self.kind.currentIndexChanged.connect(lambda _: self._show())
-        save = button("Save…", "As a picture (PNG) or a table (CSV)", self._ask_plot, icon="save")
-        tab.add(row(self.feature, self.kind, save))
-        self.plot_words = tab.add(text())
         self.plot = NumberPlot()
         tab.column.addWidget(self.plot, 1)
         return tab
 
-    def _cycles(self) -> Column:
-        tab = Column()
-        save = button(
-            "Save…", "The cycles as a table (CSV) or the curve (PNG)", self._ask_cycles, icon="save"
-        )
-        tab.add(save)
+    def _cycles(self) -> QWidget:
         self.cycle_words = QTextBrowser()
         self.cycle_words.setWordWrapMode(QTextOption.WrapMode.WordWrap)  # no broken words
         self.survival = NumberPlot()
-        tab.column.addWidget(row(self.cycle_words, self.survival), 1)
-        return tab
+        return row(self.cycle_words, self.survival)
 
     # ------------------------------------------------------------------ state
 
@@ -141,7 +118,6 @@ class ExplorePanel(Panel):
             self.plot.clear()
             self.survival.clear()
             return
-        self.colour.offer(numbers.tracks)
         before = self.feature.currentData()
         self.feature.blockSignals(True)
         self.feature.clear()
@@ -166,31 +142,26 @@ class ExplorePanel(Panel):
     def _show_trees(self, numbers: TrackNumbers) -> None:
         colours = self._looks.colouring(numbers.tracks)
         self.legend.show_colours(colours)
-        families = self._families(numbers)
-        drawn = numbers.trees if families is None else lineages(numbers.tracks, families)
-        self.tree.show_trees(drawn, colours)
+        self.tree.show_trees(numbers.trees, colours)
         self._mark_trees()
-
-    def _families(self, numbers: TrackNumbers) -> list[int] | None:
-        """Which families are shown; None for all."""
-        return None if self.all_families.isChecked() else numbers.families(self._looks.chosen)
 
     def _mark_trees(self) -> None:
         frame = self.state.canvas.frame
         self.tree.mark(self._looks.chosen, frame)
         self.tree.show_frame(frame)
 
+    def _plotted(self, numbers: TrackNumbers) -> tuple[str, bool]:
+        """The feature of the plot, and whether it is over time: it is where tracks are chosen."""
+        feature = str(self.feature.currentData())
+        return feature, bool(self._looks.chosen) and not feature.startswith("track:")
+
     def _show_plot(self, numbers: TrackNumbers) -> None:
-        feature, chosen = str(self.feature.currentData()), self._looks.chosen
+        (feature, over_time), chosen = self._plotted(numbers), self._looks.chosen
         words = column_words(numbers.features.get(feature, ""))
-        over_time = self.kind.currentIndex() == 0 and not feature.startswith("track:")
         if not over_time:
             self.plot.show_bars(numbers.distribution(feature, chosen))
             what = "tracks" if feature.startswith("track:") else "cells"
             self.plot.name_axes(words, f"number of {what}")
-            self.plot_words.setText(
-                f"All {what}" + ("; those of the chosen tracks in orange." if chosen else ".")
-            )
             return
         table = numbers.curves(feature, chosen)
         self.plot.show_curves(
@@ -198,12 +169,6 @@ class ExplorePanel(Panel):
             table["track_id"].to_numpy(), chosen,
         )  # fmt: skip
         self.plot.name_axes(column_words(numbers.features["time"]), words)
-        named = ", ".join(map(str, chosen[:8])) + (", …" if len(chosen) > 8 else "")
-        self.plot_words.setText(
-            f"Track{'s' * (len(chosen) > 1)} {named}."
-            if chosen
-            else "Choose tracks in the table, the trees or the image."
-        )
 
     def _show_cycles(self, numbers: TrackNumbers) -> None:
         if self.cycles is None:
@@ -247,14 +212,13 @@ class ExplorePanel(Panel):
     def _on_chosen(self) -> None:
         self.list.mark(self._looks.chosen)
         index = self.tabs.currentIndex()
-        if index == 1 and self.all_families.isChecked():
+        if index == 1:
             self._mark_trees()
             self.tree.show_tracks(self._looks.chosen)
-        elif index in (1, 2):
+        elif index == 2:
             self._show()
 
     def _on_colour(self) -> None:
-        self.colour.follow()
         if self.tabs.currentIndex() == 1:
             self._show()
 
@@ -284,53 +248,48 @@ class ExplorePanel(Panel):
 
     # ------------------------------------------------------------------ files
 
-    def _ask_trees(self) -> None:
-        self._ask("Family trees", "families.svg", self.save_trees,
-                  "Pictures (*.svg *.png *.pdf)")  # fmt: skip
-
-    def _ask_plot(self) -> None:
-        self._ask("Plot", "plot.png", self.save_plot, "Picture (*.png);;Table (*.csv)")
-
-    def _ask_cycles(self) -> None:
-        self._ask("Cell cycles", "cycles.csv", self.save_cycles,
-                  "Table (*.csv);;Picture (*.png)")  # fmt: skip
-
-    def _ask(self, title: str, name: str, save: Callable[[Path], None], kinds: str) -> None:
+    def _ask(self) -> None:
         if self.numbers is None:
             return
-        found, _ = QFileDialog.getSaveFileName(self, title, self.beside_movie(name), kinds)
+        name, kinds, save = (
+            ("tracks.csv", "Table (*.csv)", self.save_table),
+            ("families.svg", "Pictures (*.svg *.png *.pdf)", self.save_trees),
+            ("plot.png", "Picture (*.png);;Table (*.csv)", self.save_plot),
+            ("cycles.csv", "Table (*.csv);;Picture (*.png)", self.save_cycles),
+        )[self.tabs.currentIndex()]
+        found, _ = QFileDialog.getSaveFileName(self, "Save", self.beside_movie(name), kinds)
         if found:
             save(Path(found))
 
+    def save_table(self, path: Path) -> None:
+        """Write the table of tracks."""
+        if self.numbers is not None:
+            self._save(path, self.plot, self.numbers.table)
+
     def save_trees(self, path: Path) -> None:
-        """Write the trees that are shown, in the background."""
-        numbers, colour = self.numbers, self._looks.colour
+        """Write the families of the chosen tracks, or all, in the background."""
+        numbers, looks, doer = self.numbers, self._looks, self.state.elsewhere
         if numbers is None:
             return
-        families = self._families(numbers)
+        if doer.busy("trees"):
+            words = f"Another file is still being written; save {path.name} when that is done."
+            self.session.message.emit("warning", words)
+            return
+        families = numbers.families(looks.chosen) if looks.chosen else None
+        colour = looks.colour
 
         def work() -> Steps[None]:
             yield Progress("Drawing family trees", 0.0)
             save_lineages(numbers.tracks, path, families=families, colour=colour)
 
-        self._write("trees", work, path)
-
-    def _write(self, name: str, work: Callable[[], Steps[Any]], path: Path) -> None:
-        """Write a file beside the window, also where another movie is chosen meanwhile."""
-        doer = self.state.elsewhere
-        if doer.busy(name):
-            words = f"Another file is still being written; save {path.name} when that is done."
-            self.session.message.emit("warning", words)
-            return
-        doer.run(name, work, lambda _: self._saved(path))
+        doer.run("trees", work, lambda _: self._saved(path))
 
     def save_plot(self, path: Path) -> None:
         """Write the plot as it is, or its numbers."""
-        numbers, feature = self.numbers, str(self.feature.currentData())
+        numbers = self.numbers
         if numbers is None:
             return
-        over_time = self.kind.currentIndex() == 0 and not feature.startswith("track:")
-        chosen = self._looks.chosen
+        (feature, over_time), chosen = self._plotted(numbers), self._looks.chosen
         if over_time:
             table = numbers.curves(feature, chosen)
         else:

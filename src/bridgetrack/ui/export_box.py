@@ -1,17 +1,13 @@
-"""Parts of step 4 that write results: of the open movie, and of many movies."""
+"""Part of step 4 that writes results: of the open movie, and of many movies."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from magicgui.types import FileDialogMode
-from magicgui.widgets import FileEdit
-from qtpy.QtCore import Signal
 from qtpy.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFileDialog,
-    QFormLayout,
     QLineEdit,
     QMessageBox,
     QWidget,
@@ -20,48 +16,46 @@ from qtpy.QtWidgets import (
 from bridgetrack.io.results import ExportOptions, write_results
 from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps
 from bridgetrack.pipeline.methods import methods_text
-from bridgetrack.pipeline.tracking import Tracking, track_scene
+from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.segmentation.settings import MaskChoice
+from bridgetrack.session.background import Done, Factory
 from bridgetrack.ui.forms import SettingsForm
-from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.widgets import Column, button, text
+from bridgetrack.ui.panel import Panel
+from bridgetrack.ui.widgets import Column, button, row, text
 
 _FORMATS = {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"}
 
 
 class ExportBox(Column):
-    """Formats and a button; emits `told` when it says what comes of an export."""
-
-    told = Signal()
+    """Formats, a button for the open movie and one for many, and what came of them."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
-        self._tracking: Tracking | None = None
         self.formats = SettingsForm(ExportOptions, _FORMATS, in_a_row=True)
-        self.add(self.formats.native)
         self.save = button(
-            "Export to a folder…", "Write the chosen formats", self.ask, icon="export", hot="Alt+X"
-        )
-        self.add(self.save)
-        self.add(Work(panel, "export", cancel=False, doer=panel.state.elsewhere))
+            "Export…", "Write the tracks in the formats ticked, to a folder", self.ask,
+            icon="export", hot="Alt+X",
+        )  # fmt: skip
+        self.many = button(
+            "Many movies…",
+            "Track every movie of a folder with the model in use, and write the formats ticked. "
+            "NAME_labels, NAME_masks or NAME_cells are the masks of NAME; others are found",
+            self.ask_many, icon="models",
+        )  # fmt: skip
+        self.add(self.formats.native)
+        self.add(row(self.save, self.many))
         self.words = self.add(text())
-        self.set_tracking(None)
+        panel.state.cancelled["batch"] = self._on_cancel
+        panel.follow(self._refresh, panel.session.tracking_changed, panel.session.movie_changed)
 
     @property
     def options(self) -> ExportOptions:
         """What the form says."""
         return self.formats.applied_to(ExportOptions())
 
-    def set_tracking(self, tracking: Tracking | None) -> None:
-        """Show what would be written."""
-        writing = self._panel.state.elsewhere.busy("export")
-        if not writing and (tracking is None or self._tracking is None):
-            # What came of an export stays in view while the tracks change.
-            self.words.setText("" if tracking is not None else "There is nothing to export yet.")
-        self._tracking = tracking
-        self.save.setEnabled(tracking is not None)
+    def _refresh(self) -> None:
+        self.save.setEnabled(self._panel.session.tracking is not None)
 
     def ask(self) -> None:
         """Ask for a folder and write there."""
@@ -71,19 +65,24 @@ class ExportBox(Column):
         if folder is not None:
             self.write(folder)
 
+    def _may(self, job: str, busy: str) -> bool:
+        """Whether work that writes results can begin; says why not."""
+        if not self.options.formats:
+            self.words.setText("Tick at least one format.")
+        elif self._panel.state.elsewhere.busy(job):
+            self.words.setText(busy)
+        else:
+            return True
+        return False
+
     def write(self, folder: Path) -> None:
         """Write the chosen formats in the background, with all answers given so far."""
         session, options = self._panel.session, self.options
         answered = session.answered()
-        if self._tracking is None or answered is None:
+        busy = "Other results are still being written; export these when that is done."
+        if session.tracking is None or answered is None or not self._may("export", busy):
             return
-        if not options.formats:
-            self._tell("Tick at least one format.")
-            return
-        if self._panel.state.elsewhere.busy("export"):
-            self._tell("Other results are still being written; export these when that is done.")
-            return
-        self._tell("Writing…")
+        self.words.setText("Writing…")
         model, movie = session.model, session.movie
         checked = session.questions.check.finished
         files = (None, None) if movie is None else movie.files
@@ -102,18 +101,65 @@ class ExportBox(Column):
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
-            self._tell(f"Written to {folder}.{more}")
+            self.words.setText(f"Written to {folder}.{more}")
             now = session.movie
             if movie is not None and (now is None or now.layers != movie.layers):
                 words = f"The results of “{movie.name}” are written to {folder}."
                 session.message.emit("info", words)
 
         # Goes on where another movie is chosen meanwhile.
-        self._panel.state.elsewhere.run("export", work, done, lambda e: self._tell(str(e)))
+        self._run("export", work, done)
 
-    def _tell(self, words: str) -> None:
+    def _run(self, job: str, work: Factory, done: Done) -> None:
+        doer = self._panel.state.elsewhere
+        doer.run(job, work, done, lambda error: self.words.setText(str(error)))
+
+    # ------------------------------------------------------------------ many movies
+
+    def ask_many(self) -> None:
+        """Ask for the folders of the movies and of the results, and begin."""
+        start = self._panel.beside_movie()
+        movies = QFileDialog.getExistingDirectory(self, "Folder of the movies", start)
+        if not movies:
+            return
+        title = "Folder for the results; a new name makes one"
+        if (out := ask_folder(self, title, str(Path(movies).parent))) is not None:
+            self.begin(Path(movies), out)
+
+    def begin(self, folder: Path, out: Path) -> None:
+        """Track a folder in the background; what is done stays where it is cancelled."""
+        if not self._may("batch", "Other movies are still being tracked."):
+            return
+        session = self._panel.session
+        given = BatchRun(
+            folder, out, session.model, formats=self.options.formats, kinds=session.kinds
+        )
+        left_out = ", ".join(session.kinds.words)
+        self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
+        self._run("batch", lambda: batch_steps(given), lambda rows: self._show(rows, out))
+
+    def _on_cancel(self) -> str:
+        """What is told of it: the movies that are done have their results."""
+        words = "Cancelled: the movies that are done have their results, the others have none."
         self.words.setText(words)
-        self.told.emit()
+        return words
+
+    def _show(self, rows: tuple[BatchRow, ...], out: Path) -> None:
+        good = [row for row in rows if not row.problem]
+        told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
+        told += [f"{row.name}: {_counted(row)}" for row in good]
+        told += [f"{row.name}: ⚠ {words}." for row in good for words in row.warnings]
+        told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
+        self.words.setText("\n".join(told))
+
+
+def _counted(row: BatchRow) -> str:
+    """What was found in a movie."""
+    counts = row.counts or {}
+    return (
+        f"{counts['cells']:,} cells, {counts['tracks']:,} tracks, {counts['divide']:,} divisions, "
+        f"{100 * row.certainty:.1f} % certain."
+    )
 
 
 class FolderDialog(QFileDialog):
@@ -148,96 +194,3 @@ def ask_folder(parent: QWidget, title: str, start: str = "") -> Path | None:
     if dialog.exec() != QDialog.DialogCode.Accepted:
         return None
     return Path(dialog.selectedFiles()[0])
-
-
-_ABOUT = (
-    "Tracks every movie of a folder with the model in use. Movies without masks are segmented "
-    "first; NAME_labels, NAME_masks or NAME_cells are the masks of NAME. "
-    "What is unticked under What can happen is left out in all of them."
-)
-_WORDS = {
-    "jointly": "together with their tracks",
-    "plain": "quickly: one reading",
-}
-
-
-class BatchBox(Column):
-    """Folders, options, a button and what came of it."""
-
-    def __init__(self, panel: Panel) -> None:
-        super().__init__()
-        self._panel = panel
-        self.add(text(_ABOUT, lines=6))
-        self.folder, self.labels, self.out = (
-            FileEdit(mode=FileDialogMode.EXISTING_DIRECTORY, nullable=True, name=name)
-            for name in ("folder", "labels", "out")
-        )
-        for edit in (self.folder, self.labels, self.out):
-            edit.choose_btn.text = "…"  # the room is for the path
-        where = QFormLayout()
-        for title, widget in (
-            ("Movies", self.folder), ("Masks, if elsewhere", self.labels), ("Results", self.out),
-        ):  # fmt: skip
-            where.addRow(title, widget.native)
-        self.column.addLayout(where)
-        self.choose = SettingsForm(MaskChoice, {"choose": "Find cells"}, words=_WORDS)
-        self.add(self.choose.native)
-        self.formats = SettingsForm(ExportOptions, _FORMATS, in_a_row=True)
-        self.add(self.formats.native)
-        self.go = button("Track them all", "Track every movie of the folder", self.begin, icon="go")
-        self.add(self.go)
-        self.work = Work(panel, "batch", cancelled=self._on_cancel, doer=panel.state.elsewhere)
-        self.add(self.work)
-        self.words = self.add(text(lines=6))
-
-    def begin(self) -> None:
-        """Track the folder in the background; what is done stays where it is cancelled."""
-        folder, out = _path(self.folder), _path(self.out)
-        formats = self.formats.applied_to(ExportOptions()).formats
-        if folder is None or out is None:
-            self.words.setText("Choose the folder of the movies and one for the results.")
-            return
-        if not formats:
-            self.words.setText("Tick at least one format.")
-            return
-        doer, model = self._panel.state.elsewhere, self._panel.session.model
-        if doer.busy("batch"):
-            return  # pressed twice
-        choose = self.choose.applied_to(MaskChoice())
-        kinds = self._panel.session.kinds
-        given = BatchRun(folder, out, model, _path(self.labels), formats, choose, kinds=kinds)
-        left_out = ", ".join(kinds.words)
-        self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
-        doer.run(
-            "batch", lambda: batch_steps(given), lambda rows: self._show(rows, out),
-            lambda error: self.words.setText(str(error)),
-        )  # fmt: skip
-
-    def _on_cancel(self) -> str:
-        """What is told of it: the movies that are done have their results."""
-        words = "Cancelled: the movies that are done have their results, the others have none."
-        self.words.setText(words)
-        return words
-
-    def _show(self, rows: tuple[BatchRow, ...], out: Path) -> None:
-        good = [row for row in rows if not row.problem]
-        told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
-        told += [f"{row.name}: {_counted(row)}" for row in good]
-        told += [f"{row.name}: ⚠ {words}." for row in good for words in row.warnings]
-        told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
-        self.words.setText("\n".join(told))
-
-
-def _counted(row: BatchRow) -> str:
-    """What was found in a movie."""
-    counts = row.counts or {}
-    return (
-        f"{counts['cells']:,} cells, {counts['tracks']:,} tracks, {counts['divide']:,} divisions, "
-        f"{100 * row.certainty:.1f} % certain."
-    )
-
-
-def _path(edit: FileEdit) -> Path | None:
-    """The folder chosen, None where there is none."""
-    value = edit.value
-    return None if value is None or str(value) in ("", ".") else Path(str(value))

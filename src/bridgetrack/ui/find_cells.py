@@ -27,7 +27,7 @@ from bridgetrack.session.mask_work import CellSearch
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of, time_of
-from bridgetrack.ui.panel import Panel, Work
+from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import DIM, Column, button, folded, text
 
@@ -116,7 +116,7 @@ class FindCells(Column):
             "Look for the cells of every frame; they make a layer of their own",
             self.run, icon="find", hot="Alt+C",
         ))  # fmt: skip
-        self.work = self.add(Work(panel, "segment", "settings", cancelled=self._cancelled))
+        panel.state.cancelled["segment"] = self._cancelled
         self.words = self.add(text())
         self._preview_soon = qdebounced(self._show_preview, timeout=_PAUSE, parent=self)
         self._listen()

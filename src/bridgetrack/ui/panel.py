@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.session import Session
 from bridgetrack.ui.background import Links
 from bridgetrack.ui.shortcuts import shortcut
@@ -95,6 +94,7 @@ class Panel(Column):
         key = shortcut(name)
 
         def act() -> None:
+            self.state.canvas.activate()
             key.act(self.state.annotator)
 
         return button(words, key.words, act, key=key, icon=icon, checkable=checkable)
@@ -146,66 +146,73 @@ class Notice(QLabel):
         self.setText(f"{self._SIGNS.get(level, '')} {words}" if words else "")
         self.setVisible(bool(words))
 
+    def hide_now(self) -> None:
+        """Somebody does the next thing."""
+        self.say("", "")
+
     def outlived(self, *_: Any) -> None:
         """Something worked: what went wrong before is over, but for what it said itself."""
         if self._level == "error" and time.monotonic() - self._since > _OVER:
             self.say("", "")
 
 
-class Work(QWidget):
-    """Progress of named work with a Cancel button; hidden while nothing is done.
+class WorkBar(QWidget):
+    """How far the work begun last is, with a button to cancel it; keeps its room while none is.
 
-    It is work of the session, or of another `doer`; `beside` says whether people do something else
-    just now, and are not to be told.
+    Parameters
+    ----------
+    panel
+        Whose session works, and what works beside it.
     """
 
-    def __init__(
-        self,
-        panel: Panel,
-        *names: str,
-        cancel: bool = True,
-        cancelled: Callable[[], str] | None = None,
-        doer: BackgroundWork | None = None,
-        beside: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, panel: Panel) -> None:
         super().__init__()
-        self._cancelled, self._beside = cancelled, beside
-        self._names, self._session = names, doer or panel.session
+        self._state, self._steps = panel.state, dict[str, Any]()
         box = QHBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         self.bar = QProgressBar()
         self.bar.setRange(0, 100)
-        self.bar.setTextVisible(True)
         box.addWidget(self.bar, 1)
-        self.stop = button(
-            "Cancel",
-            "Stop; what was there stays as it is",
-            self._cancel,
-            icon="stop",
-        )
-        self.stop.setVisible(cancel)
+        self.stop = button("Cancel", "Stop; what was there stays as it is", self.cancel)
         box.addWidget(self.stop)
+        room = self.sizePolicy()
+        room.setRetainSizeWhenHidden(True)
+        self.setSizePolicy(room)
         self.hide()
-        panel.listen(self._session.progress, self._on_progress)
+        for doer in (panel.session, self._state.files, self._state.elsewhere):
+            panel.listen(doer.progress, self._on_progress)
 
     def _on_progress(self, name: str, step: Any) -> None:
-        if name not in self._names:
+        if name not in _SHOWN:
             return
-        self.setVisible(step is not None and not self._beside())
-        if step is not None:
-            # A bar that may not be painted is not painted at once, with all else in the window.
-            self.bar.setUpdatesEnabled(False)
-            self.bar.setValue(round(100 * min(max(float(getattr(step, "done", 0.0)), 0.0), 1.0)))
-            # What cannot tell how far it is begins and stays at 0: that would look as if it hung.
-            share = " %p %" if self.bar.value() else "…"
-            self.bar.setFormat(f"{getattr(step, 'stage', '')}{share}")
-            self.bar.setUpdatesEnabled(True)
+        self._steps.pop(name, None) if step is None else self._steps.update({name: step})
+        self.setVisible(bool(self._steps))
+        if not self._steps:
+            return
+        name, step = list(self._steps.items())[-1]
+        # A bar that may not be painted is not painted at once, with all else in the window.
+        self.bar.setUpdatesEnabled(False)
+        self.bar.setValue(round(100 * min(max(float(getattr(step, "done", 0.0)), 0.0), 1.0)))
+        # What cannot tell how far it is begins and stays at 0: that would look as if it hung.
+        share = " %p %" if self.bar.value() else "…"
+        self.bar.setFormat(f"{getattr(step, 'stage', '')}{share}")
+        self.bar.setUpdatesEnabled(True)
+        self.stop.setEnabled(_SHOWN[name])
 
-    def _cancel(self) -> None:
-        running = [name for name in self._names if self._session.busy(name)]
-        for name in running:
-            self._session.cancel(name)
-        if running:
-            kept = "" if self._cancelled is None else self._cancelled()
-            told = kept or "Cancelled: everything is as it was before."
-            self._session.message.emit("info", told)
+    def cancel(self) -> None:
+        """Cancel what is shown, and tell what is kept of it."""
+        if not self._steps:
+            return
+        name, state = list(self._steps)[-1], self._state
+        for doer in (state.session, state.files, state.elsewhere):
+            doer.cancel(name)
+        kept = state.cancelled.get(name, str)()
+        state.session.message.emit("info", kept or "Cancelled: everything is as it was before.")
+
+
+_SHOWN = {
+    "project": False, "open": True, "measure": False, "segment": True, "settings": True,
+    "repair": True, "choose": True, "take over": True, "train": True, "track": True,
+    "trees": True, "export": False, "batch": True,
+}  # fmt: skip
+"""Work that is shown, and whether it can be cancelled."""

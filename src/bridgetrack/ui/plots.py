@@ -1,4 +1,4 @@
-"""Plots in panels: accuracy by clicks, the learning curve, numbers of tracks, family trees."""
+"""Plots in panels: accuracy by clicks, numbers of tracks, family trees."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
 from bridgetrack.tracks.cycles import CellCycles
 from bridgetrack.tracks.trees import Lineages
 
-_LINE = "#56b4e9"
-_GAP = "#e69f00"
+_LINE, _BAND, _CHOSEN = "#56b4e9", (86, 180, 233, 70), "#e69f00"
 _LONE = np.array([-0.15, 0.15])
 """Where the band of a single point begins and ends, in clicks."""
 
@@ -93,29 +92,6 @@ class AccuracyPlot(StillPlot):
         self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.08)
 
 
-class LearningCurve(StillPlot):
-    """Objective and gap of a training step by step; hidden while there is nothing to plot."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setMaximumHeight(130)
-        self.setLabel("bottom", "steps")
-        self.addLegend(offset=(-5, 5), labelTextColor="#8a9bb0")
-        self._objective = self.plot(pen=pg.mkPen(_LINE, width=2), name="objective")
-        self._gap = self.plot(pen=pg.mkPen(_GAP, width=2), name="gap")
-        self.setToolTip("Training is done when the gap has closed")
-        self.hide()
-
-    def show_steps(self, curve: Sequence[tuple[float, float]]) -> None:
-        """Draw (objective, gap) of every step."""
-        table = np.asarray(curve, dtype=float).reshape(-1, 2)
-        self.setVisible(len(table) > 1)
-        steps = np.arange(len(table))
-        self._objective.setData(steps, table[:, 0], connect="finite")
-        self._gap.setData(steps, table[:, 1], connect="finite")
-
-
-_LINE, _BAND, _CHOSEN = "#56b4e9", (86, 180, 233, 70), "#e69f00"
 _HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0072b2", "#999999")
 _MANY = 200
 """So many curves at most are drawn at once."""

@@ -20,7 +20,7 @@ from bridgetrack.ui.file_menu import open_real_movie
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layer_scale import set_scale
 from bridgetrack.ui.layers import IMPORTED, LayerData, find_role, placed_like, tag, time_of
-from bridgetrack.ui.panel import Panel, Work
+from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import DIM, Column, button, folded, form_in, heading, row, text
 
@@ -50,7 +50,6 @@ class SegmentPanel(Panel):
         self.openers = [button(words, tip, act) for words, tip, act in openers]
         self.add(row(*self.openers))
         self.source = self.add(SourceChooser(self))
-        self.work = self.add(Work(self, "measure", cancel=False))
         self.summary = self.add(text())
         self.sample = button(
             "Open the sample movie",
@@ -170,7 +169,7 @@ class SegmentPanel(Panel):
             return ""
         return (
             f"“{layer.name}” holds tracks that were made elsewhere. To begin with them and correct "
-            "them: step 2, Edit tracks, Import corrected tracks."
+            "them: step 2, More, Import corrected tracks."
         )
 
 
@@ -185,7 +184,6 @@ class RepairBox(Column):
             "Cut, join, add and drop cells where the image says so; makes a layer of its own",
             self.begin, icon="go",
         ))  # fmt: skip
-        self.work = self.add(Work(panel, "repair"))
         self.words = self.add(text())
         panel.listen(panel.session.movie_changed, self._on_movie)
         self._on_movie()

@@ -14,7 +14,7 @@ class Shortcut:
     """A key of the canvas."""
 
     name: str  # used to find it, e.g. for its button
-    keys: tuple[str, ...]  # keys in napari's words; the first is shown
+    keys: tuple[str, ...]  # keys in napari's words, none or some; the first is shown
     words: str  # what it does
     act: Callable[[Annotator], None]
 
@@ -28,14 +28,12 @@ def _choose(number: int) -> Callable[[Annotator], None]:
 
 
 MODE_SHORTCUTS = (
-    Shortcut("review", ("V",), "Look at the model's proposals and say yes or no",
-             _begin(Mode.REVIEW)),
     Shortcut("move", ("C",), "Connect a cell with itself in a later frame", _begin(Mode.MOVE)),
     Shortcut("divide", ("Y",), "A mother and her two daughters", _begin(Mode.DIVIDE)),
     Shortcut("disappear", ("L",), "The cell leaves, dies or fades", _begin(Mode.DISAPPEAR)),
     Shortcut("appear", ("A",), "The cell is new in this frame", _begin(Mode.APPEAR)),
-    Shortcut("merge", ("M",), "Two cells are drawn as one in the next frame", _begin(Mode.MERGE)),
-    Shortcut("split", ("X",), "One cell is wrongly cut in two in the next frame",
+    Shortcut("merge", (), "Two cells are drawn as one in the next frame", _begin(Mode.MERGE)),
+    Shortcut("split", (), "One cell is wrongly cut in two in the next frame",
              _begin(Mode.SPLIT)),
     Shortcut("false", ("F",), "This is not a cell", _begin(Mode.FALSE)),
     Shortcut("swap", ("S",), "Exchange the successors of two cells", _begin(Mode.SWAP)),
@@ -46,9 +44,9 @@ MODE_SHORTCUTS = (
 TRACK_SHORTCUTS = (
     Shortcut("verify", ("Shift-V",), "This track is right: lock it; again: release it",
              _begin(Mode.VERIFY)),
-    Shortcut("family", ("Shift-F",), "This family is right, with all daughters: lock it",
+    Shortcut("family", (), "This family is right, with all daughters: lock it",
              _begin(Mode.FAMILY)),
-    Shortcut("delete_track", ("Shift-D",), "This track is none: its cells are no cells",
+    Shortcut("delete_track", (), "This track is none: its cells are no cells",
              _begin(Mode.DELETE)),
 )  # fmt: skip
 
@@ -70,12 +68,8 @@ MASK_SHORTCUTS = (
 ACTION_SHORTCUTS = (
     Shortcut("accept", ("Enter",), "Yes, that is right", Annotator.accept),
     Shortcut("reject", ("Backspace",), "No, not this", Annotator.reject),
-    Shortcut("history", ("H",), "Where does the cell come from?", Annotator.toggle_history),
-    Shortcut("delete", ("D", "Delete"), "Delete the answers about a cell", Annotator.delete_here),
     Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
     Shortcut("turn", ("T",), "Look at the other frame of the question", Annotator.turn),
-    Shortcut("next", ("Down",), "The next of the list", lambda a: a.stepped.emit(1)),
-    Shortcut("previous", ("Up",), "The previous of the list", lambda a: a.stepped.emit(-1)),
     Shortcut("undo", ("Z", "Control-Z"), "Take back the last answer", Annotator.undo),
     Shortcut("redo", ("R", "Control-Shift-Z"), "Repeat what was taken back", Annotator.redo),
     Shortcut("cancel", ("Escape",), "Never mind", Annotator.cancel),

@@ -61,6 +61,8 @@ class ViewerState:
         self.canvas = Canvas(viewer, self.session, self.annotator)
         self.question_view = QuestionView(self.session, self.annotator, self.canvas)
         self.looks = Looks()
+        # What to do when people cancel work by its name; says what is kept.
+        self.cancelled: dict[str, Callable[[], str]] = {}
         self.result_layer = ResultLayer(viewer, self.session, self.looks)
         self.coloured_cells = ColouredCells(viewer, self.session, self.looks)
         self._panels = 0

@@ -1,4 +1,4 @@
-"""The Train panel: one button, a live plot, and what came of it in plain words."""
+"""Step 3: one button, and what came of it in plain words."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from qtpy.QtWidgets import QComboBox, QFileDialog
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.notes import plural
-from bridgetrack.session.training import JOB, PRESENT, StartChoice
+from bridgetrack.session.training import PRESENT, StartChoice
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.ui.annotate_panel import AnswersTable
-from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.plots import LearningCurve
+from bridgetrack.ui.panel import Panel
+from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.widgets import Column, button, folded, heading, row, text
 
 _FILES = "Bridgetrack model (*.json)"
@@ -38,51 +37,30 @@ class TrainPanel(Panel):
                 hot="Alt+T",
             )
         )
-        self.work = self.add(Work(self, JOB))
-        self.plot = LearningCurve()
         self.results = self.add(text())
         self.doubt = self.add(text())
-        self.doubtful = self.add(AnswersTable(self.state.annotator, self.state.visit))
-        self.remove = self.add(
-            button(
-                "Delete the selected answers", "They can be brought back by Undo", self._delete,
-                icon="delete",
-            )
-        )  # fmt: skip
-        self.right = self.add(
-            button(
-                "Keep my answers",
-                "Do not show these answers again",
-                self.trainer.all_right,
-                icon="yes",
-            )
-        )
         self.advice_title = self.add(heading("What would help most"))
         self.advice = self.add(text())
-        self.add(heading("Model"))
-        self.model = self.add(text())
+        self.verdict = self.add(text())
+        self.plot = self.add(AccuracyPlot())
         self.load = button("Load…", "Use a model from a file", self.ask_load, icon="open")
         self.save = button(
             "Save…", "Keep the present model in a file; those of this folder are listed above",
             self.ask_save, icon="save",
         )  # fmt: skip
-        self.reset = button(
-            "Reset to shipped model", "Forget what was learned; the answers stay",
-            self.trainer.start_over, icon="restart",
-        )  # fmt: skip
         self.back = button(
             "Previous model", "Use the model from before the last change", self.trainer.go_back,
             icon="undo",
         )  # fmt: skip
-        self.add(row(self.load, self.save))
-        self.add(row(self.back, self.reset))
-        self.add(folded("Learning curve", self.plot))
+        self.model = text()
+        self.add(folded("More", self.model, row(self.load, self.save, self.back)))
         self.column.addStretch(1)
         session = self.session
         self.follow(
             self._refresh,
             self.trainer.changed, session.starts.changed, session.answers_changed,
             session.model_changed, session.scene_changed, session.movie_changed,
+            session.questions.changed,
         )  # fmt: skip
 
     # ------------------------------------------------------------------ intents
@@ -130,32 +108,23 @@ class TrainPanel(Panel):
             self.words.setText("No answers yet; about 20 are enough to begin with.")
         else:
             self.words.setText(f"{plural(n, 'answer')} to learn from.")
-        self.plot.show_steps(self.trainer.curve)
         results = self.trainer.results()
         if self.trainer.problem:
             results = [f"✕ {self.trainer.problem}"]
         self.results.setText("\n".join(results))
         self.results.setVisible(bool(results))
-        self._list_doubtful()
+        self.doubt.setText(self.trainer.doubt())
+        self.doubt.setVisible(bool(self.doubt.text()))
         advice = self.trainer.advice() if ready else []
         self.advice.setText("\n".join(f"• {a}" for a in advice))
         self.advice.setVisible(bool(advice))
         self.advice_title.setVisible(bool(advice))
         self.model.setText(_described(self.session.model))
         self.back.setEnabled(self.session.has_earlier_model)
-
-    def _delete(self) -> None:
-        with self.session.telling():
-            self.session.remove([a.id for a in self.doubtful.chosen], ())
-
-    def _list_doubtful(self) -> None:
-        listed = self.trainer.doubtful()
-        self.doubtful.fill(listed)
-        self.doubtful.setFixedHeight(36 + 24 * min(len(listed), 4))
-        for part in (self.doubtful, self.remove, self.right):
-            part.setVisible(bool(listed))
-        self.doubt.setVisible(bool(listed) or self.trainer.unsuited)
-        self.doubt.setText(self.trainer.doubt())
+        report = self.session.questions.report
+        self.verdict.setText(f"{report.effort} {report.accuracy} {report.verdict}".strip())
+        self.verdict.setVisible(bool(report.verdict))
+        self.plot.show_points(report.points)
 
 
 def _described(model: Any) -> str:

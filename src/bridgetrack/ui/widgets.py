@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from fonticon_mdi7 import MDI7
 from napari.utils.theme import get_theme
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QIcon, QKeySequence
+from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import (
-    QAbstractItemView,
     QFormLayout,
     QGridLayout,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QLayout,
     QPushButton,
     QSizePolicy,
-    QTableWidget,
     QVBoxLayout,
     QWidget,
 )
 from superqt import QCollapsible, fonticon
 
-from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.shortcuts import SHORTCUTS, Shortcut
+from bridgetrack.ui.shortcuts import Shortcut
 
 AnyLayout = TypeVar("AnyLayout", bound=QLayout)
 AnyWidget = TypeVar("AnyWidget", bound=QWidget)
@@ -65,14 +61,12 @@ def row(*widgets: QWidget) -> QWidget:
     return box
 
 
-def grid(widgets: Iterable[QWidget], columns: int, last: int = 1) -> QWidget:
-    """Widgets in rows of so many, the last of them so many columns wide."""
+def grid(widgets: Iterable[QWidget], columns: int) -> QWidget:
+    """Widgets in rows of so many."""
     box = QWidget()
     cells = _plain(QGridLayout(box))
-    known = list(widgets)
-    for k, widget in enumerate(known, 1):
-        wide = last if k == len(known) else 1
-        cells.addWidget(widget, (k - 1) // columns, (k - 1) % columns, 1, wide)
+    for k, widget in enumerate(widgets):
+        cells.addWidget(widget, k // columns, k % columns)
     return box
 
 
@@ -81,75 +75,6 @@ def _plain(layout: AnyLayout) -> AnyLayout:
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(SPACE)
     return layout
-
-
-def dress_table(
-    table: QTableWidget,
-    headers: Sequence[str],
-    widths: Sequence[int],
-    tip: str,
-    clicked: Callable[[int, int], None],
-) -> None:
-    """Make a table a list of rows to click; a column of width 0 takes the room that is left."""
-    table.setColumnCount(len(headers))
-    table.setHorizontalHeaderLabels(list(headers))
-    table.verticalHeader().hide()
-    table.verticalHeader().setDefaultSectionSize(24)
-    header = table.horizontalHeader()
-    for column, width in enumerate(widths):
-        # Fixed, because fitting them to the contents again at every cell is slow.
-        modes = QHeaderView.ResizeMode
-        header.setSectionResizeMode(column, modes.Fixed if width else modes.Stretch)
-        if width:
-            header.resizeSection(column, width)
-    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-    table.setToolTip(tip)
-    table.cellClicked.connect(clicked)
-
-
-_KEYS = {"Return": "Enter", "Esc": "Escape", "Del": "Delete"}
-"""Names of keys in Qt and, where they differ, in napari."""
-
-
-class KeyedTable(QTableWidget):
-    """A list in which keys do what they do on the image; Up and Down are clicks on other rows."""
-
-    def __init__(self, annotator: Annotator) -> None:
-        super().__init__()
-        self._annotator = annotator
-        self._at = -1  # where somebody was last
-
-    def mark(self, k: int) -> None:
-        """Highlight a row; none where it is negative."""
-        if k < 0:
-            self.setCurrentCell(-1, -1)
-            self.clearSelection()
-        else:
-            self._at = k
-            self.selectRow(k)
-
-    def step(self, by: int) -> None:
-        """As a click on the next (1) or the previous (-1) row."""
-        if self.rowCount():
-            at, marked = self._at, self.currentRow()
-            # What was answered may have left the list; then the next one stands in its place.
-            k = marked + by if marked >= 0 else at + (by if at < 0 or by < 0 else 0)
-            self._at = min(max(k, 0), self.rowCount() - 1)
-            self.selectRow(self._at)
-            self.cellClicked.emit(self._at, 0)
-
-    def keyPressEvent(self, event: Any) -> None:  # noqa: N802
-        """Do what the key does on the image; keys without a meaning there are the table's own."""
-        name = QKeySequence(event.keyCombination()).toString()
-        parts = [_KEYS.get(p, p) for p in name.replace("Ctrl", "Control").split("+")]
-        known = next((s for s in SHORTCUTS if "-".join(parts) in s.keys), None)
-        if known is None:
-            super().keyPressEvent(event)
-        elif known.name in ("next", "previous"):
-            self.step(1 if known.name == "next" else -1)
-        else:
-            known.act(self._annotator)
 
 
 def text(words: str = "", *, style: str = "", lines: int = 0) -> QLabel:
@@ -200,9 +125,9 @@ def button(
 
     `key` works on the image, `hot` wherever the button is in view.
     """
-    shown = f"{words}  [{_shown(key.keys[0])}]" if key is not None else words
-    made = QPushButton(shown)
-    made.setToolTip(f"{tip} (key {_shown(key.keys[0])})" if key is not None else tip)
+    name = _shown(key.keys[0]) if key is not None and key.keys else ""
+    made = QPushButton(f"{words}  [{name}]" if name else words)
+    made.setToolTip(f"{tip} (key {name})" if name else tip)
     made.setCheckable(checkable)
     if hot:
         made.setShortcut(hot)

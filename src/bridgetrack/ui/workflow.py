@@ -8,6 +8,7 @@ from typing import Any
 
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import (
+    QAbstractButton,
     QButtonGroup,
     QFileDialog,
     QScrollArea,
@@ -19,15 +20,11 @@ from bridgetrack.errors import BridgetrackError
 from bridgetrack.io.results import ExportOptions
 from bridgetrack.session.project import saving
 from bridgetrack.ui.annotate_panel import AnnotatePanel
-from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_layers import layers_of, masks_of, project_reading, table_of
 from bridgetrack.ui.layers import LayerData
-from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.panel import Panel, WorkBar
 from bridgetrack.ui.segment_panel import SegmentPanel
-from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.suggest_panel import SuggestPanel
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel
 from bridgetrack.ui.widgets import Column, button, row, text
@@ -82,7 +79,6 @@ class WorkflowPanel(Panel):
         viewer = self.state.viewer
         self.segment = SegmentPanel(viewer)
         self.annotate = AnnotatePanel(viewer)
-        self.suggest = SuggestPanel(viewer)
         self.train = TrainPanel(viewer)
         self.track = TrackPanel(viewer)
         self.steps: list[Panel] = [self.segment, self.annotate, self.train, self.track]
@@ -108,13 +104,15 @@ class WorkflowPanel(Panel):
         self.next_words = self.add(text(lines=2))
         self.elsewhere = self.add(self._elsewhere())
         self.stack = QStackedWidget()
-        for panel in (*self.steps, self.suggest):
+        for panel in self.steps:
             panel.column.setContentsMargins(0, 0, 0, 0)
             self.stack.addWidget(_scrolling(panel))
-        self.ways = self.add(self._ways())
         self.column.addWidget(self.stack, 1)
-        # Below what scrolls: at the end of a long step it would be out of view.
+        # Below what scrolls: at the end of a long step they would be out of view.
+        self.work = self.add(WorkBar(self))
         self.add_notice()
+        for each in self.findChildren(QAbstractButton):
+            each.pressed.connect(self.notice.hide_now)
         self.setMinimumWidth(320)
         for signal in (
             self.session.movie_changed,
@@ -130,21 +128,6 @@ class WorkflowPanel(Panel):
         self.listen(self.state.annotator.mode_changed, self._follow_mode)
         self.listen(self.session.questions.check.ended, lambda: self.open_step(3))
         self.open_step(0)
-
-    def _ways(self) -> QWidget:
-        """Two ways to answer in step 2: about cells of one's choice, or of the model's."""
-        self.by_hand = button(
-            "You choose the cells", "Point at any cell and answer", lambda: self.open_step(1),
-            checkable=True, icon="annotate",
-        )  # fmt: skip
-        self.by_model = button(
-            "The model asks", shortcut("suggest").words, self.ask,
-            key=shortcut("suggest"), checkable=True, icon="suggest",
-        )  # fmt: skip
-        group = QButtonGroup(self)
-        for each in (self.by_hand, self.by_model):
-            group.addButton(each)
-        return row(self.by_hand, self.by_model)
 
     def _elsewhere(self) -> QWidget:
         """Says that clicks and keys go to another layer; hidden where they do not."""
@@ -177,21 +160,11 @@ class WorkflowPanel(Panel):
             name = "no layer" if active is None else f"the layer “{active.name}”"
             self.where.setText(f"⚠ Clicks and keys go to {name} now; nothing is answered.")
 
-    def ask(self) -> None:
-        """Let the model ask."""
-        self._open(1, asked=True)
-        if self.session.movie is not None:
-            self.state.annotator.suggest()
-
     def _follow_mode(self) -> None:
         """Show the questions while the model asks."""
-        if self.state.annotator.picking.mode == Mode.SUGGEST and not self.asked:
-            self._open(3 if self.checking else 1, asked=True)
-
-    @property
-    def asked(self) -> bool:
-        """Whether step 2 shows the questions of the model."""
-        return bool(self.stack.currentIndex() == len(self.steps))
+        if self.state.annotator.asking and self.step != 1:
+            self._open(1)
+        self._say_next()
 
     @property
     def checking(self) -> bool:
@@ -209,26 +182,26 @@ class WorkflowPanel(Panel):
     @property
     def step(self) -> int:
         """Number of the open step, from 0."""
-        return (3 if self.checking else 1) if self.asked else int(self.stack.currentIndex())
+        return int(self.stack.currentIndex())
 
     def open_step(self, k: int) -> None:
         """Open a step."""
-        if self.state.annotator.asking:
+        if self.state.annotator.asking and k != 1:
             self.state.annotator.stop_asking()
         self._open(k)
 
-    def _open(self, k: int, asked: bool = False) -> None:
+    def _open(self, k: int) -> None:
         self.tabs[k].setChecked(True)
-        (self.by_model if asked else self.by_hand).setChecked(True)
-        self.ways.setVisible(k == 1)
-        self.stack.setCurrentIndex(len(self.steps) if asked else k)
+        self.stack.setCurrentIndex(k)
+        if k == 3:
+            self.track.show_tracks()
         if k in (1, 3):
             self.state.canvas.activate()
         self._on_active()
         self._say_next()
 
     def _say_next(self, *_: Any) -> None:
-        if self.asked and self.checking:
+        if self.checking:
             self.next_words.setText(_CHECKING)
             return
         self.next_words.setText(
@@ -240,7 +213,6 @@ class WorkflowPanel(Panel):
                 busy=self.session.busy("measure", "track"),
                 answers=len(self.session.annotations or ()),
                 trained=self.session.trainer.outcome is not None,
-                asked=self.asked,
             )
         )
 
@@ -254,7 +226,6 @@ def next_step(
     busy: bool,
     answers: int,
     trained: bool,
-    asked: bool = False,
 ) -> str:
     """What a step needs or what comes next, in plain words."""
     if not movie and image:
@@ -271,8 +242,6 @@ def next_step(
         return (
             "Ready. Next: tell what happens to some cells in step 2, or see the tracks in step 4."
         )
-    if step == 1 and answers < ENOUGH and asked:
-        return f"{answers} of about {ENOUGH} answers. Then train."
     if step == 1 and answers < ENOUGH:
         return f"{answers} of about {ENOUGH} answers; mix easy and hard ones. Then train."
     if step == 1:
@@ -281,7 +250,7 @@ def next_step(
         return "Training needs answers; give some in step 2."
     if step == 2:
         return "Learned. Next: look at the tracks in step 4." if trained else "Press Train."
-    return "Correct what is wrong with the keys of step 2; the tracks follow at once."
+    return "Point at what is wrong and correct it as in step 2; the tracks follow at once."
 
 
 def _scrolling(panel: QWidget) -> QScrollArea:
@@ -298,7 +267,7 @@ _KIND = "Bridgetrack project (*.json)"
 
 
 class ProjectBar(Column):
-    """Two buttons, how far saving is, and what came of it."""
+    """Two buttons, and what came of saving."""
 
     def __init__(
         self, panel: Panel, source: SourceChooser, options: Callable[[], ExportOptions]
@@ -314,8 +283,6 @@ class ProjectBar(Column):
             self.ask_save, icon="save", hot="Alt+S",
         )  # fmt: skip
         self.add(row(self.open, self.save))
-        self.work = self.add(Work(panel, "project", cancel=False, doer=panel.state.elsewhere))
-        self.reading = self.add(Work(panel, READING, doer=panel.state.files))
         self.words = self.add(text())
         self.words.hide()
         panel.listen(panel.session.movie_changed, self._on_movie)
