@@ -207,7 +207,7 @@ def test_a_saved_record_never_speaks_of_a_later_answer(tmp_path: Path) -> None:
     again = load_session(tmp_path / "session.json", plain_scene(), kept)
     assert again.effort.clicks == 0 and [r.id for r in again.records] == [gone.id]
     kept.undo()
-    third, _ = kept.answer(Kind.CONFIRM, [asked.event], "click")
+    third, _ = kept.answer(Kind.CONFIRM, asked.event, "click")
     assert third.id not in (gone.id, later.id)
     assert again.effort.clicks == 0
     fresh = load_session(tmp_path / "session.json", plain_scene())

@@ -47,7 +47,7 @@ def test_no_question_comes_twice(asked):
 def test_answers_given_after_stopping_do_not_move_the_view(asked):
     first, before = asked.questions.current, len(asked.looked)
     asked.annotator.cancel()
-    asked.session.answers.answer(Kind.CONFIRM, [first.event], "click")
+    asked.session.answers.answer(Kind.CONFIRM, first.event, "click")
     assert len(asked.looked) == before
     assert len(asked.questions.active.counted) == 1
     asked.annotator.suggest()
@@ -89,5 +89,5 @@ def test_an_answer_clicked_cell_by_cell_answers_the_question(asked):
 def test_a_rejection_elsewhere_leaves_the_question_open(asked):
     first = asked.until(lambda s: len(s.alternatives) > 0)
     other: EventRef = first.alternatives[0]
-    asked.session.answers.answer(Kind.REJECT, [other], "click")
+    asked.session.answers.answer(Kind.REJECT, other, "click")
     assert asked.questions.current is first
