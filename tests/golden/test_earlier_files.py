@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,13 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.active.session_file import load_session
+from bridgetrack.annotations.mask_files import MaskStore, load_mask_answers
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.cli.main import main
+from bridgetrack.features.default import default_features
 from bridgetrack.models.library import find_model
+from bridgetrack.pipeline.project import load_project
+from bridgetrack.session.kept import load_settings
 
 FILES = Path(__file__).parent / "files"
 HERE = {"axes": "TYX", "scale": (0.645, 0.645), "frame_interval": 10.0}
@@ -25,19 +31,67 @@ def files(tmp_path: Path) -> Path:
     return Path(shutil.copytree(FILES, tmp_path / "files"))
 
 
-def test_answers_and_models(files: Path, tmp_path: Path) -> None:
-    answers = bt.load_annotations(files / "answers.json")
-    assert len(answers) == 40
-    bt.save_annotations(answers, tmp_path / "again.json")
-    assert list(bt.load_annotations(tmp_path / "again.json")) == list(answers)
-    assert list(bt.load_annotations(files / "journal.json")) == list(answers)[1:3]
-    trained, exported = (bt.load_model(files / n) for n in ("trained.json", "exported.json"))
-    features = bt.run(bt.prepare(bt.open_labels(files / "cells.tif", **HERE))).matrix.features
-    for model in (trained, exported):
-        assert np.isfinite(model.aligned(features)).all()
-        bt.save_model(model, tmp_path / "model.json")
-        again = bt.load_model(tmp_path / "model.json")
-        np.testing.assert_array_equal(again.weights, model.weights)
+def _answers(path: Path) -> list[str]:
+    store = AutosavingStore(path, bt.load_annotations(path).geometry)
+    while store.history.past:
+        store.undo()
+    while store.history.future:
+        store.redo()
+    return [a.id for a in store.annotations]
+
+
+def _masks(path: Path) -> list[str]:
+    store = MaskStore(path, load_mask_answers(path).geometry)
+    store.exchange(store.answers.past[:1])
+    assert load_mask_answers(path) == store.answers
+    return [str(store.answers.last_id), *(a.id for a in store.answers)]
+
+
+def _model(path: Path) -> list[str]:
+    model = bt.load_model(path)
+    bt.save_model(model, path.with_name("again.json"))
+    again = bt.load_model(path.with_name("again.json"))
+    np.testing.assert_array_equal(again.weights, model.weights)
+    assert np.isfinite(model.aligned(default_features())).all()
+    return [model.name, str(len(model.keys)), str(model.tightness is not None)]
+
+
+def _project(path: Path) -> list[str]:
+    shutil.copy(FILES / "cells.tif", path.parent)
+    shutil.copy(FILES / "image.tif", path.parent)
+    project = load_project(path)
+    cells, image = project.open()
+    assert isinstance(cells, bt.Movie) and image is not None
+    return [str(cells.n_frames), *(a.id for a in project.history.annotations), *project.formats]
+
+
+def _settings(path: Path) -> list[str]:
+    kept = load_settings(path)
+    assert kept.model is not None and kept.given is not None
+    return [kept.model.name, *kept.without, kept.given.unit]
+
+
+@pytest.mark.parametrize(
+    ("name", "opened", "found"),
+    [
+        ("earlier/annotations-1.json", _answers, ["a1", "a2", "a3", "a5"]),
+        ("earlier/annotations-2.json", _answers, ["a1", "a2", "a3", "a5"]),
+        ("answers.json", _answers, [f"s{k}" for k in range(1, 41)]),
+        ("journal.json", _answers, ["s2", "s3"]),
+        ("earlier/masks-1.json", _masks, ["2"]),
+        ("earlier/model-first.json", _model, ["untrained", "80", "False"]),
+        ("earlier/model-tightness.json", _model, ["shipped", "88", "True"]),
+        ("trained.json", _model, ["trained", "80", "False"]),
+        ("exported.json", _model, ["lab one", "80", "False"]),
+        ("poor.json", _model, ["poor", "80", "False"]),
+        ("earlier/project-first.json", _project, ["9", "a1", "a2", "a3", "csv", "geff"]),
+        ("earlier/settings-1.json", _settings, ["mine", "merge", "micrometer"]),
+    ],
+)
+def test_it_opens(
+    files: Path, name: str, opened: Callable[[Path], list[str]], found: list[str]
+) -> None:
+    assert opened(files / name) == found
 
 
 def test_a_model_of_a_library(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
