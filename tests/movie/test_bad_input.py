@@ -178,23 +178,45 @@ def test_a_file_with_a_second_stack_is_refused(tmp_path: Path, kind: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("names", "patterns"),
+    ("name", "patterns"),
     [
-        ([f"pos{p}_t{t:03d}" for p in (1, 2) for t in range(4)], ["pos*_t000", "pos1_t*"]),
-        ([f"s_t{t:02d}_z{z:02d}" for t in range(3) for z in range(2)], ["s_t*_z00", "s_t00_z*"]),
+        ("pos{a}_t{t:03d}", ["pos1_t*"]),
+        ("xy{a}_{n:04d}", ["xy1_*"]),
+        ("exp_w1DAPI_s{a}_t{t}", ["exp_w1DAPI_s1_t*"]),
+        ("run{a}_{t:03d}", ["run*_000", "run1_*"]),
     ],
 )
-def test_names_that_count_twice_are_refused(
-    tmp_path: Path, names: list[str], patterns: list[str]
+def test_several_movies_in_a_folder_are_told_apart(
+    tmp_path: Path, name: str, patterns: list[str]
 ) -> None:
-    """Two positions are not one movie, and planes are no frames."""
-    for name in names:
-        tifffile.imwrite(tmp_path / f"{name}.tif", np.zeros((8, 9), dtype=np.uint8))
+    """Also where frames are counted on from one position to the next."""
+    for n in range(8):
+        file = tmp_path / f"{name.format(a=n // 4 + 1, t=n % 4, n=n)}.tif"
+        tifffile.imwrite(file, np.zeros((8, 9), dtype=np.uint8))
     with pytest.raises(InputError) as caught:
         open_movie(tmp_path)
     for pattern in patterns:
         assert str(tmp_path / f"{pattern}.tif") in str(caught.value)
-        assert open_movie(tmp_path / f"{pattern}.tif").n_frames > 1
+        assert open_movie(tmp_path / f"{pattern}.tif").n_frames in (2, 4)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "s_t{t:02d}_z{z:02d}",
+        "img_channel000_position000_time{t:09d}_z{z:03d}",
+        "Series001_z{z}_t{t}_ch00",
+        "{t:03d}_plane{z}",
+    ],
+)
+def test_files_of_planes_make_frames_of_three_dimensions(tmp_path: Path, name: str) -> None:
+    for t in range(3):
+        for z in range(2):
+            pixels = np.full((8, 9), 10 * t + z, dtype=np.uint8)
+            tifffile.imwrite(tmp_path / f"{name.format(t=t, z=z)}.tif", pixels)
+    movie = open_movie(tmp_path)
+    assert (movie.n_frames, movie.geometry.shape) == (3, (2, 8, 9))
+    assert movie.frame(2)[0, :, 0, 0].tolist() == [20, 21]
 
 
 def test_names_with_a_date_or_a_time_beside_the_frame_are_one_movie(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.files import check_readable
+from bridgetrack.movie.folder import read_folder
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.raw import (
@@ -25,7 +26,7 @@ from bridgetrack.movie.raw import (
     in_order,
     reading,
 )
-from bridgetrack.movie.tiff import is_tiff, read_folder, read_tiff
+from bridgetrack.movie.tiff import is_tiff, read_tiff
 from bridgetrack.movie.vendor import read_vendor
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
 

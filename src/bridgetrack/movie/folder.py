@@ -1,0 +1,215 @@
+"""Folders of TIFFs, a file for every frame, channel or plane, read file by file.
+
+Names say which: a number after ``z`` counts planes, after ``ch`` or ``w`` channels, after ``pos``
+or ``xy`` positions, which are movies of their own. One number is left to count frames.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.movie.raw import RawMovie, reading, resolve_unknown
+from bridgetrack.movie.tiff import TiffStack, is_tiff, page_head, read_tiff, stacked
+
+_WORDS = {
+    "channel": "c ch channel w",
+    "plane": "z plane slice",
+    "position": "pos position xy series site scene field well tile",
+}
+_LETTERS_OF_POSITIONS = ("s", "p", "f", "v")
+"""They may count frames, too, where no number comes again."""
+
+
+def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
+    """Open a folder of TIFFs as a movie, in natural order of the names.
+
+    A single TIFF in the folder is opened as a stack. `pattern` takes names in the way of a shell,
+    e.g. ``mask*.tif``.
+
+    Raises
+    ------
+    InputError
+        Where the names tell of several movies, or a file cannot be read.
+    """
+    with reading(folder):
+        found = (p for p in folder.iterdir() if is_tiff(p) and p.match(pattern))
+        files = sorted(found, key=_natural_key)
+        _check_some(folder, pattern, files)
+        if len(files) == 1:
+            return read_tiff(files[0])
+        frames = FolderFrames(_in_order(folder, files))
+    axes = resolve_unknown(frames.first.axes, str(folder), one_frame=True)
+    if "T" in axes:
+        raise InputError(
+            f"{folder}: each file holds several time points (axes {axes}); open one file, or "
+            "say the axis order, e.g. ZYX (--axes or --image-axes)"
+        )
+    axes = "Z" + axes if frames.planes > 1 else axes
+    metadata = frames.first.metadata
+    if "C" in axes:  # the files hold the channels themselves: there is one file per frame
+        array = RawMovie(frames).lazy("TC" + axes)[:, 0]
+        return RawMovie(array, replace(metadata, axes="T" + axes))
+    return RawMovie(frames, replace(metadata, axes="TC" + axes))
+
+
+class FolderFrames:
+    """TIFF files (T, C, Z) as one array (T, C, [Z,] *file shape), read file by file.
+
+    A file whose pixels differ in shape from those of the first is refused when it is read. The
+    type is one that holds the values of all files.
+    """
+
+    def __init__(self, files: NDArray[Any]) -> None:
+        self.files = files  # paths, shape (T, C, Z)
+        self.planes = files.shape[2]
+        self.first = TiffStack(files[0, 0, 0])
+        depth = (self.planes,) if self.planes > 1 else ()
+        self.shape = (*files.shape[:2], *depth, *self.first.shape)
+        self.ndim = len(self.shape)
+        pages = [page_head(path) for path in files.flat]
+        for path, (shape, _) in zip(files.flat, pages, strict=True):
+            self._check_shape(path, shape, pages[0][0])
+        self.dtype = np.result_type(*(dtype for _, dtype in pages))
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        """Pixels of a slice, reading only the frames that it touches."""
+        key = key if isinstance(key, tuple) else (key,)
+        chosen = self.files[(*key[:2], *[slice(None)] * (2 - len(key)))]
+        frames = [self._frame(planes)[key[2:]] for planes in chosen.reshape(-1, self.planes)]
+        return stacked(frames, chosen.shape[:-1])
+
+    def _frame(self, paths: NDArray[Any]) -> NDArray[Any]:
+        planes = []
+        for path in paths:
+            stack = TiffStack(path)
+            self._check_shape(path, stack.shape, self.first.shape)
+            planes.append(stack[()].astype(self.dtype, copy=False))
+        return np.stack(planes) if self.planes > 1 else planes[0]
+
+    def _check_shape(self, path: Path, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+        if found != wanted:
+            raise InputError(
+                f"{path}: the frame has shape {found} but the first, {self.files[0, 0, 0].name}, "
+                f"has {wanted}; all frames of a movie must have the same shape"
+            )
+
+
+def _natural_key(path: Path) -> tuple[tuple[int, int, str], ...]:
+    """Sorting key in which ``t2`` comes before ``t10``."""
+    parts = re.split(r"(\d+)", path.name.lower())
+    return tuple((1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts if p)
+
+
+def _check_some(folder: Path, pattern: str, files: list[Path]) -> None:
+    if files:
+        return
+    inside = sorted({p.parent.name for p in folder.glob("*/*") if is_tiff(p)})
+    hint = f"; its folders {', '.join(inside[:6])} do: open one of them" if inside else ""
+    which = "" if pattern == "*" else f" named {pattern}"
+    raise InputError(f"{folder}: the folder holds no TIFF files{which}{hint}")
+
+
+def _in_order(folder: Path, files: list[Path]) -> NDArray[Any]:
+    """Files by frame, channel and plane, shape (T, C, Z)."""
+    patterns = sorted({re.sub(r"\d+", "*", p.name) for p in files})
+    if len(patterns) > 1:
+        raise InputError(
+            f"{folder}: the names tell of {len(patterns)} movies ({', '.join(patterns[:4])}); "
+            f"say which one by a pattern, e.g. {folder / patterns[0]}"
+        )
+    parts = np.array([re.split(r"(\d+)", p.name) for p in files], dtype=object)
+    counts = {k: len(set(parts[:, k])) for k in range(1, parts.shape[1], 2)}
+    counted = {k: _counted(parts[0, k - 1], n < len(files)) for k, n in counts.items() if n > 1}
+    positions = [k for k, what in counted.items() if what == "position"]
+    if any(counts[k] < len(files) for k in positions):
+        raise _several(folder, parts, counted)
+    if positions:
+        _warn_of_positions(folder, files)
+    inner = [next((k for k, c in counted.items() if c == name), 0) for name in ("channel", "plane")]
+    frames: dict[tuple[str, ...], dict[tuple[int, ...], Path]] = defaultdict(dict)
+    for path, name in zip(files, parts, strict=True):
+        rest = tuple("" if k in inner and k else part for k, part in enumerate(name))
+        frames[rest][tuple(int(name[k]) if k else 0 for k in inner)] = path
+    places = {place for frame in frames.values() for place in frame}
+    channels, planes = (sorted(set(numbers)) for numbers in zip(*places, strict=True))
+    whole = all(len(frame) == len(channels) * len(planes) for frame in frames.values())
+    left = {k: c for k, c in counted.items() if k not in inner}
+    if not whole or (left and max(len({r[k] for r in frames}) for k in left) < len(frames)):
+        raise _several(folder, parts, counted)
+    ordered = np.empty((len(frames), len(channels), len(planes)), dtype=object)
+    for t, frame in enumerate(frames.values()):
+        for place, path in frame.items():
+            ordered[t, channels.index(place[0]), planes.index(place[1])] = path
+    _warn_of_gaps(folder, ordered[:, 0, 0].tolist())
+    return ordered
+
+
+def _counted(before: str, again: bool) -> str:
+    """What a number that comes `again` counts, by the letters before it; empty if not known."""
+    found = re.search(r"([a-z]+)[_\-. ]*$", before.lower())
+    word = found[1] if found else ""
+    if again and word in _LETTERS_OF_POSITIONS:
+        return "position"
+    return next((what for what, words in _WORDS.items() if word in words.split()), "")
+
+
+def _several(folder: Path, parts: NDArray[Any], counted: dict[int, str]) -> InputError:
+    """What to say of names that count positions, or several things of which none is known."""
+
+    def pattern(starred: set[int]) -> str:
+        return str(folder / "".join("*" if k in starred else p for k, p in enumerate(parts[0])))
+
+    many = {k: len(set(parts[:, k])) for k in counted}
+    positions = {k for k, what in counted.items() if what == "position"}
+    if positions:
+        values = sorted({parts[0, k - 1] + name[k] for k in positions for name in parts})
+        return InputError(
+            f"{folder}: the names tell of several positions ({', '.join(values[:6])}), each a "
+            f"movie of its own; open one by its pattern, e.g. {pattern(set(counted) - positions)}"
+        )
+    readings = [
+        f"{pattern({k})} ({many[k]} numbers)" for k in sorted(counted, key=lambda k: -many[k])
+    ]
+    return InputError(
+        f"{folder}: the names of the {len(parts)} files hold {len(counted)} numbers that change, "
+        "so these are several movies or the planes of one; open one movie by its pattern: "
+        f"{', or '.join(readings)}; or save the planes of a movie as one stack"
+    )
+
+
+def _warn_of_positions(folder: Path, files: list[Path]) -> None:
+    """Warn where names count nothing but positions."""
+    warnings.warn(
+        f"{folder}: the names count positions ({files[0].name}, {files[1].name}, ...); they are "
+        "taken for the frames of one movie; open one of them if each is a movie of its own",
+        BridgetrackWarning,
+        stacklevel=2,
+    )
+
+
+def _warn_of_gaps(folder: Path, files: list[Path]) -> None:
+    """Warn where the frame numbers do not rise in equal steps."""
+    numbers = [[int(n) for n in re.findall(r"\d+", p.stem)] for p in files]
+    if not numbers[0] or len({len(n) for n in numbers}) > 1:
+        return
+    table = np.array([[min(n, 2**62) for n in row] for row in numbers])
+    column = int(np.argmax([len(np.unique(c)) for c in table.T]))
+    steps = np.diff(table[:, column])
+    usual = int(steps.min(initial=2**62))
+    if usual > 0 and np.any(steps > usual) and np.all(steps % usual == 0):
+        after = [files[i].name for i in np.flatnonzero(steps > usual)[:3]]
+        warnings.warn(
+            f"{folder}: frames seem to be missing after {', '.join(after)}; the remaining ones "
+            "are taken as consecutive; put the missing files there if they exist",
+            BridgetrackWarning,
+            stacklevel=2,
+        )
