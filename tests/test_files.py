@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from bridgetrack.errors import OutputError
-from bridgetrack.files import replacing, staged, temporary_name, write_text
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.files import in_one_go, replacing, staged, temporary_name, write_text
 
 
 def test_text_and_bytes(tmp_path: Path) -> None:
@@ -180,3 +183,33 @@ def test_two_programs_in_one_folder_take_turns(tmp_path: Path) -> None:
     found = content(out)
     assert found["a"] == found["b"] == found["run.json"] and len(found) == 3
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_threads_of_a_library_have_ended_when_an_interrupt_goes_on(tmp_path: Path) -> None:
+    def fill(spare: Path) -> None:
+        for k in range(40):
+            spare.mkdir(parents=True, exist_ok=True)
+            (spare / str(k)).write_text("")
+            time.sleep(0.01)
+
+    def write(spare: Path) -> None:
+        thread = threading.Thread(target=fill, args=(spare,))
+        thread.start()
+        thread.join()
+
+    threading.Timer(0.1, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt), staged(tmp_path / "store") as spare:
+        in_one_go(write, spare)
+    time.sleep(0.4)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_was_removed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(InputError, match="was removed"):
+        write_text(Path("a.txt"), "x", "the note")

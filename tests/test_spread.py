@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ from distributed import Client, LocalCluster
 
 import bridgetrack as bt
 from bridgetrack.cli.main import main
+from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.files import program_version
 from bridgetrack.progress import Progress
-from bridgetrack.spread import ClusterError, spread
+from bridgetrack.spread import ClusterError, connect, spread, worth_it
 from simulator import SimulationSettings, simulate
 
 
@@ -63,6 +66,41 @@ def test_clusters_that_cannot_be_used_are_told(
         list(spread(max, 1, [2], client))
 
 
+def double(shared: int, part: int) -> int:
+    """What every worker does."""
+    return 2 * shared * part
+
+
+def test_work_goes_on_here_where_no_worker_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridgetrack.spread._PATIENCE", 0.3)
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None, processes=False) as cluster,
+        Client(cluster, set_as_default=False) as alone,
+        pytest.warns(BridgetrackWarning, match="no worker for"),
+    ):
+        assert list(spread(double, 3, range(9), alone)) == [6 * k for k in range(9)]
+
+
+def test_work_goes_on_here_where_the_scheduler_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridgetrack.spread._PATIENCE", 5)
+    cluster = LocalCluster(n_workers=1, dashboard_address=None, processes=False)
+    with Client(cluster, set_as_default=False) as client:
+        results = spread(double, 1, range(40), client)
+        assert [next(results), next(results)] == [0, 2]
+        cluster.close()
+        with pytest.warns(BridgetrackWarning, match="takes no more work"):
+            assert list(results) == [2 * k for k in range(2, 40)]
+
+
+def test_work_goes_on_here_where_processes_of_this_machine_are_killed() -> None:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        results = spread(double, 1, range(40), pool)
+        assert next(results) == 0
+        os.kill(next(iter(pool._processes)), signal.SIGKILL)
+        with pytest.warns(BridgetrackWarning, match="this machine does not answer"):
+            assert list(results) == [2 * k for k in range(1, 40)]
+
+
 def test_results_are_those_of_one_process_although_a_worker_dies(
     client: Any, tmp_path: Path
 ) -> None:
@@ -97,15 +135,15 @@ def test_a_large_movie_is_segmented_on_all_cores_by_itself(
     monkeypatch.setattr("bridgetrack.spread.os.cpu_count", lambda: 2)
     asked: list[str] = []
 
-    def refused(scheduler: str) -> Any:
+    def connected(scheduler: str) -> Any:
         asked.append(scheduler)
-        raise ClusterError("none today")
+        return connect(scheduler)
 
-    monkeypatch.setattr("bridgetrack.cli.options.connect", refused)
+    monkeypatch.setattr("bridgetrack.cli.options.connect", connected)
     words = ["segment", str(tmp_path / "movie.tif"), "--out", str(tmp_path / "labels.tif")]
-    assert main(words) == 0  # where it cannot be made, in this process
-    assert asked == ["local"]
-    assert main([*words, "--scheduler", "here"]) == 0
-    monkeypatch.setattr("bridgetrack.spread._WORTH", movie.image.size + 1)
     assert main(words) == 0
     assert asked == ["local"]
+    found = tifffile.imread(tmp_path / "labels.tif")
+    assert main([*words, "--scheduler", "here"]) == 0
+    assert np.array_equal(tifffile.imread(tmp_path / "labels.tif"), found)
+    assert asked == ["local"] and not worth_it(movie.image.size - 1)

@@ -240,23 +240,25 @@ def open_link_scores(
 
 
 def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
-    """Refuse scores that fit no cell of a movie; warn where most do not.
+    """Refuse scores most of which fit no cell of a movie; warn where some do not.
 
     Raises
     ------
     InputError
-        Where none does.
+        Where most do not, or frames count from 1.
     """
-    found = 0 if scores is None else scores.matched(scene.detections)
-    if scores is None or not len(scores) or 2 * found > len(scores):
+    if scores is None or not len(scores):
         return
-    said = (
-        f"{scores.name}: {len(scores) - found} of {len(scores)} scored links name cells that the "
-        "labels do not have; frames count from 0, and source and target are labels"
-    )
-    if not found:
-        raise InputError(said)
-    warnings.warn(said, BridgetrackWarning, stacklevel=3)
+    missed = len(scores) - scores.matched(scene.detections)
+    last = scene.detections.geometry.n_frames - 1
+    # No link begins in the last frame, and all begin there or before where frames count from 1.
+    from_one = missed and scores.frame.min() == 1 and scores.frame.max() == last
+    said = f"{scores.name}: {missed} of {len(scores)} scored links name cells that are not there; "
+    if from_one or 2 * missed > len(scores):
+        counted = "are counted from 1 there and must count from 0" if from_one else "count from 0"
+        raise InputError(f"{said}frames {counted}, and source and target are labels")
+    if missed:
+        warnings.warn(f"{said}they are left out", BridgetrackWarning, stacklevel=3)
 
 
 def _answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:

@@ -19,6 +19,7 @@ import struct
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from glob import glob
 from importlib.metadata import PackageNotFoundError, version
@@ -131,6 +132,15 @@ def write_text(path: Path, text: str, what: str, *, last: Callable[[], None] | N
     return path
 
 
+def in_one_go(function: Callable[..., Any], *given: Any) -> None:
+    """Call a function that writes; an interrupt goes on when it has ended.
+
+    Threads of a library that it began would else write on in a folder that was removed.
+    """
+    with ThreadPoolExecutor(1) as one:
+        one.submit(function, *given).result()
+
+
 def refuse_foreign(path: Path, ours: Callable[[str], bool]) -> None:
     """Complain where `path` is a file, or a folder with names in it that are not `ours`.
 
@@ -221,10 +231,14 @@ def resolved(path: Path) -> Path:
     Raises
     ------
     InputError
-        Where links lead to each other.
+        Where links lead to each other, or the folder one stands in was removed.
     """
     try:
         return path.resolve()
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{path}: the folder that this runs in was removed; go to another one (cd)"
+        ) from error
     except RuntimeError as error:  # of Python before 3.13, made of the error of the system
         raise _circle(path) from error
 

@@ -1,21 +1,31 @@
-"""Do the same to many parts of a movie: one after another here, or spread over a dask cluster.
+"""Do the same to many parts of a movie: one after another, by other processes, or by a cluster.
 
 What is computed never depends on where: results come back in the order of their parts.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
+import signal
+import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import contextmanager
-from importlib.util import find_spec
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from bridgetrack.errors import BridgetrackError, DependencyError
+from bridgetrack.errors import BridgetrackError, BridgetrackWarning, DependencyError
 from bridgetrack.files import program_version
 
 THREADS = 2
@@ -23,7 +33,7 @@ THREADS = 2
 meanwhile; more of them gain little, and each holds what it works on."""
 
 _PATIENCE = 30.0
-"""Seconds to wait for a scheduler."""
+"""Seconds to wait for a scheduler, or for workers."""
 
 _WORTH = 50_000_000
 """Pixels to segment from which on processes on all cores gain: they begin in about five seconds, in
@@ -50,14 +60,13 @@ def spread(
     Parameters
     ----------
     function
-        A function of a module, which the processes of a cluster import.
+        A function of a module, which other processes import.
     shared
         Its first argument, the same for all parts.
     parts
         Its second one.
     client
-        A ``distributed.Client``: workers that die are replaced, and what they had begun is done
-        again. In this process where None.
+        A ``concurrent.futures.Executor`` or a ``distributed.Client``. In this process where None.
     threads
         How many parts are worked on at a time in this process.
 
@@ -70,39 +79,120 @@ def spread(
     ------
     ClusterError
         Where workers do not have this version of the program, or die again and again.
+
+    Warns
+    -----
+    BridgetrackWarning
+        Where no worker is left; what is to be done yet is done in this process.
     """
     if client is not None:
-        with _explained(client):
-            version = program_version()
-            # As the result of a task it is made again where every worker that held it has died.
-            everywhere = client.submit(pickle.loads, pickle.dumps(shared), pure=False)
-            ahead = 2 * max(sum(client.nthreads().values()), 1)
-
-            def submit(part: Part) -> Any:
-                return client.submit(_on_worker, version, function, everywhere, part, pure=False)
-
-            yield from _in_order(submit, parts, ahead)
+        yield from _Workers(function, shared, client).results(parts)
     elif threads == 1:
         for part in parts:
             yield function(shared, part)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            ahead = 2 * threads
-            yield from _in_order(lambda part: pool.submit(function, shared, part), parts, ahead)
+            yield from _Workers(function, shared, pool).results(parts)
 
 
-def _in_order(submit: Callable[[Part], Any], parts: Iterable[Part], ahead: int) -> Iterator[Any]:
-    waiting: deque[Any] = deque()
-    try:
-        for part in parts:
-            waiting.append(submit(part))
-            if len(waiting) > ahead:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()
+class _Workers(Generic[Shared, Part, Result]):
+    """Workers of a client that apply a function; without any it is applied in this process."""
+
+    def __init__(
+        self, function: Callable[[Shared, Part], Result], shared: Shared, client: Any
+    ) -> None:
+        self.function, self.shared, self.client = function, shared, client
+        self._given: tuple[Any, ...]
+        self._how: dict[str, Any] = {}
+        if isinstance(client, ThreadPoolExecutor):
+            self._given, self._ahead = (function, shared), 2 * THREADS
+        elif isinstance(client, Executor):
+            self._given = (_in_process, pickle.dumps(shared), function)
+            self._ahead = 2 * (os.cpu_count() or 1)
+        else:
+            # As the result of a task it is made again where every worker that held it has died.
+            content = client.submit(pickle.loads, pickle.dumps(shared), pure=False)
+            self._given = (_on_worker, program_version(), function, content)
+            self._ahead = 2 * max(sum(client.nthreads().values()), 1)
+            self._how = {"pure": False}
+        self._gone = ""
+
+    def results(self, parts: Iterable[Part]) -> Iterator[Result]:
+        """Those of all parts, in order."""
+        waiting: deque[tuple[Part, Any]] = deque()
+        try:
+            for part in parts:
+                waiting.append((part, self._submitted(part)))
+                if len(waiting) > self._ahead:
+                    yield self._result(*waiting.popleft())
+            while waiting:
+                yield self._result(*waiting.popleft())
+        finally:
+            for _, future in waiting:
+                if future is not None and not self._gone:
+                    future.cancel()
+
+    def _submitted(self, part: Part) -> Any:
+        """The future of a part; None where no worker is left."""
+        if not self._gone:
+            try:
+                return self.client.submit(*self._given, part, **self._how)
+            except Exception as error:
+                self._alone(f"takes no more work ({type(error).__name__})")
+        return None
+
+    def _result(self, part: Part, future: Any) -> Result:
+        while not self._gone and future is not None:
+            with self._explained():
+                try:
+                    result: Result = future.result(timeout=_PATIENCE)
+                    return result
+                except TimeoutError:
+                    if future.done():  # its own
+                        raise
+                    if not isinstance(self.client, Executor) and not self.client.nthreads():
+                        self._alone(f"has had no worker for {_PATIENCE:.0f} seconds")
+        return self.function(self.shared, part)
+
+    def _alone(self, why: str) -> None:
+        self._gone = why
+        warnings.warn(
+            f"the cluster at {_address(self.client)} {why}; what was left to do was done in this "
+            "process",
+            BridgetrackWarning,
+            stacklevel=2,
+        )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say in a sentence what went wrong with a cluster, and go on without it if it is gone."""
+        try:
+            yield
+        except ImportError as error:
+            raise ClusterError(
+                f"the workers of {_address(self.client)} have no bridgetrack ({error}); install "
+                "the same version there"
+            ) from error
+        except (BrokenExecutor, CancelledError, OSError) as error:
+            if isinstance(error, OSError) and isinstance(self.client, Executor):
+                raise
+            self._alone(f"does not answer any more ({type(error).__name__})")
+        except Exception as error:
+            if type(error).__name__ != "KilledWorker":
+                raise
+            raise ClusterError(
+                "one part of the movie ended several workers, one after another; most often they "
+                "have too little memory: give smaller windows (--memory, --window), or workers "
+                "with more memory"
+            ) from error
+
+
+_loaded = lru_cache(maxsize=1)(pickle.loads)
+
+
+def _in_process(content: bytes, function: Callable[[Any, Part], Result], part: Part) -> Result:
+    """In another process of this machine, which keeps what is shared by the parts."""
+    return function(_loaded(content), part)
 
 
 def _on_worker(
@@ -120,43 +210,31 @@ def _on_worker(
         return function(shared, part)
 
 
-@contextmanager
-def _explained(client: Any) -> Iterator[None]:
-    """Say in a sentence what went wrong with a cluster."""
-    from distributed import KilledWorker
-    from distributed.comm import CommClosedError
+def _begin_worker() -> None:
+    """A process that leaves interrupts to its parent, and ends with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
 
-    try:
-        yield
-    except KilledWorker as error:
-        raise ClusterError(
-            "one part of the movie ended several workers, one after another; most often they have "
-            "too little memory: give smaller windows (--memory, --window), or workers with more "
-            "memory"
-        ) from error
-    except ImportError as error:
-        raise ClusterError(
-            f"the workers of {_address(client)} have no bridgetrack ({error}); install the same "
-            "version there"
-        ) from error
-    except (CommClosedError, TimeoutError) as error:
-        raise ClusterError(
-            f"the cluster at {_address(client)} does not answer any more ({error}); start it again"
-        ) from error
+    def follow() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _address(client: Any) -> str:
-    return str(getattr(client.scheduler, "address", client))
+    scheduler = getattr(client, "scheduler", None)
+    return str(getattr(scheduler, "address", "this machine"))
 
 
 def worth_it(pixels: int) -> bool:
-    """Whether so much is to be segmented that a cluster of this machine's own cores gains."""
-    several = (os.cpu_count() or 1) > 1
-    return pixels >= _WORTH and several and find_spec("distributed") is not None
+    """Whether so much is to be segmented that processes on all cores of this machine gain."""
+    return pixels >= _WORTH and (os.cpu_count() or 1) > 1
 
 
 def connect(scheduler: str) -> Any:
-    """A dask client: of the scheduler at an address, or of a cluster of this machine's own.
+    """A dask client of the scheduler at an address, or processes on all cores of this machine.
 
     Parameters
     ----------
@@ -170,16 +248,16 @@ def connect(scheduler: str) -> Any:
     ClusterError
         Where there is no such scheduler.
     """
+    if scheduler == "local":
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(mp_context=context, initializer=_begin_worker)
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError as error:
         raise DependencyError(
             "clusters need dask.distributed; install it by: pip install bridgetrack[cluster]"
         ) from error
     try:
-        if scheduler == "local":
-            cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)
-            return Client(cluster, set_as_default=False)
         if scheduler.endswith(".json"):
             if not Path(scheduler).is_file():  # dask would wait for it for ever
                 raise FileNotFoundError("there is no such file")

@@ -71,8 +71,9 @@ def test_what_cannot_be_explained(run: Run, result: Path) -> None:
         assert why in shown.err
 
 
-def test_a_damaged_record(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text('{"input": 3}')
+@pytest.mark.parametrize("text", ['{"input": 3}', "[" * 100_000 + "]" * 100_000])
+def test_a_damaged_record(run: Run, tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
     shown = run("explain", tmp_path, "--frame", 0, "--cell", 1)
     assert shown.status == 1
-    assert "run.json" in shown.err
+    assert "run.json: this is not" in shown.err

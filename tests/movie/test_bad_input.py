@@ -9,8 +9,9 @@ import pytest
 import tifffile
 import zarr
 
-from bridgetrack.errors import InputError
-from bridgetrack.movie import open_labels, open_movie
+import bridgetrack as bt
+from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.movie import open_labels, open_movie, save_labels
 
 TYX = np.random.default_rng(5).integers(0, 4000, (6, 20, 30), dtype=np.uint16)
 
@@ -224,3 +225,28 @@ def test_names_with_a_date_or_a_time_beside_the_frame_are_one_movie(tmp_path: Pa
         name = f"plate1_2024-05-01_t{t:03d}_{t // 2:02d}h{30 * (t % 2):02d}.tif"
         tifffile.imwrite(tmp_path / name, np.zeros((8, 9), dtype=np.uint8))
     assert open_movie(tmp_path).n_frames == 4
+
+
+def test_missing_chunks_of_a_zarr_are_no_emptiness(tmp_path: Path) -> None:
+    """In our own stores every chunk is written; others leave out empty ones."""
+    path = save_labels(open_labels(np.zeros_like(TYX)), tmp_path / "own.ome.zarr")
+    assert not open_labels(path).frame(0).any()
+    (path / "0" / "c" / "2" / "0" / "0").unlink()
+    with pytest.raises(InputError, match="1 of 6 chunks"):
+        open_labels(path)
+    other = tmp_path / "other.zarr"
+    zarr.create_array(other, data=TYX, chunks=(1, 20, 30))
+    (other / "c" / "2" / "0" / "0").unlink()
+    with pytest.warns(BridgetrackWarning, match="1 of 6 chunks"):
+        assert open_movie(other).n_frames == 6
+
+
+def test_pixels_that_are_no_numbers_are_told() -> None:
+    pixels = TYX.astype(np.float32)
+    pixels[3] = np.nan
+    movie = open_movie(pixels)
+    with pytest.warns(BridgetrackWarning, match="NaN"):
+        movie.frame(3)
+    with pytest.warns(BridgetrackWarning, match="NaN"):
+        segmented = list(bt.segment_movie(movie))
+    assert not segmented[3].labels.any()

@@ -25,7 +25,7 @@ from bridgetrack.option import Option, options_of
 from bridgetrack.pipeline.inputs import Reading, check_belonging, open_answers, open_files
 from bridgetrack.pipeline.project import is_project, load_project
 from bridgetrack.pipeline.scene import Scene, prepare
-from bridgetrack.spread import ClusterError, connect, worth_it
+from bridgetrack.spread import connect, worth_it
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Made = TypeVar("Made")
@@ -354,23 +354,15 @@ def open_scene(
 
 @contextmanager
 def cluster_at(scheduler: str | None, pixels: int = 0) -> Iterator[Any]:
-    """A dask client while it is used, or None.
+    """A dask client, or processes on this machine, while they are used; or None.
 
     Where no scheduler is named, there is none, or this machine where so many ``pixels`` are to be
     segmented that it is worth it; ``here`` means none in any case.
     """
-    client = None
     if scheduler is None and worth_it(pixels):
-        with suppress(ClusterError):  # nobody asked for it
-            client = connect("local")
-    elif scheduler not in (None, "here"):
-        client = connect(str(scheduler))
-    if client is None:
+        scheduler = "local"
+    if scheduler in (None, "here"):
         yield None
         return
-    with client:
-        try:
-            yield client
-        finally:
-            if client.cluster is not None:  # a cluster of our own ends with the work
-                client.cluster.close()
+    with connect(scheduler) as client:
+        yield client

@@ -40,11 +40,19 @@ def checked_labels(labels: Movie, t: int) -> NDArray[np.integer]:
     if raw.dtype.kind == "b":
         raise InputError(
             f"{labels.source}, frame {t}: this is a yes/no mask, not a label image; "
-            "number the cells first (for example with scikit-image's measure.label)"
+            f"{number_first(labels)}"
         )
     if raw.dtype.kind == "u" and raw.dtype.itemsize <= 4:
         return raw
     return as_labels(raw, f"{labels.source}, frame {t}")
+
+
+def number_first(labels: Movie) -> str:
+    """What to do about a yes/no mask."""
+    return (
+        "number its cells first, which parts those that touch, too: bridgetrack segment "
+        f"{labels.source} --choose plain"
+    )
 
 
 def refuse_image(labels: Movie, t: int = 0) -> None:

@@ -18,7 +18,14 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from bridgetrack.detections.labels import Array, Foreground, Index, checked_labels, foreground
+from bridgetrack.detections.labels import (
+    Array,
+    Foreground,
+    Index,
+    checked_labels,
+    foreground,
+    number_first,
+)
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.movie import Movie, check_same_extent
@@ -66,16 +73,27 @@ def measure_frames(
     t, table
         The frame's number and its measurements (see `measure_frame`), in order.
 
+    Raises
+    ------
+    InputError
+        Where the only label of the movie lies in places far apart: it stands for all cells.
+
     Warns
     -----
     BridgetrackWarning
         Where a label lies in places far apart; it is measured as one cell.
     """
     found = spread(_measured, (labels, image), range(labels.n_frames), client, THREADS)
+    numbers, apart = set[int](), 0
     for t, (table, scattered) in enumerate(found):
         if len(scattered):
             _warn_scattered(f"{labels.source}, frame {t}", scattered)
+        numbers.update(table["label"].tolist())
+        apart += len(scattered) > 0
         yield t, table
+    if len(numbers) == 1 and 2 * apart > labels.n_frames:
+        what = f"every cell has the number {numbers.pop()}, so this is a yes/no mask"
+        raise InputError(f"{labels.source}: {what}; {number_first(labels)}")
 
 
 def _measured(movie: tuple[Movie, Movie | None], t: int) -> Measured:

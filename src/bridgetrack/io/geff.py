@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import content
 from bridgetrack.errors import InputError
-from bridgetrack.files import program_version, refuse_foreign, staged, writing
+from bridgetrack.files import in_one_go, program_version, refuse_foreign, staged, writing
 from bridgetrack.io.csv import as_plain
 from bridgetrack.io.tables import count_frames, guess_columns
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
@@ -178,7 +178,7 @@ def _refuse_unsafe(path: Path) -> None:
         for file in path.rglob(name):
             try:
                 text = json.dumps(json.loads(file.read_text(encoding="utf-8"))).lower()
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RecursionError) as error:
                 raise InputError(f"{file}: cannot be read ({error})") from error
             if any(f'"{codec}"' in text for codec in _UNSAFE):
                 raise InputError(f"{file}: stores with pickled arrays are not read")
@@ -367,7 +367,7 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
     path = Path(path)
     refuse_foreign(path, lambda name: name in _OURS)
     with staged(path) as spare, writing(path):
-        write_arrays(spare, ids, node_props, pairs, edge_props, metadata)
+        in_one_go(write_arrays, spare, ids, node_props, pairs, edge_props, metadata)
 
 
 def _props(table: pd.DataFrame, *without: str) -> dict[str, dict[str, Any]]:

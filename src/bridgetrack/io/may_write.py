@@ -148,5 +148,5 @@ def _kept(path: Path) -> Digests:
     try:
         files = json.loads(_manifest(path).read_text(encoding="utf-8"))["files"]
         return {name: [d] if isinstance(d, str) else list(d) for name, d in files.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}

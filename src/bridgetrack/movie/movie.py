@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.geometry import Geometry
 
 _HIGHEST = 2**32 - 1
@@ -62,11 +63,22 @@ class Movie:
 
     def frame(self, t: int) -> NDArray[Any]:
         """Pixels of frame `t`, all channels, shape (C, [Z,] Y, X)."""
-        return pixels_of(self.array[t])
+        return self._told(pixels_of(self.array[t]))
 
     def channel_frame(self, t: int, channel: int = 0) -> NDArray[Any]:
         """Pixels of one channel of frame `t`, shape ([Z,] Y, X)."""
-        return pixels_of(self.array[t, channel])
+        return self._told(pixels_of(self.array[t, channel]))
+
+    def _told(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        """The pixels, after a warning where some are no numbers; the same one for all frames."""
+        if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
+            warnings.warn(
+                f"{self.source}: pixels are NaN or infinite in some frames, and are taken for "
+                "background; look whether these frames are damaged or were never recorded",
+                BridgetrackWarning,
+                stacklevel=3,
+            )
+        return pixels
 
     def channel_number(self, channel: int | str) -> int:
         """Number of a channel given by number or name.
@@ -87,7 +99,7 @@ class Movie:
 
 def label_frame(movie: Movie, t: int) -> NDArray[np.int64]:
     """Load one frame of a label movie, shape ([Z,] Y, X), and check that it holds labels."""
-    return as_labels(movie.channel_frame(t, 0), f"{movie.source}, frame {t}")
+    return as_labels(pixels_of(movie.array[t, 0]), f"{movie.source}, frame {t}")
 
 
 _EVEN = 0.9

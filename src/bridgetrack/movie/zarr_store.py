@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +12,8 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import program_version, writing
+from bridgetrack.errors import BridgetrackWarning, InputError, OutputError
+from bridgetrack.files import in_one_go, program_version, writing
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.raw import ORDER, Metadata, RawMovie, Sliced, micrometers, minutes, reading
 
@@ -42,8 +43,9 @@ def read_zarr(path: Path, *, labels: bool = False) -> RawMovie:
             node = _first_image(node)
         found = _multiscales(node) if isinstance(node, zarr.Group) else None
         if found:
-            return _ome_image(node, found)
+            return _ome_image(node, found, path)
         array = node if isinstance(node, zarr.Array) else _only_array(node, path)
+        _check_chunks(array, path, every=False)
         return RawMovie(Sliced(array, path), Metadata(axes=_named_axes(array)))
 
 
@@ -100,10 +102,29 @@ def _letters(names: Any) -> str | None:
     return letters if known and {"Y", "X"} <= set(letters) else None
 
 
-def _ome_image(group: Any, multiscales: Any) -> RawMovie:
+def _check_chunks(array: Any, path: Path, *, every: bool) -> None:
+    """Refuse where chunks are missing and `every` one was written; else warn: some leave out empty
+    ones."""
+    missing = array.nchunks - array.nchunks_initialized
+    if not missing:
+        return
+    said = f"{path}: {missing} of {array.nchunks} chunks are missing"
+    if every:
+        raise InputError(f"{said}; copy it again, or take it from a backup")
+    warnings.warn(
+        f"{said} and are taken for {array.fill_value}; if they are not empty, the store was "
+        "damaged: copy it again",
+        BridgetrackWarning,
+        stacklevel=4,
+    )
+
+
+def _ome_image(group: Any, multiscales: Any, path: Path) -> RawMovie:
     image = multiscales[0]
     level = image["datasets"][0]
     array = group[level["path"]]
+    own = group.attrs.get(_MARK)
+    _check_chunks(array, path, every=isinstance(own, Mapping) and bool(own.get("every_chunk")))
     axes = [a if isinstance(a, Mapping) else {"name": a} for a in image.get("axes", [])]
     if not axes:  # versions before 0.3 have no axes; they are always these five
         axes = [{"name": a} for a in "tczyx"[-array.ndim :]]
@@ -157,8 +178,9 @@ def zarr_frames(
                 chunks=(1,) * (labels.ndim - 1) + tuple(sides),
                 dtype=labels.dtype,
                 dimension_names=["t", *geometry.axes],
+                config={"write_empty_chunks": True},
             )
-        array[t] = labels
+        in_one_go(array.__setitem__, t, labels)
 
     yield append
 
@@ -193,4 +215,4 @@ def _label_attributes(path: Path, geometry: Geometry) -> dict[str, Any]:
     level = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": steps}]}
     image = {"name": path.name.split(".")[0], "axes": [time, *space], "datasets": [level]}
     ome = {"version": _VERSION, "multiscales": [image], "image-label": {}}
-    return {"ome": ome, _MARK: {"version": program_version()}}
+    return {"ome": ome, _MARK: {"version": program_version(), "every_chunk": True}}

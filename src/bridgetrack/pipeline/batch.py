@@ -289,14 +289,19 @@ def _cells(row: BatchRow) -> dict[str, Any]:
     named = ("frames", "cells", "tracks", "lineages", "divide")
     found = {("divisions" if k == "divide" else k): counts.get(k) for k in named}
     return {
-        "movie": row.name,
+        "movie": _as_text(row.name),
         **{key: pd.NA if value is None else value for key, value in found.items()},
         "certainty": round(row.certainty, 4),
         "doubtful": round(row.doubtful, 4),
         "seconds": round(row.seconds, 1),
-        "problem": row.problem,
-        "warnings": "; ".join(row.warnings),
+        "problem": _as_text(row.problem),
+        "warnings": _as_text("; ".join(row.warnings)),
     }
+
+
+def _as_text(words: str) -> str:
+    """Words that no spreadsheet takes for a formula, as names of files may be."""
+    return f"'{words}" if words.startswith(("=", "+", "-", "@", "\t", "\r")) else words
 
 
 # ------------------------------------------------------------------ the movies of a folder

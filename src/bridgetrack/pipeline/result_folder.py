@@ -46,7 +46,7 @@ FOUND_HERE = ("labels.tif", "labels.run.json", "labels.masks.csv")
 REPAIRED, REPAIRS = "repaired", "repairs.csv"
 """Repaired masks and the list of what was changed, written beside the results."""
 
-_BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError)
+_BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a record raises that is damaged, or none at all."""
 
 
