@@ -26,7 +26,7 @@ from simulator import SimulationSettings, simulate_to_folder
 EXPECTED = Path(__file__).with_name("expected.json")
 POOR = Path(__file__).parent / "files" / "poor.json"
 FLAT = SimulationSettings(
-    frames=10, cells=16, size=170, division_rate=0.03, seed=3, speed=3, jitter=2, fading_rate=0.02,
+    frames=8, cells=10, size=140, division_rate=0.04, seed=3, speed=3, jitter=2, fading_rate=0.02,
     debris=0.1, density=0.25,
 )  # fmt: skip
 STACK = SimulationSettings(
@@ -83,7 +83,7 @@ def tracked(tracking: Any) -> dict[str, Any]:
 
 def trained(start: Any = None, **options: Any) -> dict[str, Any]:
     """Figures of a training."""
-    return figures(bt.run(bt.train_steps(scene(40), start, bt.TrainingOptions(**options))))
+    return figures(bt.run(bt.train_steps(scene(30), start, bt.TrainingOptions(**options))))
 
 
 def figures(training: Any) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def points() -> Any:
 
 def six_losses() -> dict[str, float]:
     """The losses of the answers at the shipped weights."""
-    data = build_training_set([scene(40)])
+    data = build_training_set([scene(30)])
     w = bt.shipped_model().aligned(scene().matrix.features)
     model = TrackingModel(data)
     return {name: float(loss_values(model, data.samples, w, name).sum()) for name in LOSSES}
@@ -133,7 +133,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "track flat": lambda: tracked(bt.track(*movie(folder(FLAT)))),
     "track stack": lambda: tracked(bt.track(*movie(folder(STACK)))),
     "track points": lambda: tracked(bt.track(points())),
-    "track answered": lambda: tracked(bt.run(bt.track_scene(scene(40), poor()))),
+    "track answered": lambda: tracked(bt.run(bt.track_scene(scene(30), poor()))),
     "six losses": six_losses,
     "suggested": suggested,
     "train": trained,
@@ -142,10 +142,8 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "train literal": lambda: trained(poor(), treatment="literal"),
     "train lambda": lambda: trained(poor(), lambda_=0.02),
-    "train two": lambda: figures(bt.run(bt.train_steps([scene(40), scene(40, 5)], poor()))),
-    "transfer": lambda: with_sources("transfer", scene(40, 3)),
-    "union": lambda: with_sources("union", scene(40, 3)),
-    "source": lambda: with_sources("source", scene(40, 3)),
+    "transfer": lambda: with_sources("transfer", scene(20, 3)),
+    "union": lambda: with_sources("union", scene(20, 3)),
     "delta": lambda: with_sources("delta", bt.shipped_model()),
 }
 for _name in ("ramp", "max-delta"):

@@ -62,18 +62,18 @@ def chained_triangles(count: int) -> tuple[Problem, Array]:
 
 @pytest.mark.parametrize("optional", [False, True])
 def test_what_only_poor_columns_tie_is_apart(optional: bool) -> None:
-    problem, scores = chained_triangles(20)
+    problem, scores = chained_triangles(8)
     if optional:
         problem = Problem(problem.incidence, np.arange(problem.n_slots) % 5 == 2)
     whole, generated = solve(problem, scores), solve(problem, scores, limits=ALWAYS)
     assert generated.value == pytest.approx(whole.value)
-    assert generated.value == pytest.approx(20 * 2.4)
-    assert np.bincount(whole.component).max() == 100
+    assert generated.value == pytest.approx(8 * 2.4)
+    assert np.bincount(whole.component).max() == 40
     assert np.bincount(generated.component).max() == 3
     # How far the relaxation lies above the choice is told part by part, and bounds are nearer.
-    np.testing.assert_allclose(whole.slack, 2.0)
+    np.testing.assert_allclose(whole.slack, 0.8)
     np.testing.assert_allclose(
-        generated.slack.reshape(20, 5), [[0.1, 0.1, 0.1, 0, 0]] * 20, atol=1e-9
+        generated.slack.reshape(8, 5), [[0.1, 0.1, 0.1, 0, 0]] * 8, atol=1e-9
     )
     bounds = [margin_bounds(problem, scores, found) for found in (whole, generated)]
     assert np.nansum(bounds[0]) < np.nansum(bounds[1])
@@ -85,7 +85,7 @@ def test_what_only_poor_columns_tie_is_apart(optional: bool) -> None:
 
 @pytest.mark.parametrize("large", [0, 1_000_000])
 def test_a_large_program_without_time_gives_a_choice_and_a_true_bound(large: int) -> None:
-    problem, scores = chained_triangles(20)
+    problem, scores = chained_triangles(8)
     scores = scores + np.random.default_rng(0).normal(0, 0.5, len(scores))
     best = solve(problem, scores)
     limits = SolverLimits(max_seconds=0.0, batch=1, large=large)
