@@ -14,6 +14,7 @@ import pytest
 import bridgetrack
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.cli.main import main
+from short_sample import short_sample
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", *sorted(f"docs/{p.name}" for p in (PROJECT / "docs").glob("*.md")))
@@ -32,9 +33,17 @@ def run_python(page: str) -> None:
         exec(compile(block, page, "exec"), names)
 
 
-def test_readme_works_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The first frames of the sample movie in its place, in the folder where the test runs."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "sample_data").symlink_to(PROJECT / "sample_data")
+    folder = short_sample(tmp_path / "sample_data", 8)
+    monkeypatch.setattr(bridgetrack, "sample_folder", lambda: folder)
+    return folder
+
+
+@pytest.mark.usefixtures("sample")
+def test_readme_works_as_shown() -> None:
     commands = "".join(blocks("README.md", "sh")).replace("\\\n", " ").splitlines()
     lines = [shlex.split(line) for line in commands if line.startswith("bridgetrack")]
     assert {line[1] for line in lines} >= {"open", "demo", "segment", "track", "train", "check"}
@@ -44,8 +53,8 @@ def test_readme_works_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     run_python("README.md")
 
 
-def test_python_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("sample")
+def test_python_examples() -> None:
     run_python("docs/python.md")
 
 
