@@ -5,6 +5,6 @@ Active learning with local patches, its four uncertainties and its stopping rule
 from zero; and scripts that print the tables and draw the figures, run in the folder `benchmarks`:
 ``python -m papers.losses`` (001, Table 3), ``papers.times_and_bound`` (001, Figure 4 and Theorem
 1.1), ``papers.classifiers`` (000, Table 1.1), ``papers.active_learning`` (000, Figures 1.8 and 1.9,
-Table 1.3), ``papers.self_paced`` (002). Figure 1.10 is ``transfer.py``, the learners of 003 are
-``learners.py``.
+Table 1.3), ``papers.transfer`` (000, Figure 1.10), ``papers.self_paced`` (002) and
+``papers.learners`` (003).
 """

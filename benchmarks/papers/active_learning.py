@@ -24,7 +24,7 @@ import numpy as np
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.training_set import TrainingSet
 from common import Task, arguments, header, load_task, row, score, spread
-from papers.algorithm import AlgorithmOptions, active_perceptron, max_margin
+from papers.active_perceptron import AlgorithmOptions, active_perceptron, max_margin
 from papers.patches import build_pool, local_patches
 
 IMAGES = Path(__file__).resolve().parents[2] / "build"

@@ -64,7 +64,7 @@ def test_bounds_never_exceed_the_penalty(seed: int, loss: str, treatment: str) -
 def test_switches_agree_on_full_annotation(seed: int, problem: Any) -> None:
     """One label each: R is linear, the problem convex, and training is BMRM."""
     model, samples = problem(seed, full=True)
-    one_slack = replace(FINE, learner="bundle")
+    one_slack = replace(FINE, learner="1-slack")
     found = {
         (recycle, adaptive): fit(
             model,
@@ -92,7 +92,7 @@ def test_recycling_and_cache_save_inference() -> None:
         for name, options in (
             ("yu and joachims", YU_JOACHIMS),
             ("algorithm 1", ALGORITHM_1),
-            ("with cache", LearningOptions(learner="bundle")),
+            ("with cache", LearningOptions(learner="1-slack")),
         )
     }
     assert 2 * calls["algorithm 1"] < calls["yu and joachims"]
@@ -101,7 +101,7 @@ def test_recycling_and_cache_save_inference() -> None:
 
 def test_literal_treatment_reports_the_true_objective() -> None:
     model, samples = multiclass_problem(5, n=40)
-    exact = fit(model, samples, L2(0.1), options=replace(FINE, learner="bundle"))
+    exact = fit(model, samples, L2(0.1), options=replace(FINE, learner="1-slack"))
     literal = fit(model, samples, L2(0.1), treatment="literal", options=FINE)
     assert literal.objective == pytest.approx(
         objective(model, samples, L2(0.1), literal.w, "bridge")

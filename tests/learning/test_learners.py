@@ -18,7 +18,7 @@ from bridgetrack.learning.risk import Risk
 from bridgetrack.progress import run
 from models import chain_problem, multiclass_problem
 
-CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]
+CERTIFIED = ["1-slack", "n-slack", "frank-wolfe", "subgradient"]
 PROBLEMS = st.sampled_from([multiclass_problem, chain_problem])
 
 
@@ -145,13 +145,13 @@ def test_gap_is_a_true_bound_at_every_step(seed: int, problem: Any, learner: str
 @pytest.mark.parametrize("learner", ["n-slack", "frank-wolfe"])
 def test_learners_go_on_from_what_another_learned(learner: str) -> None:
     model, samples = chain_problem(4, n=10, full=True)
-    first = fit(model, samples, L2(0.3), options=how("bundle"))
+    first = fit(model, samples, L2(0.3), options=how("1-slack"))
     again = fit(model, samples, L2(0.3), options=how(learner), state=first.state)
     scratch = fit(model, samples, L2(0.3), options=how(learner))
     assert again.objective <= first.objective + 1e-9
     assert again.n_inferences < scratch.n_inferences
-    back = fit(model, samples, L2(0.2), options=how("bundle"), state=scratch.state)
-    fresh = fit(model, samples, L2(0.2), options=how("bundle"))
+    back = fit(model, samples, L2(0.2), options=how("1-slack"), state=scratch.state)
+    fresh = fit(model, samples, L2(0.2), options=how("1-slack"))
     assert back.objective == pytest.approx(fresh.objective, abs=2e-4)
 
 

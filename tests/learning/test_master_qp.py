@@ -48,6 +48,22 @@ def regularizer(seed: int, weight: float, kind: str, d: int = 5) -> L2:
     return L2(weight, rng.normal(size=d), metric[kind])
 
 
+@given(seed=st.integers(0, 10_000), weight=st.sampled_from([1e-2, 1.0, 1e2]))
+@settings(max_examples=30, deadline=None)
+def test_the_printed_dual_with_a_tangent(seed: int, weight: float) -> None:
+    """001, eq. 13-15 with v not 0, one group, w0 = 0, and the constant that lacks there."""
+    A, b = rows(seed)
+    v = np.random.default_rng(seed + 2).normal(size=A.shape[1])
+    found = solve_l2_master(A + v, b, L2(weight))
+    slope = A.T @ found.alpha + v
+    dual = b @ found.alpha - slope @ slope / (2 * weight)
+    primal = 0.5 * weight * found.w @ found.w + (A @ found.w + b).max() + v @ found.w
+    assert found.alpha.min() >= 0 and found.alpha.sum() == pytest.approx(1.0)
+    assert dual == pytest.approx(primal, rel=1e-7, abs=1e-7)
+    assert dual == pytest.approx(found.dual, rel=1e-9)
+    np.testing.assert_allclose(found.w, -slope / weight, rtol=1e-4, atol=1e-5)
+
+
 @given(
     seed=st.integers(0, 10_000),
     m=st.integers(1, 40),

@@ -21,7 +21,7 @@ FINE = LearningOptions(precision=1e-4)
 @pytest.mark.parametrize("other", [L2(0.1, np.ones(18)), L1(0.05)])
 def test_bounds_outlive_the_regulariser(other: L1 | L2) -> None:
     model, samples = chain_problem(0, n=15, full=True)
-    one_slack = replace(FINE, learner="bundle")
+    one_slack = replace(FINE, learner="1-slack")
     first = fit(model, samples, L2(0.1), options=one_slack)
     scratch = fit(model, samples, other, options=one_slack)
     warm = fit(model, samples, other, options=one_slack, state=first.state)
@@ -31,7 +31,7 @@ def test_bounds_outlive_the_regulariser(other: L1 | L2) -> None:
     assert warm.n_inferences < scratch.n_inferences + spare
 
 
-@pytest.mark.parametrize("learner", ["bundle", "n-slack"])
+@pytest.mark.parametrize("learner", ["1-slack", "n-slack"])
 @pytest.mark.parametrize("cache", [False, True])
 def test_same_training_again_costs_no_inference_for_the_penalty(learner: Any, cache: bool) -> None:
     model, samples = chain_problem(0, n=15)

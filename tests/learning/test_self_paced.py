@@ -52,7 +52,7 @@ def how(criterion: Any, **more: Any) -> LearningOptions:
 @given(
     seed=st.integers(0, 1000),
     criterion=st.sampled_from(CRITERIA),
-    learner=st.sampled_from(["bundle", "n-slack"]),
+    learner=st.sampled_from(["1-slack", "n-slack"]),
 )
 @settings(max_examples=8, deadline=None)
 def test_ends_with_everybody_and_a_true_objective(seed: int, criterion: Any, learner: Any) -> None:

@@ -137,13 +137,13 @@ def _train(
     w: FloatArray,
     state: TrainingState | None = None,
 ) -> Training:
-    """001, Algorithm 1."""
+    """001, Algorithm 1; its lines 6 to 12 are the inner loop, `cutting_plane.minimise`."""
     log = _Log(risk)
     bundle, minimise = _learner_for(risk, regularizer, options, state)
-    bundle.aim(risk.tangent(w), w)
+    bundle.aim(risk.tangent(w), w)  # line 4 for t = 0
     objectives: list[float] = []
     epsilon, reason = options.first_precision, "iterations"
-    for t in range(options.max_cccp_iterations):
+    for t in range(options.max_cccp_iterations):  # line 3
         if t and not options.recycle:
             tangent = bundle.tangent
             bundle, minimise = _learner_for(risk, regularizer, options, None)
@@ -153,22 +153,23 @@ def _train(
             yield log.step(bundle, bundle.incumbent(-np.inf), t)
         if not objectives:
             objectives.append(bundle.value(w))
+        # Lines 6-12.
         found = yield from relayed(minimise(epsilon), partial(log.step, bundle, t=t))
-        old, new = bundle.tangent, risk.tangent(found.w, bundle.tangent)
+        old, new = bundle.tangent, risk.tangent(found.w, bundle.tangent)  # line 4 for t + 1
         bundle.aim(new, found.w)
         value = bundle.value(found.w)
         if value <= objectives[-1]:
-            w = found.w
+            w = found.w  # line 13
             settled = bool(np.array_equal(new.v, old.v)) and new.c == old.c
         else:
             bundle.aim(old, w)
             value, settled = objectives[-1], True
         objectives.append(value)
-        settled |= objectives[-2] - objectives[-1] <= options.least_gain
+        settled |= objectives[-2] - objectives[-1] <= options.least_gain  # line 15
         if found.reason == "limit" or (settled and epsilon <= options.precision):
             reason = found.reason
             break
-        epsilon = max(options.precision_rate * epsilon, options.precision)
+        epsilon = max(options.precision_rate * epsilon, options.precision)  # line 5
     return TrainingResult(
         w=w.copy(),
         objective=objectives[-1],
@@ -194,18 +195,18 @@ def _learner_for(
     state: TrainingState | None,
 ) -> tuple[Bundle, Callable[[float], Search]]:
     """What is known of P, and the learner that minimises surrogates to a gap."""
-    quickest = "n-slack" if isinstance(regularizer, L2) and not risk.literal else "bundle"
+    quickest = "n-slack" if isinstance(regularizer, L2) and not risk.literal else "1-slack"
     name = options.learner or quickest
     n_groups = min(len(risk.samples), MAX_SLACKS) if name == "n-slack" else 1
     bundle = Bundle(risk, regularizer, n_groups, options.max_bounds, options.cache, state)
-    if name != "bundle" and not isinstance(regularizer, L2):
-        raise InputError(f"the learner {name!r} needs the l2 regulariser; choose bundle for l1")
-    if name in ("bundle", "n-slack"):
+    if name != "1-slack" and not isinstance(regularizer, L2):
+        raise InputError(f"the learner {name!r} needs the l2 regulariser; choose 1-slack for l1")
+    if name in ("1-slack", "n-slack"):
         return bundle, partial(cutting_plane.minimise, bundle, options)
     if risk.literal:
         raise InputError(
             f"the learner {name!r} cannot leave satisfied samples out; choose the treatment "
-            "'exact', or the learner bundle"
+            "'exact', or the learner 1-slack"
         )
     online = FrankWolfe if name == "frank-wolfe" else Subgradient
     return bundle, online(bundle, options).minimise

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from bridgetrack.errors import InputError
 
-LearnerName = Literal["bundle", "n-slack", "frank-wolfe", "subgradient", "perceptron"]
+LearnerName = Literal["1-slack", "n-slack", "frank-wolfe", "subgradient", "perceptron"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
 Criterion = Literal["slack", "entropy", "novelty"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
@@ -66,9 +66,9 @@ class LearningOptions:
     max_inferences, max_cccp_iterations
         Limits.
     learner
-        What minimises each convex problem: cutting planes with one slack (``"bundle"``) or with
+        What minimises each convex problem: cutting planes with one slack (``"1-slack"``) or with
         up to 40 (``"n-slack"``), ``"frank-wolfe"`` or ``"subgradient"``. ``"perceptron"`` minimises
-        no objective at all. None: n-slack, or the bundle for L1 and the literal treatment.
+        no objective at all. None: n-slack, or 1-slack for L1 and the literal treatment.
     curriculum
         Learn from easy samples first; None: from all at once. A training that goes on from an
         earlier state does not begin with the easy ones again.
@@ -117,9 +117,9 @@ class LearningOptions:
         return self.precision if self.decrease is None else self.decrease
 
 
-YU_JOACHIMS = LearningOptions(recycle=False, adaptive=False, cache=False, learner="bundle")
+YU_JOACHIMS = LearningOptions(recycle=False, adaptive=False, cache=False, learner="1-slack")
 """CCCP of fixed precision that starts every convex problem from scratch (Yu and Joachims 2009)."""
 
-ALGORITHM_1 = LearningOptions(cache=False, learner="bundle")
+ALGORITHM_1 = LearningOptions(cache=False, learner="1-slack")
 """001, Algorithm 1: bounds recycling and adaptive precision, no output cache. docs/method.md lists
 where the code differs from what is printed."""

@@ -126,7 +126,7 @@ class Movies:
             how |= {"n_annotations": n, "state": state, "initial": initial}
             return (yield from train(mine.model, samples, regularizer, **how))
         # the master problem has many more weights, and its time grows steeply with slacks
-        how["options"] = replace(options.learning, learner=options.learning.learner or "bundle")
+        how["options"] = replace(options.learning, learner=options.learning.learner or "1-slack")
         domains += [Domain(model, model.data.samples, n) for model in self.sources]
         stacked = Stacked(domains, lambda_, rho, self.prior, self.metric)
         steps = train(stacked, stacked.samples, stacked.regularizer, n_annotations=1, **how)

@@ -1,6 +1,6 @@
 """Compare the learners of 003: inference calls and seconds to a 1 % relative gap.
 
-    python benchmarks/learners.py [--seeds 10] [--sets epidermis bacteria ...]
+    python -m papers.learners [--seeds 10] [--sets epidermis bacteria ...]
 
 A quarter of the events of the training part is annotated (all of bacteria's, which are few). The
 bridge loss is regularised towards the shipped weights (lambda = 0.03) or towards zero
@@ -42,10 +42,9 @@ from common import arguments, header, learned, load_task, row, spread, training_
 PRIORS = {"shipped weights": 0.03, "zero": 0.003}
 SHARES = {"bacteria": 1.0}
 CALLS = {"subgradient": 120}
-NAMES = {"bundle": "1-slack (bundle)", "bundle, no cache": "1-slack, no cache"}
-COMPARED = ("n-slack", "bundle", "bundle, no cache", "frank-wolfe", "subgradient")
-WHOLE = ("n-slack", "bundle", "frank-wolfe", "perceptron")
-SLOW = ("subgradient", "perceptron", "bundle, no cache")
+COMPARED = ("n-slack", "1-slack", "1-slack, no cache", "frank-wolfe", "subgradient")
+WHOLE = ("n-slack", "1-slack", "frank-wolfe", "perceptron")
+SLOW = ("subgradient", "perceptron", "1-slack, no cache")
 SLOW_SEEDS = 3
 Runs = dict[str, list[TrainingResult]]
 
@@ -148,7 +147,7 @@ def convex_table(title: str, runs: Runs) -> str:
     for name, results in runs.items():
         known = [certified(r) for r in results]
         cells = [spread_or_never([k[n] for k in known], d) for n, d in enumerate((1, 3, 3))]
-        lines.append(row(NAMES.get(name, name), *cells))
+        lines.append(row(name, *cells))
     return "\n".join(lines) + "\n"
 
 
@@ -168,7 +167,7 @@ def whole_table(title: str, runs: Runs, case: Case, towards: str) -> str:
         iterations = [len(r.objectives) - 1 for r in results]
         lines.append(
             row(
-                NAMES.get(name, name),
+                name,
                 spread(objective, False, 4),
                 spread([float(r.n_inferences) for r in results], False, 1),
                 spread([float(v) for v in iterations], False, 1),
@@ -201,7 +200,7 @@ def summary(title: str, found: dict[str, Runs], measure: Callable[..., Any]) -> 
     for name in dict.fromkeys(n for runs in found.values() for n in runs):
         ratios = []
         for runs in found.values():
-            for mine, other in zip(runs.get(name, []), runs["bundle"], strict=False):
+            for mine, other in zip(runs.get(name, []), runs["1-slack"], strict=False):
                 a, b = measure(mine), measure(other)
                 ratios.append(
                     [x / y if np.isfinite(x) else np.nan for x, y in zip(a, b, strict=True)]
@@ -211,7 +210,7 @@ def summary(title: str, found: dict[str, Runs], measure: Callable[..., Any]) -> 
         cells = [f"{np.exp(np.log(array[there, k]).mean()):.2f}" if there.any() else "–"
                  for k in range(3)]  # fmt: skip
         late = f" ({int((~there).sum())} of {len(there)} never)" if not there.all() else ""
-        lines.append(row(NAMES.get(name, name) + late, *cells))
+        lines.append(row(name + late, *cells))
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,6 @@
 """Test loss against the annotated share of a new movie: the analogue of 000, Figure 1.10.
 
-    python benchmarks/transfer.py [--seeds 5] [--pairs "HeLa to bacteria" ...]
+    python -m papers.transfer [--seeds 5] [--pairs "HeLa to bacteria" ...]
 
 A *source* movie is annotated; a share of the events of the *target's* training part is annotated
 too, every kind alike; scored are the events of the target's other part, which no strategy learns
