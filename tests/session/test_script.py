@@ -65,6 +65,19 @@ def test_undo_asks_again_and_redo_takes_the_answer_back_in(arrays):
     assert session.ask().slot != first.slot
 
 
+def test_the_model_is_used_before_it_is_known_how_accurate_it_is(arrays):
+    session, seen = bt.Session(*arrays), []
+    for _ in range(12):
+        session.answer(session.ask(), "yes")
+    session.model_changed.connect(lambda: seen.append(session.model.estimate))
+    training = session.train()
+    assert seen == [{}]
+    assert training.estimate is not None and training.words
+    assert session.model is training.model is session.tracking.model
+    assert session.model.estimate == training.estimate.to_json()
+    assert any("held-out" in words for words in session.trainer.results())
+
+
 def test_no_such_answer(arrays):
     session = bt.Session(*arrays)
     asked = session.ask()

@@ -131,8 +131,8 @@ def test_progress_and_the_best_model_so_far() -> None:
         "Collecting annotations",
         "Learning",
         "Choosing how far to go",
-        "Testing on held-out answers",
         "Comparing with the starting model",
+        "Testing on held-out answers",
     ]
     assert (np.diff(objectives) <= 1e-6).all()
     last = models[-1]

@@ -503,6 +503,12 @@ class TrackedMovie(BackgroundWork):
             self._earlier += [(self.model, self._began)] if model is not self.model else []
             self._use(model, began)
 
+    def describe_model(self, model: Model) -> None:
+        """Take the model in use with more that is known of it; the tracks stay."""
+        if self.tracking is not None and self.tracking.model is self.model:
+            self.tracking = replace(self.tracking, model=model)
+        self.model = model
+
     @property
     def has_earlier_model(self) -> bool:
         """Whether another model was in use before the present one."""

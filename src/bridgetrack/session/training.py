@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.train import train_steps
 
-JOB = "train"
+JOB, JUDGING = "train", "judge"
 
 _WANTED = {
     Event.MOVE: (10, "press Enter on cells that the model links rightly, C to link others"),
@@ -129,6 +128,7 @@ class Trainer:
             self.changed.emit()
             return
         self.curve = []
+        movie.cancel(JUDGING)
         start = prior or shipped_model()
         tracking = movie.tracking
 
@@ -136,7 +136,7 @@ class Trainer:
             weights = start.aligned(ready.matrix.features)
             known = known_solution(tracking, ready, weights)
             chosen = None if known is None else [known.chosen]
-            return train_steps(ready, start, options, chosen=chosen)
+            return train_steps(ready, start, options, chosen=chosen, judge=False)
 
         movie.finish_correcting(
             lambda ready: movie.run(
@@ -157,14 +157,21 @@ class Trainer:
             self.changed.emit()
 
     def _done(self, training: Training, start: Model | None) -> None:
+        """Use the new model, then look how accurate it is."""
         self.training, self._of = training, training.model
-        told = (_how_right(training.estimate), training.words, _changes(training.changes))
-        self.outcome = Outcome(
-            tuple(sentence(words) for words in told if words),
-            training.suited,
-            tuple(a.id for a in training.unusual),
-        )
+        doubtful = tuple(a.id for a in training.unusual)
+        self.outcome = Outcome(_told(training), training.suited, doubtful)
         self._movie.set_model(training.model, start)
+        self._movie.run(JUDGING, training.judged, self._judged, self._failed)
+        self.changed.emit()
+
+    def _judged(self, training: Training) -> None:
+        if self.outcome is not None and self._movie.model is self._of:
+            self._movie.describe_model(training.model)
+            self.training, self._of = training, training.model
+            told = (_how_right(training.estimate), training.words)
+            words = (*(sentence(words) for words in told), *self.outcome.words)
+            self.outcome = replace(self.outcome, words=words)
         self.changed.emit()
 
     def _failed(self, error: Exception) -> None:
@@ -201,7 +208,8 @@ class Trainer:
 
     def results(self) -> list[str]:
         """What the last training brought, as sentences."""
-        return [] if self.outcome is None else list(self.outcome.words)
+        testing = ["How accurate it is, is being tested…"] * self._movie.busy(JUDGING)
+        return [] if self.outcome is None else [*testing, *self.outcome.words]
 
     @property
     def unsuited(self) -> bool:
@@ -259,14 +267,14 @@ def sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
-def _changes(changes: Mapping[str, tuple[int, int]]) -> str:
-    """How many events of each kind the new model finds more or less often."""
+def _told(training: Training) -> tuple[str, ...]:
+    """How many events of each kind the new model finds more or less often, as a sentence."""
     parts = [
         f"{NOUN[Event.from_key(key)][1]} {before} → {after}"
-        for key, (before, after) in changes.items()
+        for key, (before, after) in training.changes.items()
         if before != after
     ]
-    return f"in this movie: {', '.join(parts)}" if parts else ""
+    return (f"In this movie: {', '.join(parts)}.",) if parts else ()
 
 
 # ---------------------------------------------------------------------- what training starts from

@@ -60,12 +60,15 @@ class Movies:
         The others.
     prior, metric
         Weights to stay close to, shape (d,), and the diagonal of the metric, or None.
+    state
+        Of an earlier fit of the target alone, whose outputs of inference are used again.
     """
 
     target: TrackingModel | None
     sources: tuple[TrackingModel, ...]
     prior: Array
     metric: Array | None
+    state: TrainingState | None = None
 
     @property
     def n(self) -> float:
@@ -121,10 +124,10 @@ class Movies:
         if not self.sources:
             (mine,) = domains
             regularizer = regularizer_of(options, lambda_, self.prior, self.metric)
+            # A fold begins at the prior, for where CCCP ends depends on where it begins.
             initial = self.prior if state is None else None
-            samples = mine.samples
-            how |= {"n_annotations": n, "state": state, "initial": initial}
-            return (yield from train(mine.model, samples, regularizer, **how))
+            how |= {"n_annotations": n, "state": state or self.state, "initial": initial}
+            return (yield from train(mine.model, mine.samples, regularizer, **how))
         # the master problem has many more weights, and its time grows steeply with slacks
         how["options"] = replace(options.learning, learner=options.learning.learner or "1-slack")
         domains += [Domain(model, model.data.samples, n) for model in self.sources]

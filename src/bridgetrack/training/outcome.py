@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -19,7 +19,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import allowed_by, explain_contradiction
-from bridgetrack.progress import Progress
+from bridgetrack.progress import Progress, Steps
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.pseudo_answers import explained_by_slips
@@ -64,10 +64,6 @@ class Training:
         How strongly the movies were tied, where there were earlier ones; infinite: as one movie.
     step
         Share of the step from the starting to the fitted weights that was taken.
-    words
-        How the model and the starting model do on held-out answers, as a sentence.
-    estimate
-        Accuracy on held-out annotations; None where there are too few.
     result
         What the learner reports.
     changes
@@ -88,14 +84,19 @@ class Training:
         not suit the movie.
     n_pseudo, pseudo_weight
         How many events were pseudo-answers, and the weight of each where an annotation has 1.
+    words
+        How the model and the starting model do on held-out answers, as a sentence; empty until it
+        is judged.
+    estimate
+        Accuracy on held-out annotations; None where there are too few, or until it is judged.
+    judge
+        Makes the same with these two.
     """
 
     model: Model
     lambda_: float
     rho: float | None
     step: float
-    words: str
-    estimate: ErrorEstimate | None
     result: TrainingResult
     changes: dict[str, tuple[int, int]]
     exchanged: dict[str, tuple[int, int]]
@@ -106,6 +107,15 @@ class Training:
     suited: bool = True
     n_pseudo: int = 0
     pseudo_weight: float = 0.0
+    words: str = ""
+    estimate: ErrorEstimate | None = None
+    judge: Callable[[Training], Steps[Training]] | None = field(default=None, repr=False)
+
+    def judged(self) -> Steps[Training]:
+        """The same with what cross-validation says of the model."""
+        if self.judge is None:
+            return self
+        return replace((yield from self.judge(self)), judge=None)
 
 
 def plain_model(weights: Array, features: FeatureSet) -> Model:

@@ -90,6 +90,7 @@ def train_steps(
     sources: Sequence[Source] = (),
     tie: float | None = None,
     chosen: Sequence[Mask] | None = None,
+    judge: bool = True,
 ) -> Steps[Training]:
     """Train on one or more annotated movies, with the help of sources if there are any.
 
@@ -114,6 +115,9 @@ def train_steps(
     chosen
         The hypotheses that the prior's weights choose in each movie under its annotations, where
         that is known already (``Tracking.solution.chosen``); found anew where None.
+    judge
+        Whether the accuracy is estimated by cross-validation; where not, `Training.judged` does it
+        later.
 
     Yields
     ------
@@ -143,14 +147,14 @@ def train_steps(
         start, notes = _start_of(strategy, models[0], targets, start)
     training = yield from _train(strategy, targets, movies, start, options, tie, chosen)
     origin = origin_of(strategy, sources)
-    if not origin:
-        return training
-    more: dict[str, object] = {"strategy": strategy, "sources": list(origin[1:])}
-    if training.rho is not None:
-        more["rho"] = training.rho if math.isfinite(training.rho) else None
-    provenance = {**training.model.provenance, **more}
-    model = replace(training.model, provenance=provenance)
-    return replace(training, model=model, notes=(*training.notes, *notes), origin=origin)
+    if origin:
+        more: dict[str, object] = {"strategy": strategy, "sources": list(origin[1:])}
+        if training.rho is not None:
+            more["rho"] = training.rho if math.isfinite(training.rho) else None
+        model = replace(training.model, provenance={**training.model.provenance, **more})
+        training = replace(training, model=model, origin=origin)
+    training = replace(training, notes=(*training.notes, *notes))
+    return (yield from training.judged()) if judge else training
 
 
 def _train(
@@ -162,7 +166,7 @@ def _train(
     tie: float | None = None,
     chosen: Sequence[Mask] | None = None,
 ) -> Steps[Training]:
-    """Collect, fit, take the step, validate, compare."""
+    """Collect, fit, take the step, compare; what is returned can be judged."""
     _check(targets, sources, options)
     yield begin("Collecting annotations")
     features = common_features([*targets, *sources])
@@ -182,23 +186,31 @@ def _train(
     fitted = yield from _with_progress(steps, options.optimiser.precision, features, start)
     step = yield from share_of_step(movies, targets, fitted.w, lambda_, options)
     weights = start + step * (fitted.w - start)
-    unseen = yield from _unseen_errors(target, movies, weights, lambda_, rho, step, options)
     yield Progress(COMPARING, 0.0)
     after = choices(targets, weights)
     population = population_of(targets, after)
-    estimate = None
-    if target is not None and unseen is not None:
-        estimate = _estimated(target, unseen, weights, population)
-    plain = plain_model(weights, features)
-    model = trained_model(plain, prior, options, lambda_, fitted, targets, data, step)
+
+    def judged(training: Training) -> Steps[Training]:
+        unseen = yield from _unseen_errors(
+            target, replace(movies, state=fitted.state), weights, lambda_, rho, step, options
+        )
+        estimate = None
+        if target is not None and unseen is not None:
+            estimate = _estimated(target, unseen, weights, population)
+        return replace(
+            training,
+            model=replace(training.model, estimate={} if estimate is None else estimate.to_json()),
+            words=_compared(target, unseen, start),
+            estimate=estimate,
+        )
+
     unusual, suited, notes = _remarks(targets, data)
+    plain = plain_model(weights, features)
     return Training(
-        model=replace(model, estimate={} if estimate is None else estimate.to_json()),
+        model=trained_model(plain, prior, options, lambda_, fitted, targets, data, step),
         lambda_=lambda_,
         rho=rho if sources else None,
         step=step,
-        words=_compared(target, unseen, start),
-        estimate=estimate,
         result=fitted,
         changes=per_kind(population_of(targets, before), population),
         exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, after))),
@@ -208,6 +220,7 @@ def _train(
         suited=suited,
         n_pseudo=0 if data is None else data.n_pseudo,
         pseudo_weight=0.0 if data is None else data.pseudo_weight,
+        judge=judged,
     )
 
 
