@@ -18,6 +18,7 @@ from scipy.spatial import cKDTree
 from bridgetrack.detections.labels import numbered
 from bridgetrack.regions.regions import Array, Index, Mask, Regions
 from bridgetrack.segmentation.builtin import FrameView
+from bridgetrack.segmentation.cells import order_within
 from bridgetrack.segmentation.signal import Sampling
 
 FEATURES = {
@@ -312,7 +313,7 @@ def _fainter(outline: _Outline, values: NDArray[Any], n: int) -> Array:
     on = (values[outline.inner].astype(np.float64) + values[outline.outer]) / 2
     count = np.bincount(outline.owner, minlength=n)
     place = np.cumsum(count) - count + (_FAINTER * count).astype(np.int64)
-    ordered = np.append(on[np.lexsort((on, outline.owner))], 0.0)
+    ordered = np.append(on[order_within(outline.owner, on)], 0.0)
     return np.where(count > 0, ordered[np.minimum(place, len(on))], 0.0)
 
 

@@ -249,7 +249,7 @@ def _collapsed(found: list[_Reading], frame: _Frame, names: tuple[str, ...], t: 
                 frame.shape,
                 np.full(n, t, dtype=np.int64),
                 reading.starts,
-                _ascending(reading.starts, reading.pixels, frame.shape),
+                reading.pixels,
                 tuple(map(str, range(len(found)))),
                 np.full(n, number, dtype=np.int64),
                 votes,
@@ -269,20 +269,14 @@ def _collapsed(found: list[_Reading], frame: _Frame, names: tuple[str, ...], t: 
     return replace(regions, sources=names, source=place[regions.source], votes=votes)
 
 
-def _ascending(starts: Index, pixels: Index, shape: tuple[int, ...]) -> Index:
-    """Pixels sorted within each region."""
-    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    n = int(np.prod(shape))
-    return np.sort(owner * n + pixels) - owner * n
-
-
 def _merged(regions: Regions, frame: _Frame) -> Regions:
     """One region in place of all that are nearly the same, the one most like the others first."""
     near = _alike(regions, frame)
     begin, end = near.indptr[:-1], near.indptr[1:]
     free = np.ones(len(regions), dtype=bool)
-    group = np.zeros(len(regions), dtype=np.int64)
-    for r in np.argsort(begin - end, kind="stable"):
+    group = np.arange(len(regions))
+    order = np.argsort(begin - end, kind="stable")
+    for r in order[: np.count_nonzero(end - begin > 1)]:
         if free[r]:
             alike = near.indices[begin[r] : end[r]]
             alike = alike[free[alike]]

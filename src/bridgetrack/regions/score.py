@@ -145,21 +145,21 @@ def prune(
     sure = np.zeros(len(regions), dtype=bool) if sure is None else sure
     order = np.argsort(-(score + 1e3 * sure), kind="stable")
     begin, end, area = shared.indptr[:-1], shared.indptr[1:], regions.area
+    one, other = area[np.repeat(np.arange(len(regions)), end - begin)], area[shared.indices]
+    alike = shared.data > near * (one + other - shared.data)
+    strong = shared.data > 0.3 * np.minimum(one, other)
     rank = np.full(len(regions), -1, dtype=np.int64)
     chosen: list[int] = []
     free = np.ones(len(regions), dtype=bool)
     for r in order[(score[order] >= least) | sure[order]].tolist():
-        rivals = shared.indices[begin[r] : end[r]]
-        common = shared.data[begin[r] : end[r]]
-        ranked = rank[rivals] >= 0
-        alike = common[ranked] > near * (area[r] + area[rivals[ranked]] - common[ranked])
-        if alike.any() and not sure[r]:
+        part = slice(begin[r], end[r])
+        ranked = rank[shared.indices[part]] >= 0
+        if not sure[r] and (alike[part] & ranked).any():
             continue
-        strong = common[ranked] > 0.3 * np.minimum(area[r], area[rivals[ranked]])
-        rank[r] = int(strong.sum())
-        if free[rivals].all():
+        rank[r] = np.count_nonzero(strong[part] & ranked)
+        if free[r]:
             chosen.append(r)
-            free[r] = False
+            free[shared.indices[part]] = False
     kept = np.flatnonzero(rank >= 0)
     worth = np.where(sure[kept], -np.inf, rank[kept] - 2 * np.clip(score[kept], -6, 6))
     quota = int(np.ceil(per_cell * len(chosen)))

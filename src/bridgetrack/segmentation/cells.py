@@ -80,7 +80,7 @@ def cut_edges(labels: Labels, values: Image, share: float) -> Labels:
         return labels
     inside = labels > 0
     ids, pixels = labels[inside], values[inside]
-    order = np.lexsort((pixels, ids))
+    order = order_within(ids, pixels)
     counts = np.bincount(ids)
     starts = np.cumsum(counts) - counts
     positions = starts + (_BRIGHT_SHARE * np.maximum(counts - 1, 0)).astype(np.intp)
@@ -88,6 +88,13 @@ def cut_edges(labels: Labels, values: Image, share: float) -> Labels:
     kept = np.zeros_like(labels)
     kept[inside] = np.where(pixels > share * bright[ids], ids, 0)
     return kept
+
+
+def order_within(owner: NDArray[np.integer], values: NDArray[np.floating]) -> NDArray[np.intp]:
+    """Order by owner, and by value among those of one; equal values in any order."""
+    order = np.argsort(values)
+    small = np.uint16 if int(owner.max(initial=0)) < 2**16 else owner.dtype  # sorted by counting
+    return order[np.argsort(owner[order].astype(small), kind="stable")]
 
 
 def clean_cells(
