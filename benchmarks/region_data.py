@@ -18,7 +18,7 @@ from scipy import ndimage as ndi
 from scipy.spatial import cKDTree
 
 from bridgetrack.movie import label_frame, open_labels, open_movie
-from bridgetrack.pipeline.masks import fitted_settings
+from bridgetrack.pipeline.cell_size import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame

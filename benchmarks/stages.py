@@ -22,22 +22,22 @@ import numpy as np
 import tifffile
 
 from bridgetrack.movie.opening import open_movie
-from bridgetrack.pipeline import mask_candidates, masks
+from bridgetrack.pipeline import cell_size, finding, mask_candidates
 from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.regions import describe
 from common import DATA, header, row
 
 MOVIES = {"hela": "Fluo-N2DL-HeLa-01", "psc": "PhC-C2DL-PSC-01"}
 STAGES: dict[str, list[tuple[Any, str]]] = {
-    "readings": [(masks, "estimate_settings")],
-    "size": [(masks, "fitted_settings")],
-    "score": [(masks, "learned_score")],
+    "readings": [(finding, "estimate_settings"), (cell_size, "estimate_settings")],
+    "size": [(finding, "fitted_settings")],
+    "score": [(finding, "learned_score")],
     "plain": [(mask_candidates, "segment_builtin")],
     "candidates": [(mask_candidates, "propose_frame")],
     "description": [(mask_candidates, "describe_frame"), (describe, "describe_in_time")],
     "pruning": [(mask_candidates, "prune")],
     "measuring": [(mask_candidates, "measure_regions")],
-    "program": [(masks, "choose_jointly")],
+    "program": [(finding, "choose_jointly")],
 }
 
 
@@ -108,7 +108,9 @@ def main() -> None:
         image = open_movie(np.stack([tifffile.imread(file) for file in files]))
         clock.seconds.clear()
         chosen = [
-            step.chosen.sum() for step in masks.choose_masks(image) if isinstance(step, FrameChoice)
+            step.chosen.sum()
+            for step in finding.Finding().choices(image)
+            if isinstance(step, FrameChoice)
         ]
         each = {stage: f"{s / len(files):.2f}" for stage, s in clock.seconds.items()}
         every = f"{clock.seconds.total() / len(files):.2f}"

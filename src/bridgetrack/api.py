@@ -26,10 +26,9 @@ from bridgetrack.models.model import Model, check_usable
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import Finding, find_masks, open_beside
+from bridgetrack.pipeline.finding import Finding, find_masks, open_beside, repair_masks
 from bridgetrack.pipeline.inputs import open_cells
 from bridgetrack.pipeline.mask_changes import MaskChange
-from bridgetrack.pipeline.masks import repair_masks
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.pipeline.windows import parse_memory, track_steps

@@ -18,8 +18,7 @@ from bridgetrack.annotations.files import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline import masks
-from bridgetrack.pipeline.finding import how_found
+from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.pipeline.joint import FrameChoice
 from cli.conftest import Run, write_tiff
 from drawn_movie import drawn, ringed
@@ -135,7 +134,7 @@ def test_how_sure_each_mask_is_stands_beside_the_labels(run: Run, tmp_path: Path
     brought = write_tiff(tmp_path / "brought.tif", (truth + 20 * (truth > 0)).astype(np.uint16))
     out, table = tmp_path / "labels.tif", tmp_path / "labels.masks.csv"
     words = ("segment", image, "--out", out)
-    work = masks.choose_masks(open_movie(images))
+    work = Finding().choices(open_movie(images))
     chosen = [step for step in work if isinstance(step, FrameChoice)]
     for more in (), ("--labels", brought):
         assert run(*words, *more).status == 0

@@ -53,7 +53,7 @@ NAMES = tuple(frame_of(0))
 TRUE = ("left", "right", "alone")
 
 
-def candidates(scores: dict[tuple[int, str], float], pins: dict[tuple[int, str], int]):
+def candidates(scores: dict[tuple[int, str], float], pins: set[tuple[int, str]]):
     """Candidates of a frame; a right region scores 2 and a wrong one -2 unless said otherwise."""
 
     def of(t: int) -> Candidates:
@@ -62,7 +62,7 @@ def candidates(scores: dict[tuple[int, str], float], pins: dict[tuple[int, str],
         regions = concatenate(parts)
         table = measure_regions(regions, None, (1.0, 1.0))
         score = [scores.get((t, n), 2.0 if n in TRUE else -2.0) for n in NAMES]
-        pinned = np.array([pins.get((t, n), 0) for n in NAMES], dtype=np.int8)
+        pinned = np.array([(t, n) in pins for n in NAMES])
         return Candidates(regions, table, np.array(score), pinned)
 
     return of
@@ -70,12 +70,12 @@ def candidates(scores: dict[tuple[int, str], float], pins: dict[tuple[int, str],
 
 def solve(
     scores: dict[tuple[int, str], float] | None = None,
-    pins: dict[tuple[int, str], int] | None = None,
+    pins: set[tuple[int, str]] | None = None,
     settings: MaskSettings | None = None,
     n_frames: int = N_FRAMES,
 ) -> tuple[list[FrameChoice], list[set[str]]]:
     geometry = Geometry(n_frames, SHAPE, (1.0, 1.0))
-    source = candidates(scores or {}, pins or {})
+    source = candidates(scores or {}, pins or set())
     work = choose_jointly(map(source, range(n_frames)), geometry, (), shipped_model(), settings)
     found = [step for step in work if isinstance(step, FrameChoice)]
     assert [c.frame for c in found] == list(range(n_frames))
@@ -117,23 +117,22 @@ def test_cells_that_are_joined_all_the_time_are_one() -> None:
 
 def test_pins_are_honoured_and_carry_over() -> None:
     scores = {(t, n): s for t in range(N_FRAMES) for n, s in (("both", 1.0), ("left", -0.5))}
-    pins = {(1, "left"): 1, (1, "right"): 1, (3, "alone"): -1}
+    pins = {(1, "left"), (1, "right")}
     choice = solve(scores, pins)[1]
     assert {"left", "right"} <= choice[1]
-    assert "alone" not in choice[3]
 
 
 def test_pins_that_exclude_each_other() -> None:
     with pytest.raises(InputError, match="frames 0 to 5 exclude each other"):
-        solve(pins={(2, "left"): 1, (2, "both"): 1})
+        solve(pins={(2, "left"), (2, "both")})
 
 
 def test_answers_hold_in_a_single_frame() -> None:
     assert solve(n_frames=1)[1] == [set(TRUE)]
-    assert solve(pins={(0, "both"): 1, (0, "alone"): -1}, n_frames=1)[1] == [{"both"}]
-    assert solve(pins={(0, "bottom"): 1}, n_frames=1)[1] == [{"left", "right", "bottom"}]
+    assert solve(pins={(0, "both")}, n_frames=1)[1] == [{"both", "alone"}]
+    assert solve(pins={(0, "bottom")}, n_frames=1)[1] == [{"left", "right", "bottom"}]
     with pytest.raises(InputError, match="frame 0 exclude each other"):
-        solve(pins={(0, "left"): 1, (0, "both"): 1}, n_frames=1)
+        solve(pins={(0, "left"), (0, "both")}, n_frames=1)
 
 
 @settings(max_examples=5, deadline=None)

@@ -17,9 +17,7 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
 from bridgetrack.pipeline.joint import FrameChoice, MaskSettings
-from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
-from bridgetrack.pipeline.masks import choose_masks, segment_by_choice
 from bridgetrack.progress import run
 from bridgetrack.regions.acts import check, remove
 from bridgetrack.regions.mend import Mend, MendKind, MendSite
@@ -39,16 +37,15 @@ DISCS = replace(NUCLEI, diameter=16.0, smoothing=0.8)
 
 
 def found(
-    image: Movie, segmentation: SegmentationSettings | None = NUCLEI, **about: object
+    image: Movie, how: Finding = Finding(NUCLEI), answers: MaskAnswers | None = None
 ) -> list[np.ndarray]:
-    steps = segment_by_choice(image, segmentation, **about)  # type: ignore[arg-type]
-    frames = [s for s in steps if isinstance(s, SegmentedFrame)]
+    frames = [s for s in how.steps(image, answers) if isinstance(s, SegmentedFrame)]
     assert [f.frame for f in frames] == list(range(image.n_frames))
     return [f.labels for f in frames]
 
 
-def choices(*about: Any, **more: Any) -> list[FrameChoice]:
-    return [step for step in choose_masks(*about, **more) if isinstance(step, FrameChoice)]
+def choices(image: Movie, how: Finding, **more: Any) -> list[FrameChoice]:
+    return [step for step in how.choices(image, **more) if isinstance(step, FrameChoice)]
 
 
 def learned(image: Movie, answers: MaskAnswers) -> MovieScore:
@@ -84,7 +81,7 @@ def test_cells_of_a_network_are_candidates_beside_others(monkeypatch: pytest.Mon
     got = [s.labels for s in taught.steps(movie) if isinstance(s, SegmentedFrame)]
     assert all(share_found(true, mask) == 1 for true, mask in zip(labels, got, strict=True))
     assert len(looked) >= len(images)
-    reading = taught.known(None).network
+    reading = run(taught.reader(movie)).network
     again = pickle.loads(pickle.dumps(reading))
     assert again == reading
     assert not again._loaded
@@ -102,9 +99,9 @@ def at_the_edge(labels: np.ndarray) -> np.ndarray:
 def test_cells_at_the_edge_are_left_out_unless_people_drew_them() -> None:
     images = drawn()[0][:, 20:, 20:]  # three nuclei are cut
     movie = open_movie(images)
-    every = found(movie, segmentation=NUCLEI)
+    every = found(movie)
     wanted = replace(NUCLEI, clear_border=True)
-    inner = found(movie, segmentation=wanted)
+    inner = found(movie, Finding(wanted))
     for before, after in zip(every, inner, strict=True):
         cut = at_the_edge(before)
         assert len(cut) >= 2
@@ -116,7 +113,7 @@ def test_cells_at_the_edge_are_left_out_unless_people_drew_them() -> None:
         (np.flatnonzero(cell),), (),
     )  # fmt: skip
     answers = MaskAnswers(movie.geometry).added(keep)
-    kept = found(movie, segmentation=wanted, given=GivenMasks(answers=answers))
+    kept = found(movie, Finding(wanted), answers)
     assert (kept[1][cell] > 0).all()
     assert len(at_the_edge(kept[1])) == 1 and not any(len(at_the_edge(m)) for m in kept[2:])
 
@@ -126,7 +123,7 @@ def test_labels_brought_along_are_mended() -> None:
     given_ = labels.copy()
     given_[1][given_[1] == 2] = 1  # two drawn as one
     given_[2][given_[2] == 3] = 0  # one missed
-    got = found(open_movie(images), given=GivenMasks(labels=(open_labels(given_),)))
+    got = found(open_movie(images), Finding(NUCLEI, given=open_labels(given_)))
     pairs = zip(given_, got, strict=True)
     kinds = [{c.kind for c in changes(a, b, t)} for t, (a, b) in enumerate(pairs)]
     assert ChangeKind.CUT in kinds[1]
@@ -141,9 +138,9 @@ def test_what_was_brought_along_is_among_the_choices() -> None:
     odd = np.zeros_like(labels)
     odd[:, 84:90, 5:60] = 1  # where the image shows nothing
     odd[:, 70:94, 62:66] = 2  # across a nucleus
-    known = GivenMasks(labels=(open_labels(odd),))
+    how = Finding(NUCLEI, given=open_labels(odd))
     few = MaskSettings(per_cell=1.0)
-    for c in choices(open_movie(images), NUCLEI, few, known):
+    for c in choices(open_movie(images), how, settings=few):
         regions = c.candidates.regions
         areas = regions.area[regions.votes[:, regions.sources.index("labels")] > 0]
         assert {6 * 55, 24 * 4} <= set(areas.tolist())
@@ -155,7 +152,7 @@ def test_an_answer_holds() -> None:
     site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
     gone = remove(site, (64, 71))
     answers = MaskAnswers(masks.geometry).added(gone)
-    chosen = choices(image, NUCLEI, given=GivenMasks(answers=answers))
+    chosen = choices(image, Finding(NUCLEI), answers=answers)
     masks_now = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in chosen]
     assert masks_now[1][65, 70] == 0
     assert all(m.max() >= len(PLACES) - 1 for m in masks_now)  # nothing else is lost
@@ -168,8 +165,8 @@ def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     assert [way.words.endswith("as rods") for way in ways] == [True, False]
     assert [finding_to_json(way)["judged_as"] for way in ways] == ["rods", "cells"]
     recall = {}
-    for kind, score in (("chosen", None), ("cells", starting_score())):
-        got = found(open_movie(rods[0]), None, given=GivenMasks(score=score))
+    for kind, score in (("chosen", None), ("cells", MovieScore(starting_score()))):
+        got = found(open_movie(rods[0]), Finding(learned=score))
         recall[kind] = np.mean([share_found(t, m) for t, m in zip(rods[1], got, strict=True)])
     assert recall["chosen"] > max(0.8, recall["cells"] + 0.3), recall
 
@@ -179,7 +176,7 @@ def test_an_answer_where_nothing_is_teaches_nothing() -> None:
     labels[1, 40:50, 40:50] = 1
     site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
     answers = MaskAnswers(open_labels(labels).geometry).added(remove(site, (45, 45)))
-    got = found(open_movie(np.full((3, SIZE, SIZE), 100.0)), given=GivenMasks(answers=answers))
+    got = found(open_movie(np.full((3, SIZE, SIZE), 100.0)), answers=answers)
     assert not any(mask.any() for mask in got)
 
 
@@ -187,11 +184,11 @@ def test_movies_of_other_extents_are_refused() -> None:
     images, labels = drawn()
     movie = open_movie(images)
     for other in (
-        GivenMasks(labels=(open_labels(labels[:2]),)),
-        GivenMasks(probability=open_movie(images[:, :50])),
+        Finding(NUCLEI, given=open_labels(labels[:2])),
+        Finding(NUCLEI, probability=open_movie(images[:, :50])),
     ):
         with pytest.raises(InputError, match="shape"):
-            found(movie, given=other)
+            found(movie, other)
 
 
 def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None:
@@ -216,10 +213,7 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None
         checked, removed = checked.added(check(site)), removed.added(check(site))
     # Who found nothing to mend says that the choice is right as it is.
     assert learned(open_movie(images), checked).share == 0
-    before, after = (
-        found(open_movie(images), DISCS, given=known)[1]
-        for known in (GivenMasks(), GivenMasks(answers=removed))
-    )
+    before, after = (found(open_movie(images), Finding(DISCS), said)[1] for said in (None, removed))
     assert before.max() > n - 3
     assert abs(int(after.max()) - len(inner)) <= 1
     assert ((after > 0) & (wanted[1] > 0)).sum() > 0.8 * (wanted[1] > 0).sum()

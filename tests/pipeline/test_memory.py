@@ -17,9 +17,8 @@ from bridgetrack.features.feature import compute_features
 from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.opening import open_movie
+from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.joint import Candidates, FrameChoice, MaskSettings
-from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.masks import choose_masks
 from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -91,7 +90,7 @@ def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
     cells = SegmentationSettings(diameter=14, foreground="bright")
     settings = MaskSettings(window=3, overlap=1, per_cell=2)
     # What the movie teaches comes of at most twelve of its frames, however long it is.
-    known = GivenMasks(score=MovieScore(starting_score()))
+    how = Finding(cells, learned=MovieScore(starting_score()))
     seen: list[weakref.ref[Candidates]] = []
     alive = 0
 
@@ -107,7 +106,7 @@ def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
         seen.clear()
         tracemalloc.start()
         try:
-            for step in choose_masks(movie, cells, settings, known):
+            for step in how.choices(movie, settings=settings):
                 if isinstance(step, FrameChoice):
                     taken(step)
             return tracemalloc.get_traced_memory()[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal, get_args
 
@@ -13,13 +14,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_targets import as_candidates
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.models.model import Model
-from bridgetrack.movie.movie import Movie, check_same_extent, looks_like_labels
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie.movie import Movie, check_same_extent, label_frame, looks_like_labels
 from bridgetrack.movie.opening import open_labels
-from bridgetrack.pipeline.mask_candidates import GivenMasks, learned_score
-from bridgetrack.pipeline.masks import fitted_settings, mask_reader, segment_by_choice
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.pipeline.cell_size import fitted_settings
+from bridgetrack.pipeline.joint import FrameChoice, MaskSettings, choose_jointly
+from bridgetrack.pipeline.mask_candidates import MaskReader, learned_score
+from bridgetrack.pipeline.mask_changes import (
+    MaskChange,
+    changes,
+    check_some_left,
+    keep_numbers,
+    with_outlines_of,
+)
+from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.regions.propose import label_sources
+from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
@@ -113,8 +126,7 @@ class Finding:
         """The same with what the movie and these answers teach; parameters are those of `steps`."""
         if not self.chooses or self._learned_from(answers) is not None:
             return self
-        given = replace(self, learned=None).known(answers)
-        reader = yield from mask_reader(image, self.settings, given, channel=channel, client=client)
+        reader = yield from self.reader(image, answers, channel=channel, client=client)
         return replace(self, learned=(yield from learned_score(reader)))
 
     def decided(self, image: Movie, *, channel: int | str = 0) -> Steps[SettingsEstimate]:
@@ -133,20 +145,79 @@ class Finding:
         """Whether labels, or what another program says of pixels, were brought along."""
         return bool(self.given or self.beside or self.probability)
 
-    def known(self, answers: MaskAnswers | None) -> GivenMasks:
-        """What is known of the masks besides the image, with what these answers taught."""
+    def reader(
+        self,
+        image: Movie,
+        answers: MaskAnswers | None = None,
+        *,
+        channel: int | str = 0,
+        client: Any = None,
+    ) -> Steps[MaskReader]:
+        """What proposes candidates, with settings that suit the movie; as for `steps`."""
         labels = self.beside if self.given is None else (self.given, *self.beside)
-        cellpose = None
+        for other in (*labels, *([self.probability] if self.probability else [])):
+            check_same_extent(image, other)
+        network = None
         if self.backend == "cellpose":
-            cellpose = CellposeReading(self.network, self.settings)
-        score = self._learned_from(answers)
-        return GivenMasks(labels, self.probability, cellpose, answers, score)
+            network = CellposeReading(self.network, self.settings)
+        settings = self.settings
+        if settings is None or not settings.complete:
+            if labels or network is not None or self.probability is not None:
+                yield Progress("Looking at the movie", 0.0)
+                settings = estimate_settings(image, settings, channel=channel).settings
+            else:
+                settings = (yield from fitted_settings(image, settings, channel=channel)).settings
+        # Cells at the edge are left out after the choice.
+        settings, number = replace(settings, clear_border=False), image.channel_number(channel)
+        return MaskReader(
+            image, number, settings, labels, self.probability, network, answers, client
+        )
 
     def _learned_from(self, answers: MaskAnswers | None) -> MovieScore | None:
         """What was learned, where that was from these answers, neither more nor less."""
         ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
         known = self.learned
         return known if known is not None and known.answers == ids else None
+
+    def choices(
+        self,
+        image: Movie,
+        answers: MaskAnswers | None = None,
+        weights: Model | None = None,
+        settings: MaskSettings | None = None,
+        *,
+        channel: int | str = 0,
+        client: Any = None,
+    ) -> Generator[Progress | FrameChoice, None, None]:
+        """Choose the cells among candidates; a window of frames is in memory.
+
+        Parameters are those of `steps`, and how to choose.
+        """
+        reader = yield from self.reader(image, answers, channel=channel, client=client)
+        score = self._learned_from(answers) or (yield from learned_score(reader))
+        settings, model = settings or MaskSettings(), weights or shipped_model()
+        candidates = reader.candidates(score, settings)
+        work = choose_jointly(candidates, image.geometry, image.channels, model, settings)
+        if self.settings is not None and self.settings.clear_border:
+            work = relayed(work, partial(_off_the_edge, label_sources(reader.labels)))
+        yield from work
+
+    def _segmented(self, choice: FrameChoice, n_frames: int) -> SegmentedFrame:
+        """Labels; those brought along keep their numbers where cells stay as they are."""
+        regions, rows, t = choice.candidates.regions, np.flatnonzero(choice.chosen), choice.frame
+        labels = labels_of(regions, choice.chosen, t)
+        brought = (*([self.given] if self.given else []), *self.beside)
+        if brought:
+            labels = keep_numbers(label_frame(brought[0], t), labels)
+        margins = pd.DataFrame(
+            {
+                "frame": t,
+                "label": labels.reshape(-1)[regions.pixels[regions.starts[rows]]],
+                "score": choice.candidates.scores[rows],
+                "margin_at_least": choice.margin[rows],
+            }
+        )
+        return SegmentedFrame(t, n_frames, labels, margins)
 
     def steps(
         self,
@@ -176,10 +247,8 @@ class Finding:
             Which frames, where masks are not chosen; all where None.
         """
         if self.chooses:
-            yield from segment_by_choice(
-                image, self.settings, given=self.known(answers), model=weights, channel=channel,
-                client=client,
-            )  # fmt: skip
+            for step in self.choices(image, answers, weights, channel=channel, client=client):
+                yield step if isinstance(step, Progress) else self._segmented(step, image.n_frames)
             return
         yield Progress("Finding cells", 0.0)
         found = segment_movie(
@@ -189,6 +258,20 @@ class Finding:
         for done in found:
             yield done
             yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
+
+
+def _off_the_edge(brought: tuple[str, ...], step: Progress | FrameChoice) -> Progress | FrameChoice:
+    """A choice without cells at the frame's edge, but for those that people drew or brought.
+
+    They go after the choice: while it is made they keep their own parts from being taken for
+    cells, and the movie from looking as if they came and went.
+    """
+    if not isinstance(step, FrameChoice):
+        return step
+    regions, stays = step.candidates.regions, step.candidates.pinned.copy()
+    for name in brought:
+        stays |= regions.votes[:, regions.sources.index(name)] > 0
+    return replace(step, chosen=step.chosen & (stays | ~regions.at_edge()))
 
 
 def open_beside(source: Any, image: Movie) -> Movie:
@@ -278,6 +361,74 @@ def find_masks(
         counts.append(len(np.unique(step.labels[step.labels > 0])))
     margins = pd.concat(tables, ignore_index=True) if tables else None
     return FoundMasks(finding, counts, estimate, margins)
+
+
+def repair_masks(
+    labels: Movie,
+    image: Movie,
+    repaired: Callable[[NDArray[np.int32]], Any],
+    model: Model,
+    answers: MaskAnswers | None = None,
+    client: Any = None,
+    *,
+    channel: int | str = 0,
+) -> Steps[tuple[MaskChange, ...]]:
+    """Repair the masks of a movie; they stay where the image does not object.
+
+    Cells that stay are drawn as they were given, but for those that somebody drew or called right.
+
+    Parameters
+    ----------
+    labels, image
+        The masks, and what they were made from.
+    repaired
+        Called with the labels of every frame, in order.
+    model
+        Weights of events.
+    answers
+        What people said of masks.
+    client
+        A dask client, over whose cluster the frames are spread; this process where None.
+    channel
+        Number or name of the channel that shows the cells.
+
+    Yields
+    ------
+    Progress
+
+    Returns
+    -------
+    tuple of MaskChange
+        What was cut, joined, added, dropped and outlined anew, in order of time.
+
+    Raises
+    ------
+    InputError
+        Where the movies differ in extent, answers exclude each other, or no cell would be left.
+    """
+    found: list[MaskChange] = []
+    had = left = False
+    work = Finding(given=labels).steps(image, answers, model, channel=channel, client=client)
+    for step in work:
+        if isinstance(step, Progress):
+            yield step
+            continue
+        before = label_frame(labels, step.frame)
+        sure = _said_right(step.labels, answers, step.frame)
+        masks = with_outlines_of(before, step.labels, sure)
+        repaired(masks)
+        found += changes(before, masks, step.frame)
+        had, left = had or bool(before.any()), left or bool(masks.any())
+    check_some_left(labels, had, left)
+    return tuple(found)
+
+
+def _said_right(masks: NDArray[np.int32], answers: MaskAnswers | None, t: int) -> NDArray[Any]:
+    """Labels of the cells of a frame that somebody drew or called right."""
+    if answers is None:
+        return np.zeros(0, dtype=np.int32)
+    said = as_candidates(answers, {t})
+    return masks.reshape(-1)[said.pixels[said.starts[:-1]]]
 
 
 # ---------------------------------------------------------------------- records

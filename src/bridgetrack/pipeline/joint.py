@@ -102,13 +102,13 @@ class Candidates:
     scores
         How likely each is one cell, as log-odds, shape (R,).
     pinned
-        1 for regions that a person said exist, -1 for those that do not, else 0, shape (R,).
+        Regions that a person said exist, shape (R,).
     """
 
     regions: Regions
     table: pd.DataFrame
     scores: Array
-    pinned: NDArray[np.int8]
+    pinned: Mask
 
 
 @dataclass(frozen=True)
@@ -190,13 +190,11 @@ class RegionScene:
         out[absent] = settings.bias - settings.trust * region_scores[row]
         return out
 
-    def allowed(self, pinned: NDArray[np.int8]) -> Mask:
+    def allowed(self, pinned: Mask) -> Mask:
         """Hypotheses that agree with what a person said of regions, shape (H,)."""
         events = self.hypotheses
-        named = np.concatenate([events.sources, events.targets], axis=1)
-        gone = np.append(pinned == -1, False)[named].any(axis=1) & (events.event != Event.FALSE)
-        there = np.append(pinned == 1, False)[named].any(axis=1) & (events.event == Event.FALSE)
-        return np.asarray(~gone & ~there)
+        named = np.append(pinned, False)[events.sources].any(axis=1)
+        return np.asarray((events.event != Event.FALSE) | ~named)
 
     def exist(self, chosen: Mask) -> Mask:
         """Which regions a choice of events takes for cells, shape (R,)."""
@@ -320,20 +318,14 @@ def choose_jointly(
 def _alone(t: int, candidates: Candidates, settings: MaskSettings) -> FrameChoice:
     """A movie of one frame, and frames without any candidate, have no events."""
     worth = settings.trust * candidates.scores - settings.bias
-    chosen = _by_worth(candidates.regions, worth, candidates.pinned)
-    if chosen is None:
-        raise InputError(_EXCLUDE.format(f"frame {t}"))
-    return FrameChoice(t, candidates, chosen, np.abs(worth))
-
-
-def _by_worth(regions: Regions, worth: Array, pinned: NDArray[np.int8]) -> Mask | None:
-    """The best regions of a frame that agree with what is pinned; None where there are none."""
-    atoms, there = exclusions(regions), pinned == 1
+    regions, there = candidates.regions, candidates.pinned
+    atoms = exclusions(regions)
     taken = atoms @ there.astype(np.int64)
     if (taken > 1).any():
-        return None
-    closed = there | (pinned == -1) | (atoms.T @ taken > 0)
-    return np.asarray(choose_by_frame(regions, np.where(closed, -1.0, worth)) | there)
+        raise InputError(_EXCLUDE.format(f"frame {t}"))
+    closed = there | (atoms.T @ taken > 0)
+    chosen = choose_by_frame(regions, np.where(closed, -1.0, worth)) | there
+    return FrameChoice(t, candidates, chosen, np.abs(worth))
 
 
 @dataclass(frozen=True)
@@ -343,7 +335,7 @@ class _Window:
     begin: int
     rows: tuple[Index, ...]
     known: tuple[Candidates, ...]
-    pinned: NDArray[np.int8]
+    pinned: Mask
     region_scores: Array
     scene: RegionScene
 
@@ -366,7 +358,7 @@ class _Window:
             rows.append(row)
             parts.append(replace(part, frame=np.full(len(row), k, dtype=np.int64)))
             tables.append(one.table.iloc[row].assign(frame=k))
-            pinned.append(np.ones(len(row), np.int8) if past else one.pinned)
+            pinned.append(np.ones(len(row), bool) if past else one.pinned)
         table = pd.concat(tables, ignore_index=True)
         table = table.astype({"frame": np.int64, "label": np.int64})
         detections = Detections(table, replace(geometry, n_frames=len(known)), channels)

@@ -65,11 +65,15 @@ segmentation is that of the probabilities of another program where these are giv
 
 
 @dataclass(frozen=True)
-class GivenMasks:
-    """What is known of the masks of a movie besides its image.
+class MaskReader:
+    """Proposes and describes the candidates of single frames.
 
     Parameters
     ----------
+    movie, channel
+        The image, and the number of the channel that shows the cells.
+    segmentation
+        Settings with nothing left open.
     labels
         Label movies brought along; each of their cells is a candidate.
     probability
@@ -80,46 +84,36 @@ class GivenMasks:
     answers
         What people said of masks. It holds, and the score learns from areas that were found right.
         What answers about events say of masks holds as well.
-    score
-        How regions are scored at first, from which the movie and its answers teach more; where
-        None that of the shipped ones which sees most in the movie. What they taught before is used
-        as it is.
+    client
+        Over whose workers the frames are spread; this process where None.
     """
-
-    labels: Sequence[Movie] = ()
-    probability: Movie | None = None
-    network: CellposeReading | None = None
-    answers: MaskAnswers | None = None
-    score: RegionScore | MovieScore | None = None
-
-
-@dataclass(frozen=True)
-class MaskReader:
-    """Proposes and describes the candidates of single frames."""
 
     movie: Movie
     channel: int
     segmentation: SegmentationSettings
-    given: GivenMasks
+    labels: Sequence[Movie] = ()
+    probability: Movie | None = None
+    network: CellposeReading | None = None
+    answers: MaskAnswers | None = None
     client: Any = None
 
     @property
     def trusted(self) -> tuple[str, ...]:
         """Sources whose cells somebody asked for: label movies brought along, and a network."""
-        network = () if self.given.network is None else (_NETWORK,)
-        return (*label_sources(self.given.labels), *network)
+        network = () if self.network is None else (_NETWORK,)
+        return (*label_sources(self.labels), *network)
 
     def frame(self, t: int) -> Described:
         """Candidates of a frame, with cells that people drew among them."""
-        given, scale = self.given, self.movie.geometry.scale
+        scale = self.movie.geometry.scale
         image = self.movie.channel_frame(t, self.channel)
-        named = zip(label_sources(given.labels), given.labels, strict=True)
+        named = zip(label_sources(self.labels), self.labels, strict=True)
         brought = {name: label_frame(labels, t) for name, labels in named}
         said = probability = None
-        if given.probability is not None:
-            said = cell_and_edge_of(given.probability, t)
-        if given.network is not None:
-            seen, probability = given.network.of(image, scale)
+        if self.probability is not None:
+            said = cell_and_edge_of(self.probability, t)
+        if self.network is not None:
+            seen, probability = self.network.of(image, scale)
             brought[_NETWORK] = seen.astype(np.int64)
         view = FrameView(image, self.segmentation, scale)
         if not brought:
@@ -130,8 +124,8 @@ class MaskReader:
                 brought[_PROBABILITY] = read.astype(np.int64)
         probability = probability if said is None else cell_alone(said)
         regions = propose_frame(view, labels=brought, probability=probability, t=t)
-        if given.answers is not None:
-            regions = concatenate([regions, as_candidates(given.answers, {t})])
+        if self.answers is not None:
+            regions = concatenate([regions, as_candidates(self.answers, {t})])
         # What another program says is no feature: the starting score never saw the like, and
         # goes wrong.
         return Described(regions, describe_frame(regions, view))
@@ -142,9 +136,9 @@ class MaskReader:
 
     def said(self, regions: Regions) -> Index:
         """What people said of candidates: 1 for cells, -1 for none, else 0, shape (R,)."""
-        if self.given.answers is None:
+        if self.answers is None:
             return np.zeros(len(regions), dtype=np.int64)
-        return targets(regions, self.given.answers)
+        return targets(regions, self.answers)
 
     def candidates(self, score: MovieScore, settings: MaskSettings) -> Iterator[Candidates]:
         """Those of every frame that are worth choosing among; three frames are in memory."""
@@ -160,7 +154,7 @@ class MaskReader:
             own |= regions.votes[:, regions.sources.index(name)] > 0
         brought = own
         scores = score.log_odds(regions, found.features) + settings.loyalty * own
-        reading = _READING if self.given.probability is None else _PROBABILITY
+        reading = _READING if self.probability is None else _PROBABILITY
         if reading in regions.sources:
             read = regions.votes[:, regions.sources.index(reading)] > 0
             liked = much_alike(regions, read)
@@ -174,40 +168,27 @@ class MaskReader:
         kept = prune(regions, np.where(wrong, -np.inf, scores), settings.per_cell, sure=sure)
         part = regions.select(kept)
         table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)
-        return Candidates(part, table, scores[kept], drawn[kept].astype(np.int8))
+        return Candidates(part, table, scores[kept], drawn[kept])
 
 
-def learned_score(reader: MaskReader, settings: MaskSettings | None = None) -> Steps[MovieScore]:
-    """Learn how large cells are; and what they look like, from areas that were found right.
-
-    Parameters
-    ----------
-    reader
-        The movie with what is known of it.
-    settings
-        How many candidates are looked at.
-    """
-    settings, answers = settings or MaskSettings(), reader.given.answers
-    if isinstance(reader.given.score, MovieScore):
-        return reader.given.score
+def learned_score(reader: MaskReader) -> Steps[MovieScore]:
+    """Learn how large cells are; and what they look like, from areas that were found right."""
+    answers = reader.answers
     blocks = _blocks(reader.movie.n_frames)
     taken: list[list[Described]] = []
     # without the cells right by events, which may be most: as examples they would all look drawn
-    said_of_masks = None if answers is None else replace(answers, held=())
-    source = replace(reader, given=replace(reader.given, answers=said_of_masks))
+    source = replace(reader, answers=None if answers is None else replace(answers, held=()))
     every = source.frames(t for block in blocks for t in block)
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / len(blocks))
         taken.append(list(described(islice(every, len(block)))))
-    given = reader.given.score
-    starts = [given] if given else [starting_score(kind) for kind in KINDS]
-    _, start, areas, odds = best_start(taken, starts, settings)
+    _, start, areas, odds = best_start(taken, [starting_score(kind) for kind in KINDS])
     ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
     score = MovieScore(start.of_its_kind, usual_size(areas, odds), answers=ids)
     if answers is None or answers.checked < FEW:
         return score
     said = yield from _said_of(reader, {answer.frame for answer in answers})
-    told = [target[_at_first(one, score, settings)[0]] for one, target in said]
+    told = [target[_at_first(one, score)[0]] for one, target in said]
     known = np.concatenate([np.zeros(0), *(t[t >= 0] for t in told)])
     wrong = float((known == 0).mean()) if len(known) else 0.0
     share = share_of(answers.checked, answers.mended, wrong)
@@ -218,9 +199,7 @@ def learned_score(reader: MaskReader, settings: MaskSettings | None = None) -> S
 
 
 def best_start(
-    taken: Sequence[Sequence[Described]],
-    starts: Sequence[RegionScore],
-    settings: MaskSettings,
+    taken: Sequence[Sequence[Described]], starts: Sequence[RegionScore]
 ) -> tuple[float, RegionScore, list[Array], list[Array]]:
     """The score that sees most in some frames: how much, areas and scores of the cells of each.
 
@@ -233,7 +212,7 @@ def best_start(
     for start in starts:
         areas, odds = [], []
         for one in (one for block in taken for one in block):
-            chosen, scores = _at_first(one, MovieScore(start), settings)
+            chosen, scores = _at_first(one, MovieScore(start))
             areas.append(one.regions.area[chosen].astype(np.float64))
             odds.append(scores)
         seen = float(sum((a * o).sum() for a, o in zip(areas, odds, strict=True)))
@@ -241,8 +220,9 @@ def best_start(
     return max(found, key=lambda each: each[0])
 
 
-def _at_first(found: Described, score: MovieScore, settings: MaskSettings) -> tuple[Index, Array]:
+def _at_first(found: Described, score: MovieScore) -> tuple[Index, Array]:
     """Rows of the candidates of a frame that are the best by their scores alone; these scores."""
+    settings = MaskSettings()
     scores = score.log_odds(found.regions, found.features)
     kept = prune(found.regions, scores, settings.per_cell)
     chosen = kept[choose_by_frame(found.regions.select(kept), scores[kept] - settings.bias)]
@@ -252,7 +232,7 @@ def _at_first(found: Described, score: MovieScore, settings: MaskSettings) -> tu
 def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described, Targets]]]:
     """The candidates of some frames, with what people said of them."""
     # without those that they drew: that these agree with others would give the answers away
-    source = replace(reader, given=replace(reader.given, answers=None))
+    source = replace(reader, answers=None)
     last, said = reader.movie.n_frames - 1, []
     wanted = {min(max(s, 0), last) for t in frames for s in (t - 1, t, t + 1)}
     for run in _runs(wanted):

@@ -27,9 +27,14 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import Note, NoteKind, note_texts
-from bridgetrack.pipeline.finding import Finding, FoundMasks, finding_to_json, how_found
+from bridgetrack.pipeline.finding import (
+    Finding,
+    FoundMasks,
+    finding_to_json,
+    how_found,
+    repair_masks,
+)
 from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_mask_answers
-from bridgetrack.pipeline.masks import repair_masks
 from bridgetrack.pipeline.methods import methods_text, versions
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.pipeline.summary import (

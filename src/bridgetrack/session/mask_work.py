@@ -16,14 +16,13 @@ from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie
 from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.finding import Finding, chosen_as
+from bridgetrack.pipeline.finding import Finding, chosen_as, repair_masks
 from bridgetrack.pipeline.mask_changes import (
     MaskChange,
     check_some_left,
     keep_numbers,
     with_outlines_of,
 )
-from bridgetrack.pipeline.masks import repair_masks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.taught import MovieScore
