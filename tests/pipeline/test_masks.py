@@ -37,9 +37,10 @@ DISCS = replace(NUCLEI, diameter=16.0, smoothing=0.8)
 
 
 def found(
-    image: Movie, how: Finding = Finding(NUCLEI), answers: MaskAnswers | None = None
+    image: Movie, how: Finding | None = None, answers: MaskAnswers | None = None
 ) -> list[np.ndarray]:
-    frames = [s for s in how.steps(image, answers) if isinstance(s, SegmentedFrame)]
+    steps = (how or Finding(NUCLEI)).steps(image, answers)
+    frames = [s for s in steps if isinstance(s, SegmentedFrame)]
     assert [f.frame for f in frames] == list(range(image.n_frames))
     return [f.labels for f in frames]
 
