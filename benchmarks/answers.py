@@ -70,6 +70,9 @@ def suggested(
         while question is not None and question.frame > last:
             session.cannot_tell(question)
             question = session.next()
+            if question is None:
+                session.adopt(run(session.update()))
+                question = session.next()
         if question is None:
             return
         answer_by(session, annotator, question)

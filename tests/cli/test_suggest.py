@@ -23,16 +23,16 @@ def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
     assert not any("margin" in s for s in found)
 
 
-def test_strategies_ask_about_other_events(run: Run, truth: Path) -> None:
+def test_random_ones_are_other_events(run: Run, truth: Path) -> None:
     asked = {}
-    for strategy in ("uncertainty", "random"):
-        words = ("-n", 12, "--strategy", strategy, "--random-share", 0, "--json")
+    for share in (0, 1):
+        words = ("-n", 12, "--random-share", share, "--json")
         shown = run("suggest", truth, *words)
         assert shown.status == 0, shown.err
-        asked[strategy] = [s["question"] for s in json.loads(shown.out)["suggestions"]]
-        assert len(asked[strategy]) == 12
-    assert asked["uncertainty"] != asked["random"]
-    for words in (("--strategy", "mood"), ("--random-share", 1.5)):
+        asked[share] = [s["question"] for s in json.loads(shown.out)["suggestions"]]
+        assert len(asked[share]) == 12
+    assert asked[0] != asked[1]
+    for words in (("--seed", -1), ("--random-share", 1.5)):
         shown = run("suggest", truth, *words)
         assert shown.status == 2
         assert str(words[1]) in shown.err

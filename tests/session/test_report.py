@@ -14,7 +14,7 @@ def session(clicks=30, low=0.9, stop=True):
     points = tuple(Point(k, 3.0 * k, 0.95, 0.9, 0.99, 2) for k in (5, 10, 10, 40))
     estimate = ErrorEstimate(0.95, low, 0.99, 20, True, ())
     return SimpleNamespace(
-        effort=Clicking(clicks, 6.0 * clicks), points=points,
+        effort=Clicking(clicks, 6.0 * clicks), points=points, doubtful=None,
         estimate=lambda: estimate, verdict=lambda: Verdict(stop, "you can stop now: enough"),
     )  # fmt: skip
 
@@ -22,6 +22,11 @@ def session(clicks=30, low=0.9, stop=True):
 def test_nothing_is_known_before_the_first_answer():
     assert report_of(None) == Report()
     assert report_of(session(clicks=0)) == Report()
+
+
+def test_it_is_said_how_many_events_are_left():
+    told = SimpleNamespace(**{**vars(session(clicks=0)), "doubtful": 31})
+    assert "31 events may still be" in report_of(told).effort
 
 
 def test_the_curve_waits_until_it_says_something():

@@ -251,6 +251,11 @@ class ActiveSession:
         return True
 
     @property
+    def doubtful(self) -> int | None:
+        """Open events that may be less than 90 % certain, as of the last update."""
+        return None if self._last is None else self._last.doubtful
+
+    @property
     def tracking_solution(self) -> Solution | None:
         """What the last update chose for `scene`, annotations honoured; None before the first."""
         return None if self._last is None else self._last.solution

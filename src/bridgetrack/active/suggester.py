@@ -3,7 +3,8 @@
 Every open event of a tracked movie is a question. The most uncertain ones come first, weighed by
 how rare the kinds of events are that the answer may turn out to be: uncertainty alone asks about
 hardly anything but moves, and on touching cells fifty such answers mend half as many errors.
-Suggestions of a batch are no neighbours.
+Margins are bounded for all events, and found exactly for those that the bounds put first: many
+bounds are 0, which would leave the order to chance. Suggestions of a batch are no neighbours.
 
 A share of them is drawn at random, for an unbiased estimate of the accuracy: slots come in a fixed
 random order, so that the answers at its beginning are a fair sample. Slots, not events, are drawn:
@@ -14,7 +15,7 @@ which the estimate weighs out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import NOUN, Kind, Slot
 from bridgetrack.detections.table import cell_diameter
+from bridgetrack.errors import InfeasibleError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.inference.margins import margin_bounds, reduced_costs
+from bridgetrack.inference.margins import best_without, margin_bounds, reduced_costs, too_hard
 from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
@@ -38,6 +40,12 @@ Mask = NDArray[np.bool_]
 
 TEMPERATURE = 1.0
 """Margin at which uncertainty has dropped to 1/e, in units of the task loss."""
+
+DOUBTFUL = float(np.log(9))
+"""Margin of an event that is 90 % certain."""
+
+TRIED = 3
+"""Times as many questions as are wanted whose margins are found."""
 
 ALTERNATIVES = 4
 """Alternatives that a suggestion names at most."""
@@ -60,6 +68,7 @@ class Beliefs:
     # belief in each kind of event at every slot, rows summing to 1, shape (S, len(Event))
     kinds: Array
     margin: Array  # lower bound on the margin of chosen hypotheses, NaN for others, shape (H,)
+    scores: Array  # of every hypothesis, shape (H,)
 
     @property
     def uncertainty(self) -> Array:
@@ -91,7 +100,7 @@ def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None
         kinds[:, event] = problem.by_slot @ part
     kinds /= np.maximum(total, 1e-12)[:, None]
     margin = margin_bounds(problem, scores, solution, allowed)
-    return Beliefs(solution, cost, total, kinds, margin)
+    return Beliefs(solution, cost, total, kinds, margin, scores)
 
 
 def asked_slots(scene: Scene) -> Mask:
@@ -155,29 +164,38 @@ def open_questions(scene: Scene, beliefs: Beliefs, asked: Mask) -> tuple[Index, 
     return column, np.asarray(covered[np.arange(len(column)), best], dtype=np.int64)
 
 
-def choose_batch(
-    scene: Scene,
-    beliefs: Beliefs,
-    questions: tuple[Index, Index],
-    k: int,
-    options: SuggestOptions,
-) -> list[int]:
-    """Rows of the k most valuable questions that are no neighbours, the most valuable first."""
-    column, slot = questions
-    if k < 1 or not len(column):
-        return []
-    value = beliefs.uncertainty[column] * (beliefs.kinds[slot] @ rarity_of_kinds(scene, beliefs))
-    order = np.argsort(-value, kind="stable")
+def apart(scene: Scene, column: Index, k: int, separation: float) -> Index:
+    """Rows of the first k events that are no neighbours, within so many cell diameters, (<= k,)."""
     place, frame = _places(scene, column)
-    separation = options.separation * cell_diameter(scene.detections)
+    nearest = separation * cell_diameter(scene.detections)
     picked: list[int] = []
-    for row in order.tolist():
-        near = np.linalg.norm(place[picked] - place[row], axis=1) < separation
-        if not (near & (np.abs(frame[picked] - frame[row]) <= 1)).any():
-            picked.append(row)
+    for row in range(len(column)):
         if len(picked) == k:
             break
-    return picked
+        near = np.linalg.norm(place[picked] - place[row], axis=1) < nearest
+        if not (near & (np.abs(frame[picked] - frame[row]) <= 1)).any():
+            picked.append(row)
+    return np.array(picked, dtype=np.int64)
+
+
+def exact_steps(scene: Scene, beliefs: Beliefs, columns: Index) -> Steps[Beliefs]:
+    """Find the margins of some chosen events; where that is too hard, the bounds stay."""
+    margin, problem, allowed = beliefs.margin.copy(), scene.problem, allowed_by(scene)
+    given = problem, beliefs.scores, beliefs.solution
+    for k, column in enumerate(() if too_hard(problem, beliefs.solution) else columns.tolist()):
+        yield Progress("Looking for questions", k / len(columns))
+        guess = 2.5 * margin[column] + 0.5
+        try:
+            margin[column] = best_without(*given, column, (column,), allowed, guess)[0]
+        except InfeasibleError:
+            margin[column] = np.inf
+    return replace(beliefs, margin=margin)
+
+
+def n_doubtful(scene: Scene, beliefs: Beliefs) -> int:
+    """How many open events may be less than 90 % certain."""
+    column, _ = open_questions(scene, beliefs, asked_slots(scene))
+    return int((beliefs.margin[column] < DOUBTFUL).sum())
 
 
 def rarity_of_kinds(scene: Scene, beliefs: Beliefs) -> Array:
@@ -244,30 +262,41 @@ def suggest_steps(
     """
     weights = model.aligned(scene.matrix.features) if isinstance(model, Model) else model
     beliefs = yield from believe_steps(scene, weights)
-    return rank(scene, beliefs, k, options or SuggestOptions(), answered)
+    return (yield from rank_steps(scene, beliefs, k, options or SuggestOptions(), answered))
 
 
-def rank(
+def rank_steps(
     scene: Scene,
     beliefs: Beliefs,
     k: int,
     options: SuggestOptions,
     answered: int = 0,
-) -> list[Suggestion]:
+) -> Steps[list[Suggestion]]:
     """Suggestions from what a model believes."""
     asked = asked_slots(scene)
-    questions = open_questions(scene, beliefs, asked)
     # which of the next ones are drawn at random, evenly spread
-    share = 1.0 if options.strategy == "random" else options.random_share
-    number = np.floor((answered + np.arange(k + 1)) * share + 1e-9)
+    number = np.floor((answered + np.arange(k + 1)) * options.random_share + 1e-9)
     turns = np.diff(number) > 0
     order = random_order(scene, options.seed)
     drawn = order[~asked[order]][: int(turns.sum())]
-    chance = [_drawn(scene, beliefs, slot) for slot in drawn.tolist()]
-    taken = {s.hypothesis for s in chance}
-    batch = choose_batch(scene, beliefs, questions, k, options)
-    pairs = zip(*(rows[batch].tolist() for rows in questions), strict=True)
-    picked = [_picked(scene, beliefs, *pair) for pair in pairs if pair[0] not in taken]
+    chosen = _chosen_at(scene, beliefs, drawn)
+    column, slot = open_questions(scene, beliefs, asked)
+    rarity = beliefs.kinds[slot] @ rarity_of_kinds(scene, beliefs)
+    # Of events with the same bound those come first whose alternatives are more probable.
+    best = np.lexsort((-beliefs.total[slot], -beliefs.uncertainty[column] * rarity))
+    best = best[apart(scene, column[best], TRIED * k, options.separation)]
+    column, slot, rarity = column[best], slot[best], rarity[best]
+    beliefs = yield from exact_steps(scene, beliefs, np.union1d(column, chosen))
+    order = np.argsort(-beliefs.uncertainty[column] * rarity, kind="stable")
+    order = order[np.isfinite(beliefs.margin[column[order]])]
+    order = order[~np.isin(column[order], chosen)][:k]
+    chance, picked = (
+        [_suggestion(scene, beliefs, *pair, random) for pair in zip(*pairs, strict=True)]
+        for pairs, random in (
+            ((chosen.tolist(), drawn.tolist()), True),
+            ((column[order].tolist(), slot[order].tolist()), False),
+        )
+    )
     out: list[Suggestion] = []
     for turn in turns:
         queue = chance if (turn and chance) or not picked else picked
@@ -276,19 +305,11 @@ def rank(
     return out
 
 
-def _drawn(scene: Scene, beliefs: Beliefs, slot: int) -> Suggestion:
-    """The random suggestion about a slot."""
-    columns = scene.problem.by_slot[slot].indices
-    column = int(columns[beliefs.solution.chosen[columns]][0])
-    reason = "drawn at random from all cells, to know how accurate the tracking is"
-    return _suggestion(scene, beliefs, column, slot, reason, random=True)
-
-
-def _picked(scene: Scene, beliefs: Beliefs, column: int, slot: int) -> Suggestion:
-    """The suggestion that a chosen question makes."""
-    kind = Event(int(scene.hypotheses.event[column]))
-    reason = _reason(kind, float(beliefs.margin[column]), beliefs.kinds[slot])
-    return _suggestion(scene, beliefs, column, slot, reason, random=False)
+def _chosen_at(scene: Scene, beliefs: Beliefs, slots: Index) -> Index:
+    """The chosen event that covers each of some slots."""
+    here = scene.problem.by_slot[slots].multiply(beliefs.solution.chosen).tocsr()
+    here.eliminate_zeros()
+    return here.indices.astype(np.int64)
 
 
 def _reason(kind: Event, margin: float, kinds: Array) -> str:
@@ -303,9 +324,7 @@ def _reason(kind: Event, margin: float, kinds: Array) -> str:
     return "it is the least certain of what is left"
 
 
-def _suggestion(
-    scene: Scene, beliefs: Beliefs, column: int, slot: int, reason: str, random: bool
-) -> Suggestion:
+def _suggestion(scene: Scene, beliefs: Beliefs, column: int, slot: int, random: bool) -> Suggestion:
     """A suggestion with the alternatives at its slot, the most plausible first."""
     columns = scene.problem.by_slot[slot].indices.astype(np.int64)
     columns = columns[np.isfinite(beliefs.cost[columns]) & (columns != column)]
@@ -313,13 +332,17 @@ def _suggestion(
     listed = np.concatenate([[column], order]).astype(np.int64)
     refs = event_refs(scene.detections, scene.hypotheses.take(listed))
     belief = np.exp(-beliefs.cost[listed] / TEMPERATURE) / beliefs.total[slot]
+    margin = float(beliefs.margin[column])
+    reason = "drawn at random from all cells, to know how accurate the tracking is"
+    if not random:
+        reason = _reason(refs[0].event, margin, beliefs.kinds[slot])
     return Suggestion(
         event=refs[0],
         alternatives=tuple(refs[1:]),
         beliefs=tuple(float(b) for b in belief),
         slot=slot_name(scene, slot),
         hypothesis=column,
-        margin=float(beliefs.margin[column]),
+        margin=margin,
         uncertainty=float(beliefs.uncertainty[column]),
         reason=reason,
         random=random,

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, Slot, describe_event
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.option import check_options, option
-
-SuggestStrategy = Literal["uncertainty", "random"]
 
 
 @dataclass(frozen=True)
@@ -18,9 +16,6 @@ class SuggestOptions:
 
     Parameters
     ----------
-    strategy
-        Ask about the events with the smallest margins of the best explanation over the best
-        without them, or about events drawn at random.
     random_share
         Share drawn at random from all cells, to estimate the accuracy.
     separation
@@ -34,7 +29,6 @@ class SuggestOptions:
         Where a number is out of range.
     """
 
-    strategy: SuggestStrategy = "uncertainty"
     random_share: float = option(0.2, least=0, most=1)
     separation: float = option(4.0, least=0)
     seed: int = option(0, least=0)
@@ -88,8 +82,8 @@ class Suggestion:
     hypothesis
         Row of the event in ``scene.hypotheses`` of the scene that it was suggested for.
     margin
-        Lower bound on how much worse the best tracking without the event scores; infinite
-        where nothing else is possible.
+        How much worse the best tracking without the event scores, at least; infinite where
+        nothing else is possible.
     uncertainty
         How unsure the model is of it, 0 to 1: what it was ranked by.
     reason

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.active.accuracy import Judged
-from bridgetrack.active.suggester import believe_steps, rank
+from bridgetrack.active.suggester import believe_steps, n_doubtful, rank_steps
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.inference.problem import Solution
@@ -70,6 +70,7 @@ class Update:
     annotations: AnnotationSet  # what it learned from
     scene: Scene  # the movie with these annotations
     suggestions: tuple[Suggestion, ...]  # the next questions
+    doubtful: int  # open events that may be less than 90 % certain
     changed: int  # chosen events that differ from those of the update before
     judged: Judged  # errors on random answers; empty where this was not due
     solution: Solution = field(repr=False)  # the tracking with the annotations honoured
@@ -108,12 +109,13 @@ def update_steps(
         errors = yield from judge_unseen(scene, learned, due)
     known = known_solution(tracking, scene, learned.weights)
     beliefs = yield from believe_steps(scene, learned.weights, known)
-    suggestions = rank(scene, beliefs, options.queue, options.suggest, clicks)
+    suggestions = yield from rank_steps(scene, beliefs, options.queue, options.suggest, clicks)
     return Update(
         number,
         annotations,
         scene,
         tuple(suggestions),
+        n_doubtful(scene, beliefs),
         _changed(last, scene, beliefs.solution),
         errors,
         beliefs.solution,

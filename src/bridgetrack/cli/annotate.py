@@ -38,7 +38,7 @@ from bridgetrack.pipeline.inputs import Reading, open_files, open_weights
 from bridgetrack.pipeline.scene import measure
 
 
-@one_option_each(SuggestOptions, "strategy", "random_share", "seed")
+@one_option_each(SuggestOptions, "random_share", "seed")
 @reads_movie
 def suggest(
     labels: Labels,

@@ -9,7 +9,7 @@ choice must lose if it uses a column, without solving anything again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -153,7 +153,7 @@ def smallest_margins(
     """
     order = np.flatnonzero(np.isfinite(bounds) & solution.chosen)
     order = order[np.argsort(bounds[order], kind="stable")]
-    if _spare(problem, solution) > _FAR:
+    if too_hard(problem, solution):
         best = smallest_first(bounds[order], order)[:count]
         return order[best], bounds[order[best]], False
     found: list[float] = []
@@ -169,6 +169,11 @@ def smallest_margins(
     best = smallest_first(margins, order[: len(found)])[:count]
     best = best[np.isfinite(margins[best])]
     return order[best], margins[best], True
+
+
+def too_hard(problem: Problem, solution: Solution) -> bool:
+    """Whether the best alternative of a column may take as long as the whole problem."""
+    return _spare(problem, solution) > _FAR
 
 
 def _spare(problem: Problem, solution: Solution) -> float:
@@ -221,11 +226,14 @@ def best_without(
         raise SolverError("margins are defined for chosen events only")
     free = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed.copy()
     free[np.asarray(banned, dtype=np.int64)] = False
-    cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
     spare = _spare(problem, solution)
     limit = min(_upper_bound(problem, scores, free, column), guess) + spare
+
+    def near(columns: Index) -> Mask:
+        cost = problem.incidence[columns] @ solution.duals - scores[columns]
+        return np.asarray(free[columns] & ((cost <= limit) | solution.chosen[columns]))
+
     while True:
-        near = free & ((cost <= limit) | solution.chosen)
         found = _chosen_anew(problem, scores, solution.chosen, near, column)
         if found is not None:
             drop = found[0]
@@ -243,24 +251,24 @@ def best_without(
 
 def _upper_bound(problem: Problem, scores: Array, free: Mask, column: int) -> float:
     """Drop when the column is replaced by single-slot columns; a first guess where impossible."""
-    best = np.full(problem.n_slots, -np.inf)
-    if problem.free is not None:
-        best[problem.free] = 0.0
-    one = np.flatnonzero(free & (problem.width == 1))
-    np.maximum.at(best, problem.slots_of(one)[:, 0], scores[one])
-    drop = float(scores[column] - best[problem.incidence[column].indices].sum())
+    drop = float(scores[column])
+    for slot in problem.incidence[column].indices.tolist():
+        columns = problem.by_slot[slot].indices
+        one = columns[free[columns] & (problem.width[columns] == 1)]
+        least = -np.inf if problem.free is None or not problem.free[slot] else 0.0
+        drop -= max(float(scores[one].max(initial=-np.inf)), least)
     return max(drop, 0.0) if np.isfinite(drop) else 1.0
 
 
 def _chosen_anew(
-    problem: Problem, scores: Array, chosen: Mask, near: Mask, column: int
+    problem: Problem, scores: Array, chosen: Mask, near: Callable[[Index], Mask], column: int
 ) -> tuple[float, Index, Index] | None:
     """What `best_without` gives, of the columns `near`; None where they do not suffice."""
     slots = _reached(problem, near, column)
     inside = np.zeros(problem.n_slots)
     inside[slots] = 1.0
     met = np.unique(problem.by_slot[slots].indices)
-    old, keep = met[chosen[met]], met[near[met]]
+    old, keep = met[chosen[met]], met[near(met)]
     keep = keep[problem.incidence[keep] @ inside == problem.width[keep]]
     value, new = 0.0, keep
     if len(keep):
@@ -275,14 +283,14 @@ def _chosen_anew(
     return drop, np.setdiff1d(new, old), np.setdiff1d(old, new)
 
 
-def _reached(problem: Problem, near: Mask, column: int) -> Index:
-    """Slots that columns of `near` tie to those of a column."""
+def _reached(problem: Problem, near: Callable[[Index], Mask], column: int) -> Index:
+    """Slots that columns `near` tie to those of a column."""
     seen = np.zeros(problem.n_slots, dtype=bool)
     last = problem.incidence[column].indices
     while len(last):
         seen[last] = True
         columns = np.unique(problem.by_slot[last].indices)
-        slots = np.unique(problem.incidence[columns[near[columns]]].indices)
+        slots = np.unique(problem.incidence[columns[near(columns)]].indices)
         last = slots[~seen[slots]]
     return np.flatnonzero(seen)
 

@@ -235,21 +235,23 @@ class Report:
 
 def report_of(active: ActiveSession | None) -> Report:
     """How far a session is."""
-    if active is None or not active.effort.clicks:
+    if active is None:
         return Report()
+    left = ""
+    if active.doubtful is not None:
+        left = f" {plural(active.doubtful, 'event')} may still be less than 90 % certain."
     effort = active.effort
-    words = plural(effort.clicks, "answer")
-    words = f"{words} in {_duration(effort.seconds)}."
-    estimate = active.estimate()
-    accuracy = _accuracy(estimate)
-    verdict = active.verdict()
+    if not effort.clicks:
+        return Report(f"{Report.effort}{left}")
+    words = f"{plural(effort.clicks, 'answer')} in {_duration(effort.seconds)}.{left}"
+    estimate, verdict = active.estimate(), active.verdict()
     advice = sentence(verdict.words)
     if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
         advice = f"{advice} The estimate below is still rough."
     # One point for each number of clicks, the latest, without those that were undone since.
     latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
     points = tuple(latest[k] for k in sorted(latest) if _tells(latest[k]))
-    return Report(words, accuracy, advice, verdict.stop, points)
+    return Report(words, _accuracy(estimate), advice, verdict.stop, points)
 
 
 def _accuracy(estimate: ErrorEstimate | None) -> str:
