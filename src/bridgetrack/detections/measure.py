@@ -183,7 +183,7 @@ def _measure(
     axes = ("z", "y", "x")[-ndim:]
     if not len(fg.labels):
         return pd.DataFrame({"label": np.zeros(0, dtype=np.int64)}), fg.labels
-    area, centroid, cov = _moments(fg, spacing)
+    area, centroid, cov = moments(fg, spacing)
     values, vectors = np.linalg.eigh(cov)
     factor = 4.0 if ndim == 2 else 2 * np.sqrt(5.0)
     outline, touching = _faces(fg, spacing)
@@ -205,7 +205,7 @@ def _measure(
     return pd.DataFrame(columns), scattered
 
 
-def _moments(fg: Foreground, scale: Array) -> tuple[Array, Array, Array]:
+def moments(fg: Foreground, scale: Array) -> tuple[Array, Array, Array]:
     """Pixel counts (n,), centroids in pixels (n, ndim), covariances in scaled units."""
     area, centroid = fg.area(), fg.centroid()
     ndim = len(fg.shape)

@@ -157,6 +157,8 @@ def _extent(geometry: Geometry) -> str:
         words += f", each {scale} micrometers ({', '.join(geometry.axes)})"
     else:
         words += ", of unknown size (lengths are in pixels)"
+        if geometry.scale[0] != 1.0:
+            words += f", in slices that are taken to be {geometry.scale[0]:g} pixels apart"
     interval = geometry.frame_interval
     apart = "at an unknown distance in time" if interval is None else f"{interval:g} minutes apart"
     return f"{words}, {apart}"

@@ -15,6 +15,7 @@ from bridgetrack.annotations.anchor import Anchored, anchor
 from bridgetrack.annotations.annotation import Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import Constraints, compile_constraints, required_events
+from bridgetrack.detections.depth import with_slice_distance
 from bridgetrack.detections.labels import checked_labels, refuse_image
 from bridgetrack.detections.measure import (
     assemble,
@@ -163,6 +164,7 @@ def measure(
         )
     tables = []
     yield begin("Measuring cells")
+    source = with_slice_distance(source)
     for t, table in measure_frames(source, image, client):
         tables.append(table)
         yield Progress("Measuring cells", (t + 1) / source.n_frames)
@@ -295,8 +297,9 @@ def remeasure(
         Where the segmentation has another extent than before.
     """
     old = scene.detections
-    if old.geometry != labels.geometry:
+    if replace(old.geometry, scale=labels.geometry.scale) != labels.geometry:
         raise InputError("the segmentation has another extent than before; measure it anew")
+    labels = replace(labels, geometry=old.geometry)  # slices as far apart as they were found
     anew = {}
     for k, t in enumerate(sorted(frames)):
         yield Progress("Measuring cells", k / len(frames))
