@@ -35,23 +35,19 @@ def frame(session) -> np.ndarray:
     return np.asarray(session.movie.labels.channel_frame(T))
 
 
-def test_answers_about_a_cell_are_deleted_with_those_about_its_mask(answered) -> None:
+def test_answers_are_deleted_with_those_about_masks(answered) -> None:
     session, _ = answered
     session.mend("outline", T, (61.0, 24.5))
     cell = session.scene.detections.row_of(T, 3)
     event = chosen_event(session.tracking, cell)
     session.note(Kind.CONFIRM, event, "click")
     before, outlined = len(session.masks.answers), frame(session)
-    told: list[str] = []
-    session.message.connect(lambda _, words: told.append(words))
-    session.remove_answers(event.sources[0])
-    assert len(session.masks.answers) == before - 1 and any("deleted" in words for words in told)
+    events = [a.id for a in session.annotations if a.events[0].key == event.key]
+    session.remove(events, [session.masks.answers.past[-1].id])
+    assert len(session.masks.answers) == before - 1
     assert not [a for a in session.annotations if a.events[0].key == event.key]
     assert (frame(session) != outlined).any()
     session.undo()
     assert len(session.masks.answers) == before
     assert [a for a in session.annotations if a.events[0].key == event.key]
     np.testing.assert_array_equal(frame(session), outlined)
-    session.remove_answers(event.targets[0])
-    session.remove_answers(event.targets[0])
-    assert "There is no answer about this cell to delete." in told

@@ -80,7 +80,7 @@ def test_what_a_training_said_is_told_again(session, kept, source, taught, path,
     assert back == ("the model in use", "what came of the training")
     trainer = again.trainer
     assert trainer.results() == list(said.words) and trainer.doubtful() == list(again.annotations)
-    trainer.go_back()
+    again.set_model(shipped_model())
     assert load_settings(path).outcome is None and not trainer.results()
     again.close()
 
@@ -93,8 +93,7 @@ def test_opened_again_in_the_same_session_nothing_is_learned_twice(
     assert session.open(source, tmp_path / "answers.json")
     assert kept.restore() == ("the model in use",)
     assert session.model is taught
-    session.earlier_model()
-    assert session.model is not taught and not session.has_earlier_model
+    assert not session.can_undo
 
 
 def test_a_scale_is_noted_with_the_one_that_the_movie_came_with(kept, path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridgetrack.errors import OutputError
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.session.session import Session
 
 
@@ -35,16 +36,19 @@ def test_layers_that_do_not_fit_are_explained(source, tmp_path):
     assert session.movie is None
 
 
-def test_a_change_of_the_model_can_be_taken_back(session):
+def test_changes_of_the_model_and_of_what_can_happen_are_undone_as_answers_are(session):
     from dataclasses import replace
 
     first = session.model
-    assert not session.has_earlier_model
     other = replace(first, weights=first.weights * 2.0)
     session.set_model(other)
     assert session.tracking.model is other
-    assert session.has_earlier_model
-    session.earlier_model()
+    session.undo()
     assert session.model is first
     assert session.tracking.model is first
-    assert not session.has_earlier_model
+    session.redo()
+    assert session.model is other
+    session.undo()
+    session.set_kinds(EventKinds.without(("merges",)))
+    session.undo()
+    assert session.kinds == EventKinds() and not session.can_undo

@@ -65,14 +65,14 @@ def test_the_next_movie_starts_from_what_this_one_taught(
     trained, start = answered.model, answered.start
     assert start is not trained
     answered.set_model(shipped_model())
-    answered.earlier_model()
+    answered.undo()
     assert (answered.model, answered.start) == (trained, start)
     path = answered.answers.path
     assert answered.open(source, tmp_path / "next.json")
     assert answered.model is trained
     assert answered.start is trained
     answered.set_model(shipped_model())
-    answered.earlier_model()
+    answered.undo()
     assert answered.start is trained, "going back keeps what the other movie taught"
     assert answered.open(source, path)
     assert answered.start is start, "the same answers again"

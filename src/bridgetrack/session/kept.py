@@ -302,9 +302,9 @@ class KeptSettings:
             movie.tell(error)  # the file stays, for somebody may mend it
             return ()
         if kept.without:
-            movie.set_kinds(EventKinds.without(kept.without))
+            movie.set_kinds(EventKinds.without(kept.without), undoable=False)
         if kept.model is not None and kept.model is not movie.model:
-            movie.set_model(kept.model, kept.start)
+            movie.set_model(kept.model, kept.start, undoable=False)
             if movie.model is not kept.model:
                 return ()  # told why; it stays in its file
         if kept.outcome is not None:

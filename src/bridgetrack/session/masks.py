@@ -144,15 +144,6 @@ class MovieMasks:
         """Whether there is a movie to choose other masks by."""
         return self._image is not None
 
-    def about(self, t: int, label: int) -> list[str]:
-        """Ids of the answers that speak of a cell: that say of most of its pixels what they are."""
-        cell = np.flatnonzero(self._frame(t) == label)
-        return [
-            a.id
-            for a in self.answers
-            if a.frame == t and 2 * np.isin(cell, a.pixels).sum() > len(cell) > 0
-        ]
-
     @property
     def _changes(self) -> list[MaskAnswer]:
         """All that changed the masks, in order of time as far as it is known."""

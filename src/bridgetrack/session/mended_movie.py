@@ -12,7 +12,6 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_targets import with_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.notes import plural
 from bridgetrack.progress import Steps
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
@@ -174,22 +173,6 @@ class MendedMovie(TrackedMovie):
         self._on_masks(step.masks.frames)
         if not done:
             self.message.emit("info", "The masks have changed there since and stay as they are.")
-
-    def remove_answers(self, cell: CellRef) -> None:
-        """Remove all answers about a cell, also those about its mask."""
-        if self.answers is None:
-            return
-        events = [a.id for a in self.answers.annotations.at(*cell.cell)]
-        masks = [] if self.masks is None else self.masks.about(cell.frame, cell.label)
-        called, verified = self.names(cell).rstrip("✓"), self.names.verified(cell)
-        with self.telling():
-            n = self.remove(events, masks)
-            words = "There is no answer about this cell to delete."
-            if n:
-                words = f"{plural(n, 'answer')} about this cell deleted. Z undoes that."
-            if n and verified and events:
-                words += f" The track {called} is no longer verified."
-            self.message.emit("info", words)
 
     @property
     def resumed(self) -> int:

@@ -134,8 +134,8 @@ def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
     if not session.open(movie, path):
         return False
     session.projects[place] = read
-    session.set_kinds(EventKinds.without(project.without))
-    session.set_model(project.model, project.start)
+    session.set_kinds(EventKinds.without(project.without), undoable=False)
+    session.set_model(project.model, project.start, undoable=False)
     return True
 
 

@@ -51,11 +51,22 @@ def _in_place_of(replaced: int) -> str:
 
 
 @dataclass(frozen=True)
+class _InUse:
+    """A model, and what it began with, where it learned from the answers of a file."""
+
+    model: Model
+    began: Model | None = None
+    answers: Path | None = None
+
+
+@dataclass(frozen=True)
 class Step:
-    """What is undone and redone at once: a step of answers about events, of masks, or both."""
+    """What is undone and redone at once; of the model and the kinds what was before and after."""
 
     answers: bool = False
     masks: MaskStep | None = None
+    models: tuple[_InUse, _InUse] | None = None
+    kinds: tuple[EventKinds, EventKinds] | None = None
 
 
 def _step_of(answer: MaskAnswer) -> Step:
@@ -73,14 +84,6 @@ def _earlier_steps(
     timed += [] if masks is None else [(a.created, _step_of(a)) for a in masks.answers]
     past = [step for _, step in sorted(timed, key=lambda step: step[0])]
     return past, [Step(answers=True)] * len(answers.history.future)
-
-
-@dataclass(frozen=True)
-class _Began:
-    """What a model began with, and the file of the answers that it learned from."""
-
-    model: Model
-    answers: Path | None
 
 
 class TrackedMovie(BackgroundWork):
@@ -126,8 +129,7 @@ class TrackedMovie(BackgroundWork):
         self._base: Scene | None = None
         self._prints: Prints = {}
         self._touched: set[int] | None = set()
-        self._began: _Began | None = None
-        self._earlier: list[tuple[Model, _Began | None]] = []
+        self._used = _InUse(self.model)
         self._tracked_answers: AnnotationSet | None = None
         self.kinds = EVERYTHING
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
@@ -311,7 +313,7 @@ class TrackedMovie(BackgroundWork):
 
     @property
     def can_undo(self) -> bool:
-        """Whether an answer or a change of masks can be taken back."""
+        """Whether something can be taken back."""
         return bool(self._past)
 
     @property
@@ -320,7 +322,7 @@ class TrackedMovie(BackgroundWork):
         return bool(self._future)
 
     def undo(self) -> None:
-        """Take the last answer or change of masks back."""
+        """Take back the last answer, change of masks, model or choice of what can happen."""
         if not self.can_undo:
             self.message.emit("info", "There is nothing to undo.")
             return
@@ -352,6 +354,10 @@ class TrackedMovie(BackgroundWork):
                 done = self.masks.take(step.masks.inverse if back else step.masks)
             if step.answers and self.answers is not None:
                 (self.answers.undo if back else self.answers.redo)()
+            if step.models is not None:
+                self._use(step.models[0 if back else 1])
+            if step.kinds is not None:
+                self._allow(step.kinds[0 if back else 1])
         except BridgetrackError:
             came_from.append(goes_to.pop())
             raise
@@ -434,18 +440,25 @@ class TrackedMovie(BackgroundWork):
 
     # ------------------------------------------------------------------ tracking
 
-    def set_kinds(self, kinds: EventKinds) -> None:
+    def set_kinds(self, kinds: EventKinds, *, undoable: bool = True) -> None:
         """Say what can happen in the movie; it is tracked anew.
 
         Nothing but a message comes of it where answers name events that are ruled out.
         """
-        if kinds == self.kinds:
-            return
-        with self.telling():
-            if self.annotations is not None:
-                check_kinds(self.annotations, kinds)
-            self.kinds = kinds
-            self.measure(touched=set())
+        if kinds != self.kinds:
+            with self.telling():
+                before = self.kinds
+                self._allow(kinds)
+                if undoable:
+                    self._did(Step(kinds=(before, kinds)))
+            if kinds != self.kinds:  # it was refused, which what shows it must follow
+                self.kinds_changed.emit()
+
+    def _allow(self, kinds: EventKinds) -> None:
+        if self.annotations is not None:
+            check_kinds(self.annotations, kinds)
+        self.kinds = kinds
+        self.measure(touched=set())
         self.kinds_changed.emit()
 
     def track(self) -> Tracking | None:
@@ -486,49 +499,36 @@ class TrackedMovie(BackgroundWork):
         A model that learned from the answers about this movie must not learn from them twice,
         nor keep what it learned from a slip that was mended since.
         """
-        began, answers = self._began, self.answers
-        if began is None or answers is None or answers.path != began.answers:
+        used, answers = self._used, self.answers
+        if used.began is None or answers is None or answers.path != used.answers:
             return self.model
-        return began.model
+        return used.began
 
-    def set_model(self, model: Model, start: Model | None = None) -> None:
+    def set_model(self, model: Model, start: Model | None = None, *, undoable: bool = True) -> None:
         """Use other weights; the movie is tracked anew.
 
         `start` is what they were learned from, where they were learned from this movie's answers.
         """
-        if self._fits(model):
-            began = None
-            if start is not None and self.answers is not None:
-                began = _Began(start, self.answers.path)
-            self._earlier += [(self.model, self._began)] if model is not self.model else []
-            self._use(model, began)
+        try:
+            if self.scene is not None:
+                model.aligned(self.scene.matrix.features)
+        except BridgetrackError as error:
+            self.tell(error)
+            return
+        used = _InUse(model)
+        if start is not None and self.answers is not None:
+            used = _InUse(model, start, self.answers.path)
+        if undoable and model is not self.model:
+            self._did(Step(models=(replace(self._used, model=self.model), used)))
+        self._use(used)
+
+    def _use(self, used: _InUse) -> None:
+        self.model, self._used = used.model, used
+        self.model_changed.emit()
+        self.track()
 
     def describe_model(self, model: Model) -> None:
         """Take the model in use with more that is known of it; the tracks stay."""
         if self.tracking is not None and self.tracking.model is self.model:
             self.tracking = replace(self.tracking, model=model)
         self.model = model
-
-    @property
-    def has_earlier_model(self) -> bool:
-        """Whether another model was in use before the present one."""
-        return bool(self._earlier)
-
-    def earlier_model(self) -> None:
-        """Take the last change of the model back."""
-        if self._earlier and self._fits(self._earlier[-1][0]):
-            self._use(*self._earlier.pop())
-
-    def _fits(self, model: Model) -> bool:
-        try:
-            if self.scene is not None:
-                model.aligned(self.scene.matrix.features)
-        except BridgetrackError as error:
-            self.tell(error)
-            return False
-        return True
-
-    def _use(self, model: Model, began: _Began | None) -> None:
-        self.model, self._began = model, began
-        self.model_changed.emit()
-        self.track()

@@ -198,12 +198,6 @@ class Trainer:
         self._movie.set_model(model)
         self.changed.emit()
 
-    def go_back(self) -> None:
-        """Use the model from before the last change."""
-        self._forget()
-        self._movie.earlier_model()
-        self.changed.emit()
-
     # ------------------------------------------------------------------ words
 
     def results(self) -> list[str]:

@@ -48,12 +48,8 @@ class TrainPanel(Panel):
             "Save…", "Keep the present model in a file; those of this folder are listed above",
             self.ask_save, icon="save",
         )  # fmt: skip
-        self.back = button(
-            "Previous model", "Use the model from before the last change", self.trainer.go_back,
-            icon="undo",
-        )  # fmt: skip
         self.model = text()
-        self.add(folded("More", self.model, row(self.load, self.save, self.back)))
+        self.add(folded("More", self.model, row(self.load, self.save)))
         self.column.addStretch(1)
         session = self.session
         self.follow(
@@ -120,7 +116,6 @@ class TrainPanel(Panel):
         self.advice.setVisible(bool(advice))
         self.advice_title.setVisible(bool(advice))
         self.model.setText(_described(self.session.model))
-        self.back.setEnabled(self.session.has_earlier_model)
         report = self.session.questions.report
         self.verdict.setText(f"{report.effort} {report.accuracy} {report.verdict}".strip())
         self.verdict.setVisible(bool(report.verdict))
