@@ -123,7 +123,7 @@ def test_the_smallest_margins_are_the_smallest() -> None:
     np.testing.assert_allclose([margin[c] for c in columns], margins, atol=1e-6)
 
 
-def test_where_the_relaxation_is_torn_margins_are_at_least_so_large(
+def test_where_the_relaxation_is_fractional_margins_are_at_least_so_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("bridgetrack.inference.margins._FAR", -1.0)

@@ -48,7 +48,7 @@ def test_the_best_choice_its_prices_and_its_margins(seed: int, n_slots: int, n_w
 
 
 def chained_triangles(count: int) -> tuple[Problem, Array]:
-    """Torn triples of slots, worth 1.5 relaxed and 1.4 in truth, and sure pairs, tied by chance."""
+    """Triples of slots worth 1.5 relaxed and 1.4 in truth, and certain pairs, tied by chance."""
     covers, scores = [], []
     for k in range(count):
         a, b, c, d, e = range(5 * k, 5 * k + 5)
@@ -89,12 +89,12 @@ def test_a_large_program_without_time_gives_a_choice_and_a_true_bound(large: int
     scores = scores + np.random.default_rng(0).normal(0, 0.5, len(scores))
     best = solve(problem, scores)
     limits = SolverLimits(max_seconds=0.0, batch=1, large=large)
-    hurried = solve(problem, scores, limits=limits)
-    hurried.check(problem, scores)
-    assert hurried.value < best.value < hurried.bound
-    assert (problem.incidence @ hurried.duals >= scores - 1e-9).all()
-    of_each = np.unique(hurried.component, return_index=True)[1]
-    assert hurried.slack[of_each].sum() == pytest.approx(hurried.gap)
+    early = solve(problem, scores, limits=limits)
+    early.check(problem, scores)
+    assert early.value < best.value < early.bound
+    assert (problem.incidence @ early.duals >= scores - 1e-9).all()
+    of_each = np.unique(early.component, return_index=True)[1]
+    assert early.slack[of_each].sum() == pytest.approx(early.gap)
 
 
 @given(seed=st.integers(0, 10_000), step=st.sampled_from([0.0, 1e-3, 0.1, 1.0]))

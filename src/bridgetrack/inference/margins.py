@@ -79,12 +79,12 @@ def margin_bounds(
         prices = np.maximum(solution.duals[problem.free], 0.0)
         best[problem.free] = np.minimum(best[problem.free], prices)
     # Infinite times zero is no number in a product with the matrix, so those are told apart.
-    hopeless = covered @ (~np.isfinite(best)).astype(np.float64) > 0
+    impossible = covered @ (~np.isfinite(best)).astype(np.float64) > 0
     sums = covered @ np.where(np.isfinite(best), best, 0.0)
     # Slack is the same for all slots of a component; the mean over a column's slots is its own.
     short = np.asarray(covered @ solution.slack) / np.maximum(problem.width[chosen], 1)
     bounds = np.full(problem.n_columns, np.nan)
-    bounds[chosen] = np.where(hopeless, np.inf, np.maximum(sums - short, 0.0))
+    bounds[chosen] = np.where(impossible, np.inf, np.maximum(sums - short, 0.0))
     return bounds
 
 
@@ -109,12 +109,12 @@ def _elsewhere(
         return 0.0
     out = np.zeros(slots.shape)
     slack = np.append(solution.slack, 0.0)[slots]
-    torn = np.flatnonzero(slack.sum(axis=1) > 0)
-    slack = slack[torn]
-    component = np.append(solution.component, -1)[slots[torn]]
+    fractional = np.flatnonzero(slack.sum(axis=1) > 0)
+    slack = slack[fractional]
+    component = np.append(solution.component, -1)[slots[fractional]]
     # Slack is the same for all slots of a component, so its own part is a product.
-    own = slack * _alike(component, width[torn])
-    out[torn] = np.maximum(slack.sum(axis=1)[:, None] - own, 0.0)
+    own = slack * _alike(component, width[fractional])
+    out[fractional] = np.maximum(slack.sum(axis=1)[:, None] - own, 0.0)
     return out
 
 

@@ -226,7 +226,7 @@ class Solution:
         return max(0.0, self.bound - self.value)
 
     @property
-    def torn(self) -> float:
+    def integrality_gap(self) -> float:
         """How far the relaxation lies above the choice, in all components together."""
         first = np.unique(self.component, return_index=True)[1]
         return float(self.slack[first].sum())

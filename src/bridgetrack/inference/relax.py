@@ -85,7 +85,7 @@ class Relaxation:
     count, slot_label, column_label
         Number of components, and the one of every slot and column, -1 for columns that join
         several and that no better choice needs.
-    hurried
+    timed_out
         Whether time ran out somewhere: prices are too high then, and values those of some choice.
     """
 
@@ -95,7 +95,7 @@ class Relaxation:
     count: int
     slot_label: Index
     column_label: Index
-    hurried: bool = False
+    timed_out: bool = False
 
 
 def prices(
@@ -176,9 +176,9 @@ def _relax_part(
     found.x[columns], found.duals[slots] = x, duals
     # Prices above what the values are worth are not those of an optimum.
     short = float(duals.sum()) - float(score @ x)
-    hurried = short > 1e-6 * (1.0 + float(np.abs(duals).sum()))
-    found.hurried |= hurried
-    if alone and not hurried:
+    timed_out = short > 1e-6 * (1.0 + float(np.abs(duals).sum()))
+    found.timed_out |= timed_out
+    if alone and not timed_out:
         count, of_slots, of_columns = _clusters(part, score, x, duals)
         found.slot_label[slots] = found.count + of_slots
         found.column_label[columns] = np.where(of_columns < 0, -1, found.count + of_columns)

@@ -67,11 +67,11 @@ def solve_steps(
     picked, slack, bound = x > 0.5, np.zeros(problem.n_slots), float(score @ x)
 
     fractional = (x > INTEGRAL) & (x < 1 - INTEGRAL)
-    if fractional.any():  # these components are chosen anew, and their distance told
-        torn = np.zeros(relaxed.count + 1, dtype=bool)  # the last is for columns of no component
-        torn[relaxed.column_label[fractional]] = True
-        part = np.flatnonzero(torn[relaxed.column_label])
-        slots = np.flatnonzero(torn[relaxed.slot_label])
+    if fractional.any():  # these components are solved again, by branch and bound
+        again = np.zeros(relaxed.count + 1, dtype=bool)  # the last is for columns of no component
+        again[relaxed.column_label[fractional]] = True
+        part = np.flatnonzero(again[relaxed.column_label])
+        slots = np.flatnonzero(again[relaxed.slot_label])
         inside = problem.part(columns[part], slots)
         given = (score[part], x[part], duals[slots], limits.max_nodes, until)
         chosen, part_bound = branch(inside, *given)
@@ -80,7 +80,7 @@ def solve_steps(
         lost = score[part] * (x[part] - chosen)
         short = np.bincount(relaxed.column_label[part], lost, minlength=relaxed.count)
         slack[slots] = np.maximum(short, 0.0)[relaxed.slot_label[slots]]
-    if relaxed.hurried:  # the prices alone tell how good the choice is
+    if relaxed.timed_out:  # the prices alone tell how good the choice is
         worth = np.bincount(relaxed.slot_label, duals, minlength=relaxed.count)
         lost = np.maximum(worth - _value_of_each(relaxed, score * picked), 0.0)
         slack, bound = np.asarray(lost[relaxed.slot_label], dtype=np.float64), float(duals.sum())
@@ -280,8 +280,8 @@ def resolve(
     wrong = allowed & (problem.incidence @ found.duals - scores < -tolerance)
     count = problem.covered(chosen)
     # An optional slot that may have lost its column is free at no price, or decided again.
-    owed = problem.required | (found.duals > tolerance)
-    region = np.where(owed, count != 1, count > 1)
+    needed = problem.required | (found.duals > tolerance)
+    region = np.where(needed, count != 1, count > 1)
     region |= problem.covered(wrong) > 0
     while region.any():
         region = _closed(problem, chosen, previous, region)
@@ -303,11 +303,11 @@ def resolve(
         duals[slots], slack[slots] = answer.duals, answer.slack
         component[slots] = answer.component + int(component.max(initial=-1)) + 1
         found = replace(previous, duals=duals, slack=slack, component=component)
-        # Where the relaxation is torn, a column of small reduced cost that reaches out of the part
-        # may still win; elsewhere only one that scores more than its slots cost.
+        # Where the relaxation is fractional, a column of small reduced cost that reaches out of
+        # the part may still win; elsewhere only one that scores more than its slots cost.
         reduced = problem.incidence @ duals - scores
         crossing = (inside > 0) & (inside < problem.width)
-        cheap = crossing & (reduced < found.torn - tolerance)
+        cheap = crossing & (reduced < found.integrality_gap - tolerance)
         outside = (problem.covered(allowed & (cheap | (reduced < -tolerance))) > 0) & ~region
         if outside.any():
             region = region | outside
@@ -324,12 +324,12 @@ def resolve(
 
 
 def _closed(problem: Problem, chosen: Mask, known: Solution, slots: Mask) -> Mask:
-    """The slots with those that their chosen columns cover, and torn components whole."""
+    """The slots, those that their chosen columns cover, and all of fractional components."""
     while True:
         columns = chosen & (problem.incidence @ slots.astype(np.float64) > 0)
         grown = slots | (problem.covered(columns) > 0)
-        torn = np.unique(known.component[grown & (known.slack > 0)])
-        grown |= np.isin(known.component, torn)
+        fractional = np.unique(known.component[grown & (known.slack > 0)])
+        grown |= np.isin(known.component, fractional)
         if (grown == slots).all():
             return slots
         slots = grown

@@ -198,7 +198,7 @@ class Part:
         Events that annotations speak of.
     hypotheses
         How many events but rare ones were proposed for the covered slots.
-    torn
+    integrality_gap
         How far the choice is from its relaxation, so that looking farther does not help.
     """
 
@@ -208,7 +208,7 @@ class Part:
     prices: Array
     noted: Chosen
     hypotheses: int = 0
-    torn: float = 0.0
+    integrality_gap: float = 0.0
 
 
 def solve_part(movie: WholeMovie, frames: range) -> Part:
@@ -292,8 +292,12 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Part | None:
     bounds[near] = _bounds(part, rest, held[near], price[slots], allowed[near])
     where = np.flatnonzero(middle)
     chosen = Chosen(events, scores, bounds).take(again)
-    covered, torn, noted = np.flatnonzero(free), solution.torn, movie.noted(events, scores)
-    return Part(chosen, covered, where, price[where], noted, torn=torn)
+    covered, gap, noted = (
+        np.flatnonzero(free),
+        solution.integrality_gap,
+        movie.noted(events, scores),
+    )
+    return Part(chosen, covered, where, price[where], noted, integrality_gap=gap)
 
 
 def _covered(events: Events, active: Mask) -> Index:

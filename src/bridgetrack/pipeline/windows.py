@@ -367,7 +367,7 @@ def _mend(state: _State, movie: WholeMovie, longest: int, client: Any) -> Steps[
     """Choose events around every meeting again, farther where something may be lost there."""
     reach = dict.fromkeys(movie.meetings, _FIRST)
     before: dict[int, float] = {}
-    torn: dict[int, float] = {}
+    integrality: dict[int, float] = {}
     open_ = list(movie.meetings)
     while open_:
         stuck = False
@@ -380,7 +380,7 @@ def _mend(state: _State, movie: WholeMovie, longest: int, client: Any) -> Steps[
                     stuck = True
                 else:
                     state.apply(part)
-                    torn[m] = part.torn
+                    integrality[m] = part.integrality_gap
         state.reach = max(state.reach, *(reach[m] for m in open_))
         wrong = stuck or state.wrong
         short, events = state.short, state.chosen.events
@@ -388,11 +388,11 @@ def _mend(state: _State, movie: WholeMovie, longest: int, client: Any) -> Steps[
             return
         near = {m: events.touching(movie.slots_of(movie.around(m, reach[m]))) for m in open_}
         lost = {m: float(short[near[m]].sum()) for m in open_}
-        # Where the relaxation is torn, or it does not become less, more frames do not help.
+        # Where the relaxation is fractional, or it does not become less, more frames do not help.
         less = {
             m
             for m in open_
-            if 1.01 * torn.get(m, 0.0) + TOLERANCE < lost[m] < 0.99 * before.get(m, np.inf)
+            if 1.01 * integrality.get(m, 0.0) + TOLERANCE < lost[m] < 0.99 * before.get(m, np.inf)
         }
         open_ = [m for m in open_ if wrong or m in less]
         before |= lost
