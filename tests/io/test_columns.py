@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridgetrack.io.tables import guess_columns
+from bridgetrack.io.columns import guess_columns
 
 KNOWN = {
     "own": (

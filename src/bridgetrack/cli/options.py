@@ -18,7 +18,7 @@ from bridgetrack.cli.console import show
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.link_scores import with_link_scores
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
-from bridgetrack.io.tables import parse_columns
+from bridgetrack.io.columns import parse_columns
 from bridgetrack.models.library import find_model_file
 from bridgetrack.notes import Note
 from bridgetrack.option import Option, options_of

@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError
 from bridgetrack.files import program_version, writing
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.io.columns import LINK_COLUMNS, known_columns, plain_names
 from bridgetrack.io.ctc import read_track_table
 from bridgetrack.io.tables import (
-    LINK_COLUMNS,
     NOTHING,
     SIDECAR,
     CellTable,
     TableReading,
     TextTable,
-    known_columns,
-    plain_names,
     read_cells,
     read_text_table,
 )

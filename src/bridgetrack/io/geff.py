@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from bridgetrack.detections.table import content
 from bridgetrack.errors import InputError
 from bridgetrack.files import in_one_go, program_version, refuse_foreign, staged, writing
+from bridgetrack.io.columns import guess_columns
 from bridgetrack.io.csv import as_plain
-from bridgetrack.io.tables import count_frames, guess_columns
+from bridgetrack.io.tables import count_frames
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.movie.raw import micrometers, minutes
 from bridgetrack.schema import OpenEntry, check

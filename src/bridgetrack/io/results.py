@@ -11,11 +11,12 @@ import pandas as pd
 
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.features.link_scores import LinkScores
+from bridgetrack.io.columns import SCORE_COLUMNS, known_columns
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
 from bridgetrack.io.geff import read_geff, read_geff_edges, read_trackmate, write_geff
 from bridgetrack.io.may_write import check_folder, refuse_other, signed
-from bridgetrack.io.tables import SCORE_COLUMNS, known_columns, read_text_table
+from bridgetrack.io.tables import read_text_table
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.tracks import Tracks

@@ -1,12 +1,11 @@
-"""Tables of text that programs write: what their columns mean, and the cells that they hold."""
+"""Tables of text that programs write, and the cells that they hold."""
 
 from __future__ import annotations
 
 import codecs
 import csv
-import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,6 +19,12 @@ from pydantic import Field
 from bridgetrack.detections.table import Detections, border_distance, content
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.files import check_readable
+from bridgetrack.io.columns import (
+    UNIT_OF,
+    check_columns,
+    columns_of,
+    plain_name,
+)
 from bridgetrack.movie.geometry import MOST_FRAMES, Geometry, GeometryField
 from bridgetrack.movie.raw import micrometers, minutes
 from bridgetrack.notes import plural
@@ -29,79 +34,6 @@ TABLES = (".csv", ".tsv", ".txt")
 """How names of tables of detections end."""
 
 _MAY_BE_TIMES = ("t", "time", "position_t")
-CELL_COLUMNS: dict[str, tuple[str, ...]] = {
-    "frame": (
-        "frame", "frame_number", "frame_i", "frame_y", "spot_frame", "timepoint", "time_point",
-        "time_index", "timestep", "time_step", "imagenumber", "metadata_t", "t", "slice",
-        "slice_n", "time", "position_t",
-    ),
-    "z": (
-        "z", "position_z", "pos_z", "posz", "centroid_z", "z_centroid", "center_z",
-        "location_center_z", "spot_position_z",
-    ),
-    "y": (
-        "y", "position_y", "pos_y", "posy", "centroid_y", "y_centroid", "center_y",
-        "location_center_y", "areashape_center_y", "spot_position_y", "ym", "bb_top",
-    ),
-    "x": (
-        "x", "position_x", "pos_x", "posx", "centroid_x", "x_centroid", "center_x",
-        "location_center_x", "areashape_center_x", "spot_position_x", "xm", "bb_left",
-    ),
-    "id": ("id", "node_id", "node", "spot_id", "detection_id"),
-    "parent": ("parent_id", "parent", "parent_node", "parent_node_id", "parent_spot_id"),
-    "track": (
-        "track_id", "track", "trackid", "tracklet_id", "particle", "tid", "track_n",
-        "spot_track_id", "cell_id", "trackobjects_label",
-    ),
-    "parent_track": ("parent_track_id", "parenttrackid", "parent_track"),
-    "label": (
-        "label", "labelimageid", "label_id", "segmentation_id", "seg_id", "mask_id",
-        "objectnumber", "object_id",
-    ),
-    "area": (
-        "area", "volume", "size_in_pixels_0", "size_in_pixels", "size", "areashape_area",
-        "cell_area", "nucleus_area",
-    ),
-    "radius": ("radius", "r", "estimated_radius", "spot_radius"),
-    "width": ("bb_width",),
-    "height": ("bb_height",),
-    "unit": ("unit",),
-}  # fmt: skip
-"""Names of the columns of a table of cells, by what they hold; the first that is there counts.
-
-They are those of this program, TrackMate, ilastik, CellProfiler, Imaris, napari, ImageJ and its
-plugins Manual Tracking and MTrackJ, Mastodon, NIS Elements, QuPath, btrack, LapTrack, trackpy,
-Ultrack, Cell-ACDC, scikit-image and of boxes (MOT).
-"""
-
-LINK_COLUMNS: dict[str, tuple[str, ...]] = {
-    "source": ("source", "source_id", "spot_source_id", "parent", "from"),
-    "target": ("target", "target_id", "spot_target_id", "child", "to"),
-}
-"""Those of a table of links between cells, which it names by their ids."""
-
-SCORE_COLUMNS: dict[str, tuple[str, ...]] = {
-    "frame": ("frame", "t", "source_frame", "frame_source", "time"),
-    "source": ("source", "source_label", "label_source", "source_id", "from"),
-    "target": ("target", "target_label", "label_target", "target_id", "to"),
-    "score": ("score", "link_score", "probability", "weight", "edge_weight", "p"),
-}
-"""Those of a table of scores of links, which names cells by their frames and labels."""
-
-_NUMBERED = (
-    ("centroid", ("y x", "z y x")),
-    ("center_of_the_object", ("x y", "x y z")),
-    ("object_center", ("x y", "x y z")),
-    ("axis", ("", "frame y x", "frame z y x")),
-)
-"""Columns that programs number, and their roles where there are so many."""
-_UNIT = re.compile(
-    r"[\[(](?P<inside>.*?)[\])]|(?<=[ _])(?P<length>[µμu]m\^?[23²³]?|microns?|px|pxl|pixels?)$"
-    r"|(?<=^time[ _])(?P<time>s|sec|seconds|min|minutes|h|hours)$",
-    re.IGNORECASE,
-)
-_SHOWN = 20
-"""Columns that a message names."""
 _EMPTY = ("", "nan", "NaN", "None", "null", "NA")
 NOTHING = -1
 """In a column of parents or tracks, where a cell has none."""
@@ -122,88 +54,6 @@ _UNEVEN = 0.1
 """Share of a step by which times may be off a frame."""
 
 
-def check_columns(columns: Mapping[str, str], header: Sequence[str], source: str) -> None:
-    """Complain about columns that are named but absent, or needed but not named."""
-    shown = ", ".join(repr(str(name)) for name in header[:_SHOWN])
-    more = f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else ""
-    listed = f"the file has the columns {shown}{more}"
-    for role, column in columns.items():
-        if column not in header:
-            raise InputError(f"{source}: there is no column {column!r} (meant as {role}); {listed}")
-    missing = [role for role in ("frame", "y", "x") if role not in columns]
-    if missing:
-        roles = ["t" if role == "frame" else role for role in missing]
-        named = ",".join(f"{role}=..." for role in roles)
-        said = ", ".join(f"'{role}': '...'" for role in roles)
-        raise InputError(
-            f"{source}: found no column for {', '.join(missing)}; {listed}. Say which it is: "
-            f"--columns {named}, in Python columns={{{said}}}"
-        )
-
-
-def parse_columns(text: str) -> dict[str, str]:
-    """Columns by their roles from words such as ``y=Row,x=Col,t=Image no``.
-
-    Raises
-    ------
-    InputError
-        Where a part is none of these.
-    """
-    parts = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", text)]
-    if not all(role.strip() and column.strip() for role, _, column in parts):
-        raise InputError(f"columns {text!r}: give roles and names, such as y=Row,x=Col,t=Image")
-    return {role.strip().lower(): column.strip() for role, _, column in parts}
-
-
-def guess_columns(header: Sequence[str]) -> dict[str, str]:
-    """Guess what the columns of a table mean from their names: a column by its role.
-
-    Names are understood in any case and with their unit, see `CELL_COLUMNS`. ``parent`` is taken
-    for a parent *track* in a table that has tracks but no ids.
-    """
-    plain, found = plain_names(header), known_columns(header, CELL_COLUMNS)
-    for name, orders in _NUMBERED:
-        columns = [plain[f"{name}_{k}"] for k in range(4) if f"{name}_{k}" in plain]
-        order = orders[len(columns) - 2].split() if 2 <= len(columns) < len(orders) + 2 else []
-        if found["x"] is None and order:
-            found |= dict(zip(order, columns, strict=True))
-    if "position_x" in plain or "spot_position_x" in plain:
-        found["label"] = None  # a free text such as "ID4711" in TrackMate and Mastodon
-    if "mass" in plain and found["area"] == plain.get("size"):
-        found["area"] = None  # a radius of gyration in trackpy
-    if found["id"] is None and found["track"] is not None and found["parent"] is not None:
-        found["parent_track"] = found["parent_track"] or found["parent"]
-        found["parent"] = None
-    return {role: column for role, column in found.items() if column is not None}
-
-
-def known_columns(
-    header: Sequence[str], names: Mapping[str, Sequence[str]]
-) -> dict[str, str | None]:
-    """The column of every role, by its possible names; None where there is none."""
-    plain = plain_names(header)
-    return {
-        role: next((plain[name] for name in known if name in plain), None)
-        for role, known in names.items()
-    }
-
-
-def plain_names(header: Sequence[str]) -> dict[str, str]:
-    """Columns by their plain names: lower case, without unit, words joined by ``_``.
-
-    Of columns with one plain name the first counts.
-    """
-    plain: dict[str, str] = {}
-    for column in header:
-        plain.setdefault(_plain(column), column)
-    return plain
-
-
-def _plain(column: str) -> str:
-    name = re.sub(r"[^a-z0-9]+", "_", _UNIT.sub("", column.strip()).lower()).strip("_")
-    return re.sub(r"^(trackobjects_label)_\d+$", r"\1", name)  # CellProfiler adds a distance
-
-
 @dataclass(frozen=True)
 class TextTable:
     """A table as text, before any number is read."""
@@ -220,7 +70,7 @@ class TextTable:
 
     def unit(self, column: str) -> str:
         """Unit of a column, as the last header row or the name of the column says; may be empty."""
-        found = _UNIT.search(column.strip())
+        found = UNIT_OF.search(column.strip())
         unit = self.units.get(column) or ("" if found is None else found[found.lastgroup or 0])
         return unit.strip().lower().translate(str.maketrans("µμ²³", "uu23", "^"))
 
@@ -468,7 +318,7 @@ def read_cells(
     text = read_text_table(path)
     sidecar = _read_sidecar(Path(path))
     known = None if sidecar is None else sidecar.geometry
-    found = _columns(text, columns or {})
+    found = columns_of(text.header, columns or {})
     said = (len(given.scale or ()), len(given.shape or ()), known.ndim if known else 0)
     if "z" not in (columns or {}) and 3 not in said and _is_flat(text, found.get("z")):
         del found["z"]
@@ -533,19 +383,6 @@ def _read_sidecar(table: Path) -> Sidecar | None:
     return known
 
 
-def _columns(text: TextTable, corrections: Mapping[str, str | None]) -> dict[str, str]:
-    """The columns as guessed, with some roles set by hand; None for a role means no column."""
-    chosen = {"frame" if role == "t" else role: column for role, column in corrections.items()}
-    for role in chosen:
-        if role not in CELL_COLUMNS:
-            known = list(CELL_COLUMNS)
-            raise InputError(f"there is no role {role!r} for a column; known are {known}")
-    guessed = guess_columns(text.header)
-    if {"x", "y"} & set(chosen):
-        guessed = {k: v for k, v in guessed.items() if k not in ("width", "height")}
-    return {role: c for role, c in {**guessed, **chosen}.items() if c is not None}
-
-
 def _is_flat(text: TextTable, depth: str | None) -> bool:
     """Whether a depth is 0 throughout, as TrackMate writes it for 2D movies."""
     return depth is not None and bool(text.cells[depth].str.fullmatch(r"\s*-?0([.,]0*)?\s*").all())
@@ -562,7 +399,7 @@ def _frames(
     unit, interval = text.unit(column), None
     values = text.numbers(column)
     fits = n_frames is not None and bool(((values < n_frames) & (values % 1 == 0)).all())
-    if sidecar is None and not fits and _are_times(values, _plain(column), unit):
+    if sidecar is None and not fits and _are_times(values, plain_name(column), unit):
         what = f"{text.source}, column {column!r}"
         frame, interval = count_frames(values, unit, what)
         notes.append(f"the times in the column {column!r} were counted as frames")
@@ -570,7 +407,7 @@ def _frames(
     frame = text.integers(column)
     text.refuse(frame < 0, "the frame is negative; frames count from 0")
     text.refuse(frame >= MOST_FRAMES, f"the frame is beyond the {MOST_FRAMES:,} possible")
-    may_be_from_1 = sidecar is None and not fits and (_plain(column) != "t" or unit)
+    may_be_from_1 = sidecar is None and not fits and (plain_name(column) != "t" or unit)
     if may_be_from_1 and frame.min() == 1:
         notes.append(f"the column {column!r} counts from 1: its frame 1 is frame 0 here")
         frame -= 1

@@ -238,7 +238,8 @@ _HEAD = 50
 
 def csv_reading(path: str | list[str]) -> Reader | None:
     """Read a CSV table of tracks or of detections, None for other tables."""
-    from bridgetrack.io.tables import check_columns, guess_columns, read_text_table
+    from bridgetrack.io.columns import check_columns, guess_columns
+    from bridgetrack.io.tables import read_text_table
 
     if not isinstance(path, str):
         return None

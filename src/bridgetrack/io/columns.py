@@ -1,0 +1,179 @@
+"""What the columns of tables mean, by the names that programs give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from bridgetrack.errors import InputError
+
+CELL_COLUMNS: dict[str, tuple[str, ...]] = {
+    "frame": (
+        "frame", "frame_number", "frame_i", "frame_y", "spot_frame", "timepoint", "time_point",
+        "time_index", "timestep", "time_step", "imagenumber", "metadata_t", "t", "slice",
+        "slice_n", "time", "position_t",
+    ),
+    "z": (
+        "z", "position_z", "pos_z", "posz", "centroid_z", "z_centroid", "center_z",
+        "location_center_z", "spot_position_z",
+    ),
+    "y": (
+        "y", "position_y", "pos_y", "posy", "centroid_y", "y_centroid", "center_y",
+        "location_center_y", "areashape_center_y", "spot_position_y", "ym", "bb_top",
+    ),
+    "x": (
+        "x", "position_x", "pos_x", "posx", "centroid_x", "x_centroid", "center_x",
+        "location_center_x", "areashape_center_x", "spot_position_x", "xm", "bb_left",
+    ),
+    "id": ("id", "node_id", "node", "spot_id", "detection_id"),
+    "parent": ("parent_id", "parent", "parent_node", "parent_node_id", "parent_spot_id"),
+    "track": (
+        "track_id", "track", "trackid", "tracklet_id", "particle", "tid", "track_n",
+        "spot_track_id", "cell_id", "trackobjects_label",
+    ),
+    "parent_track": ("parent_track_id", "parenttrackid", "parent_track"),
+    "label": (
+        "label", "labelimageid", "label_id", "segmentation_id", "seg_id", "mask_id",
+        "objectnumber", "object_id",
+    ),
+    "area": (
+        "area", "volume", "size_in_pixels_0", "size_in_pixels", "size", "areashape_area",
+        "cell_area", "nucleus_area",
+    ),
+    "radius": ("radius", "r", "estimated_radius", "spot_radius"),
+    "width": ("bb_width",),
+    "height": ("bb_height",),
+    "unit": ("unit",),
+}  # fmt: skip
+"""Names of the columns of a table of cells, by what they hold; the first that is there counts.
+
+They are those of this program, TrackMate, ilastik, CellProfiler, Imaris, napari, ImageJ and its
+plugins Manual Tracking and MTrackJ, Mastodon, NIS Elements, QuPath, btrack, LapTrack, trackpy,
+Ultrack, Cell-ACDC, scikit-image and of boxes (MOT).
+"""
+
+LINK_COLUMNS: dict[str, tuple[str, ...]] = {
+    "source": ("source", "source_id", "spot_source_id", "parent", "from"),
+    "target": ("target", "target_id", "spot_target_id", "child", "to"),
+}
+"""Those of a table of links between cells, which it names by their ids."""
+
+SCORE_COLUMNS: dict[str, tuple[str, ...]] = {
+    "frame": ("frame", "t", "source_frame", "frame_source", "time"),
+    "source": ("source", "source_label", "label_source", "source_id", "from"),
+    "target": ("target", "target_label", "label_target", "target_id", "to"),
+    "score": ("score", "link_score", "probability", "weight", "edge_weight", "p"),
+}
+"""Those of a table of scores of links, which names cells by their frames and labels."""
+
+_NUMBERED = (
+    ("centroid", ("y x", "z y x")),
+    ("center_of_the_object", ("x y", "x y z")),
+    ("object_center", ("x y", "x y z")),
+    ("axis", ("", "frame y x", "frame z y x")),
+)
+"""Columns that programs number, and their roles where there are so many."""
+UNIT_OF = re.compile(
+    r"[\[(](?P<inside>.*?)[\])]|(?<=[ _])(?P<length>[µμu]m\^?[23²³]?|microns?|px|pxl|pixels?)$"
+    r"|(?<=^time[ _])(?P<time>s|sec|seconds|min|minutes|h|hours)$",
+    re.IGNORECASE,
+)
+"""The unit in the name of a column."""
+_SHOWN = 20
+"""Columns that a message names."""
+
+
+def check_columns(columns: Mapping[str, str], header: Sequence[str], source: str) -> None:
+    """Complain about columns that are named but absent, or needed but not named."""
+    shown = ", ".join(repr(str(name)) for name in header[:_SHOWN])
+    more = f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else ""
+    listed = f"the file has the columns {shown}{more}"
+    for role, column in columns.items():
+        if column not in header:
+            raise InputError(f"{source}: there is no column {column!r} (meant as {role}); {listed}")
+    missing = [role for role in ("frame", "y", "x") if role not in columns]
+    if missing:
+        roles = ["t" if role == "frame" else role for role in missing]
+        named = ",".join(f"{role}=..." for role in roles)
+        said = ", ".join(f"'{role}': '...'" for role in roles)
+        raise InputError(
+            f"{source}: found no column for {', '.join(missing)}; {listed}. Say which it is: "
+            f"--columns {named}, in Python columns={{{said}}}"
+        )
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Columns by their roles from words such as ``y=Row,x=Col,t=Image no``.
+
+    Raises
+    ------
+    InputError
+        Where a part is none of these.
+    """
+    parts = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", text)]
+    if not all(role.strip() and column.strip() for role, _, column in parts):
+        raise InputError(f"columns {text!r}: give roles and names, such as y=Row,x=Col,t=Image")
+    return {role.strip().lower(): column.strip() for role, _, column in parts}
+
+
+def guess_columns(header: Sequence[str]) -> dict[str, str]:
+    """Guess what the columns of a table mean from their names: a column by its role.
+
+    Names are understood in any case and with their unit, see `CELL_COLUMNS`. ``parent`` is taken
+    for a parent *track* in a table that has tracks but no ids.
+    """
+    plain, found = plain_names(header), known_columns(header, CELL_COLUMNS)
+    for name, orders in _NUMBERED:
+        columns = [plain[f"{name}_{k}"] for k in range(4) if f"{name}_{k}" in plain]
+        order = orders[len(columns) - 2].split() if 2 <= len(columns) < len(orders) + 2 else []
+        if found["x"] is None and order:
+            found |= dict(zip(order, columns, strict=True))
+    if "position_x" in plain or "spot_position_x" in plain:
+        found["label"] = None  # a free text such as "ID4711" in TrackMate and Mastodon
+    if "mass" in plain and found["area"] == plain.get("size"):
+        found["area"] = None  # a radius of gyration in trackpy
+    if found["id"] is None and found["track"] is not None and found["parent"] is not None:
+        found["parent_track"] = found["parent_track"] or found["parent"]
+        found["parent"] = None
+    return {role: column for role, column in found.items() if column is not None}
+
+
+def columns_of(header: Sequence[str], corrections: Mapping[str, str | None]) -> dict[str, str]:
+    """The columns as guessed, with some roles set by hand; None for a role means no column."""
+    chosen = {"frame" if role == "t" else role: column for role, column in corrections.items()}
+    for role in chosen:
+        if role not in CELL_COLUMNS:
+            known = list(CELL_COLUMNS)
+            raise InputError(f"there is no role {role!r} for a column; known are {known}")
+    guessed = guess_columns(header)
+    if {"x", "y"} & set(chosen):
+        guessed = {k: v for k, v in guessed.items() if k not in ("width", "height")}
+    return {role: c for role, c in {**guessed, **chosen}.items() if c is not None}
+
+
+def known_columns(
+    header: Sequence[str], names: Mapping[str, Sequence[str]]
+) -> dict[str, str | None]:
+    """The column of every role, by its possible names; None where there is none."""
+    plain = plain_names(header)
+    return {
+        role: next((plain[name] for name in known if name in plain), None)
+        for role, known in names.items()
+    }
+
+
+def plain_names(header: Sequence[str]) -> dict[str, str]:
+    """Columns by their plain names: lower case, without unit, words joined by ``_``.
+
+    Of columns with one plain name the first counts.
+    """
+    plain: dict[str, str] = {}
+    for column in header:
+        plain.setdefault(plain_name(column), column)
+    return plain
+
+
+def plain_name(column: str) -> str:
+    """The name of a column in lower case, without unit, words joined by ``_``."""
+    name = re.sub(r"[^a-z0-9]+", "_", UNIT_OF.sub("", column.strip()).lower()).strip("_")
+    return re.sub(r"^(trackobjects_label)_\d+$", r"\1", name)  # CellProfiler adds a distance
