@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.io.columns import parse_columns
+from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.io.tables import read_detections_csv, read_text_table
 
 TRACKMATE = """LABEL,ID,TRACK_ID,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS
