@@ -161,20 +161,12 @@ def choose_cells(camera: Camera) -> None:
     find_cells(camera)
 
 
-def section_of(camera: Camera, widget: Any) -> Any:
-    """The folded section that holds a widget of step 1."""
-    from superqt import QCollapsible
-
-    found = camera.widget.segment.findChildren(QCollapsible)
-    return next(s for s in reversed(found) if s.isAncestorOf(widget))
-
-
 def find_cells(camera: Camera) -> None:
     """Look at the live preview, then find the cells of all frames."""
     from bridgetrack.ui.layers import find_role
 
     panel = camera.widget.segment
-    section = section_of(camera, panel.find)
+    section = panel.finding
     section.expand(animate=False)
     panel.find.live.setChecked(True)
     camera.until(lambda: find_role(camera.viewer.layers, "preview") is not None)

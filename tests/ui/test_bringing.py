@@ -161,40 +161,40 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     asked: list[Path] = []
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(asked[-1]), ""))
 
-    def press(k: int, path: Path) -> None:
+    def press(opener: Any, path: Path) -> None:
         asked.append(path)
-        qtbot.mouseClick(panel.openers[k], CLICK)
+        qtbot.mouseClick(opener, CLICK)
         assert state.files.busy("open"), "not in the window's thread"
         qtbot.waitUntil(lambda: not state.files.busy("open"), timeout=20_000)
 
-    press(0, files["frames"] / "t001.tif")
+    press(panel.open, files["frames"] / "t001.tif")
     assert chosen(widget, "image").name == "frames" and len(chosen(widget, "image").data) == 3
     # With two actions, the third finds cells; fewer than seven lead to a table from there.
     qtbot.waitUntil(panel.find.go.isVisible, timeout=20_000)
     assert panel.find.go.isEnabled()
-    press(1, files["masks"] / "t000.tif")
+    press(panel.masks, files["masks"] / "t000.tif")
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert chosen(widget, "labels").name == "masks"
     # Five actions from masks to a table: open, choose, step 4, export, choose.
     results = files["masks"].with_name("results")
     monkeypatch.setattr("bridgetrack.ui.export_box.ask_folder", lambda *_: results)
     qtbot.mouseClick(widget.tabs[3], CLICK)
-    qtbot.waitUntil(widget.track.export_now.isEnabled, timeout=20_000)
-    qtbot.mouseClick(widget.track.export_now, CLICK)
+    qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)
+    qtbot.mouseClick(widget.track.export.save, CLICK)
     qtbot.waitUntil(lambda: "Written" in widget.track.export.words.text(), timeout=20_000)
     assert (results / "tracks.csv").is_file()
     told = widget.track.export.words
     qtbot.waitUntil(lambda: told.visibleRegion().boundingRect() == told.rect(), timeout=20_000)
     widget.open_step(0)
     n = len(state.session.scene.detections)
-    press(2, files["table"])
+    press(panel.open, files["table"])
     assert chosen(widget, "labels").name == "spots"
     qtbot.waitUntil(
         lambda: state.session.movie.table is not None and state.session.tracking is not None,
         timeout=60_000,
     )
     assert len(state.session.scene.detections) == n
-    press(1, files["store"] / "zarr.json")
+    press(panel.masks, files["store"] / "zarr.json")
     qtbot.waitUntil(
         lambda: state.session.movie.table is None and state.session.tracking is not None,
         timeout=60_000,
@@ -203,13 +203,13 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     broken.write_text("name,colour\ncat,black\n")
     qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
     before = len(viewer.layers)
-    press(2, broken)
+    press(panel.open, broken)
     qtbot.waitUntil(lambda: "broken.csv" in widget.notice.text(), timeout=20_000)
     assert len(viewer.layers) == before
     # Another movie is not combined with the cells of the one before.
     second = files["table"].with_name("second.tif")
     tifffile.imwrite(second, np.asarray(chosen(widget, "image").data), photometric="minisblack")
-    press(0, second)
+    press(panel.open, second)
     qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
     assert chosen(widget, "image").name == "second" and chosen(widget, "labels") is None
     assert "are those of “frames”; choose them above" in panel.summary.text()

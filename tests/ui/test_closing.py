@@ -46,7 +46,7 @@ def found(viewer, qtbot, file):
     widget = fill(viewer, file, None)
     state = state_of(viewer)
     qtbot.waitUntil(widget.segment.find.go.isEnabled, timeout=20_000)
-    widget.segment.find.choice["choose"].value = "plain"
+    widget.segment.find.method.value = "plain"
     widget.segment.find.go.click()
     settled(state, qtbot)
     return state, widget
@@ -147,7 +147,7 @@ def test_closing_asks_where_something_cannot_be_kept(viewer, qtbot, file, pace):
     state = state_of(viewer)
     window = viewer.window._qt_window
     qtbot.waitUntil(widget.segment.find.go.isEnabled, timeout=20_000)
-    widget.segment.find.choice["choose"].value = "plain"
+    widget.segment.find.method.value = "plain"
     widget.segment.find.go.click()
     qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
     pace.held = True
@@ -194,7 +194,7 @@ def test_a_project_is_saved_and_opened_at_the_head(
     qtbot.wait(50)
     chosen = str(tmp_path / "kept.json")
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (chosen, ""))
-    qtbot.mouseClick(panel.project.open, click)
+    qtbot.mouseClick(panel.segment.open, click)
     settled(state_of(again), qtbot)
     session = state_of(again).session
     np.testing.assert_array_equal(session.movie.layers[1].data, cells)

@@ -216,7 +216,7 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     find, source = widget.segment.find, widget.segment.source.labels
     section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(find))
     section.expand(animate=False)
-    find.choice["choose"].value = "plain"
+    find.method.value = "plain"
     looked, held, real = [], threading.Event(), segment.SegmentedFrame
 
     def slow(t, *rest):
@@ -278,7 +278,7 @@ def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbo
     said = looked_for(state, find, qtbot)
     assert said.foreground == "bright" and said.diameter < 40
     assert find.estimate.text().startswith("Cells look bright")
-    # What was chosen in the advanced settings holds until it is chosen otherwise, and is told.
+    # What was chosen under More holds until it is chosen otherwise, and is told.
     find.expert["foreground"].value = "texture"
     find.go.click()
     assert looked_for(state, find, qtbot).foreground == "texture"
@@ -293,14 +293,14 @@ def test_what_is_decided_is_what_the_command_line_decides(opened, viewer, qtbot)
     movie, sizes = open_movie(rods), {}
     widget.segment.source.image.choose(viewer.add_image(rods, name="rods"))
     for way in ("jointly", "plain"):
-        find.choice["choose"].value = way
+        find.method.value = way
         find.go.click()
         found = looked_for(state, find, qtbot)
         assert found == run(Finding(choose=way).decided(movie)).settings
         assert find.looks["diameter"].value == round(found.diameter)
         sizes[way] = found.diameter
     assert sizes["jointly"] < 0.8 * sizes["plain"], "candidates see that these are several cells"
-    find.choice["choose"].value = "jointly"
+    find.method.value = "jointly"
     qtbot.waitUntil(lambda: find.looks["diameter"].value == round(sizes["jointly"]), timeout=60_000)
     find.looks["diameter"].value = 33
     find.go.click()
@@ -312,9 +312,9 @@ def test_sections_opened_later_are_not_squashed(opened, viewer, qtbot):
     state, widget = opened
     viewer.window.resize(1366, 768)
     find = widget.segment.find
-    outer, inner = widget.segment.finding, find.findChild(QCollapsible)
+    outer, inner = widget.segment.finding, widget.segment.more
     outer.expand(animate=False)
-    find.choice["choose"].value = "plain"
+    find.method.value = "plain"
     found(state, widget, qtbot)
     outer.expand(animate=False)
     qtbot.wait(200)

@@ -50,7 +50,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     widget.segment.sample.click()
     viewer.layers.remove("Cells")
     qtbot.waitUntil(lambda: widget.segment.source.labels.layer is None, timeout=20_000)
-    widget.segment.find.choice["choose"].value = "plain"  # the fastest for a whole movie
+    widget.segment.find.method.value = "plain"  # the fastest for a whole movie
     widget.segment.find.go.click()
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=180_000)
     assert session.movie.layers[1] is viewer.layers["Cells found"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from magicgui.widgets import ComboBox
 from napari.layers import Labels
@@ -22,14 +22,14 @@ from bridgetrack.segmentation import (
 )
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.readings import SettingsEstimate
-from bridgetrack.segmentation.settings import Appearance, MaskChoice
+from bridgetrack.segmentation.settings import Appearance
 from bridgetrack.session.mask_work import CellSearch
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of, time_of
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import DIM, Column, button, folded, text
+from bridgetrack.ui.widgets import DIM, Column, button, text
 
 
 def preview(
@@ -45,26 +45,12 @@ def preview(
     )
 
 
-_LOOKS = {"diameter": "Cell size", "faint": "Faint cells", "split": "Separate touching cells"}
-_EXPERT = {
-    "foreground": "Cells are",
-    "threshold": "Threshold",
-    "seeds": "Told apart by",
-    "background_window": "Background",
-    "edge": "Cut back to",
-    "separation": "Least distance",
-    "min_size": "Smallest",
-    "max_size": "Largest",
-    "fill_holes": "fill holes",
-    "clear_border": "leave out cells at the border",
-}
-"""What the sliders and the folded form show of the settings; the rest is decided by the movie."""
+_LOOKS = {"diameter": "Cell size, pixels", "faint": "Faint cells", "split": "Split touching cells"}
+_FOREGROUND = {"foreground": "Cells are"}
+"""What is shown of the settings; the rest is decided by the movie."""
 
-_WAYS = {
-    "jointly": "together with their tracks",
-    "plain": "plain segmentation",
-}
-"""How cells are chosen, in words."""
+_WAYS = {"jointly": "together with their tracks", "plain": "quickly: one reading a frame"}
+"""How the built-in method chooses cells, in words."""
 
 _PAUSE = 200
 """Milliseconds after the last move of a slider until the preview follows."""
@@ -95,22 +81,21 @@ class FindCells(Column):
         self._waiting: list[Any] = []  # what goes on once it is known what suits the movie
         queue = self._queue = EventLoopQueue()
         panel.destroyed.connect(lambda _=None: queue.stop())
-        self.looks = SettingsForm(Appearance, _LOOKS, sliders=_LOOKS)
+        self.looks = SettingsForm(Appearance, _LOOKS, sliders=("faint", "split"))
+        self.looks["diameter"].native.setDecimals(1)
         self.column.addWidget(self.looks.native)
         self.estimate = self.add(text(style=DIM))
         self.live = QCheckBox("Live preview on this frame")
         self.live.setToolTip("Show the cells of the frame in view as the sliders move")
         self.column.addWidget(self.live)
-        self.expert = SettingsForm(SegmentationSettings, _EXPERT)
-        self.backend = ComboBox(
+        self.expert = SettingsForm(SegmentationSettings, _FOREGROUND)
+        others = [name for name in available_backends() if name != "builtin"]
+        self.method = ComboBox(
             name="method",
-            choices=available_backends(),
-            tooltip="Built in, or Cellpose where it is installed",
+            choices=[*((words, way) for way, words in _WAYS.items()), *((n, n) for n in others)],
+            tooltip="How cells are found; cellpose where it is installed",
         )
-        self.expert.begin_with("Method", self.backend)
-        self.choice = SettingsForm(MaskChoice, {"choose": "Cells are chosen"}, words=_WAYS)
-        self.backend.changed.connect(self._on_backend)
-        self.column.addWidget(folded("Advanced settings", self.choice.native, self.expert.native))
+        self.expert.begin_with("Found", self.method)
         self.go = self.add(button(
             "Find cells in all frames",
             "Look for the cells of every frame; they make a layer of their own",
@@ -127,8 +112,7 @@ class FindCells(Column):
         self.looks["diameter"].changed.connect(self._on_size_set)
         for form in (self.looks, self.expert):
             form.listen(self._preview_soon)
-        for widget in (self.choice["choose"], self.backend):
-            widget.changed.connect(lambda _: self._on_way())
+        self.method.changed.connect(lambda _: self._on_way())
         self.live.toggled.connect(self._on_live)
         self._source.image.chosen.connect(lambda _: self._on_other_image())
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
@@ -185,11 +169,6 @@ class FindCells(Column):
         if self._decided is not None:
             self._with_settings(lambda *_: self._show_preview())
 
-    def _on_backend(self, _: Any = None) -> None:
-        builtin = str(self.backend.value) == "builtin"
-        # a network's cells are taken as they are, unless somebody asks for more
-        self.choice.show(MaskChoice("jointly" if builtin else "plain"))
-
     def settings(self, decided: SegmentationSettings) -> SegmentationSettings:
         """What the forms say, beginning with what suits the movie."""
         chosen = self.expert.applied_to(decided)
@@ -203,8 +182,10 @@ class FindCells(Column):
 
     def _finding(self) -> Finding:
         """How the forms say that cells are found, but for the settings."""
-        choose = self.choice.applied_to(MaskChoice()).choose
-        return Finding(None, choose, str(self.backend.value))
+        way = str(self.method.value)
+        # a network's cells are taken as they are
+        choose: Literal["jointly", "plain"] = "jointly" if way == "jointly" else "plain"
+        return Finding(None, choose, "builtin" if way in _WAYS else way)
 
     @property
     def _way(self) -> _Way:
@@ -299,7 +280,7 @@ class FindCells(Column):
             return
         frame = round(float(layer.world_to_data(viewer.dims.point)[0]))
         frame = min(max(frame, 0), movie.n_frames - 1)
-        backend = str(self.backend.value)
+        backend = self._finding().backend
         self._panel.session.run(
             "preview",
             lambda: preview(movie, frame, settings, backend),

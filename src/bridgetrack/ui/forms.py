@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from magicgui.widgets import create_widget
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QSlider, QWidget
+from qtpy.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QWidget
 
 from bridgetrack.option import Option, options_of
 
@@ -17,12 +16,6 @@ Settings = TypeVar("Settings")
 
 _STEPS = 100
 """How finely a number between two limits is set."""
-
-_FAR = 100
-"""How many times the lower limit the upper one is from which a slider goes by ratios."""
-
-_BUTTONS = 56
-"""Pixels beside the number in its box."""
 
 _LARGEST = 1_000_000
 """Stands for a limit that there is not."""
@@ -35,8 +28,7 @@ class SettingsForm(Generic[Settings]):
     """A magicgui form for fields of a dataclass of settings, in the order of `titles`.
 
     A field that may be left open begins so, and shows "automatic"; `sliders` are fields with two
-    limits that are set by a slider, and where these are a hundredfold apart by ratios, beside a box
-    for the number; `words` stand in a choice for its values.
+    limits whose number says nothing to people; `words` stand in a choice for its values.
     """
 
     def __init__(
@@ -56,8 +48,7 @@ class SettingsForm(Generic[Settings]):
         for name, option in self._options.items():
             made = _widget(option, titles[name], name in sliders, words or {})
             self._widgets[name] = made
-            wide = name in sliders and _wide(option)
-            native = _with_slider(made) if wide else made.native
+            native = made.native
             if in_a_row:
                 # What is left of the row goes to long words, which styles cut by a pixel else.
                 layout.addWidget(native, native.sizeHint().width())
@@ -111,8 +102,8 @@ def _widget(option: Option, title: str, slider: bool, words: Mapping[Any, str]) 
         kind = "CheckBox"
     else:
         settings |= {"min": _lowest(option), "max": _most(option), "step": _step(option)}
-        slider = slider and not _wide(option)
         kind = ("Float" if option.kind is float else "") + ("Slider" if slider else "SpinBox")
+        settings |= {"readout": False} if slider else {}
     value = _shown(option, option.default)
     made: Any = create_widget(
         value, name=option.name, label=title, widget_type=kind, options=settings
@@ -127,43 +118,6 @@ def _widget(option: Option, title: str, slider: bool, words: Mapping[Any, str]) 
     if option.may_be_none and not option.choices:
         made.native.setSpecialValueText(_OPEN)
     return made
-
-
-def _wide(option: Option) -> bool:
-    """Whether steps along a slider are to be ratios, as its lower end would be a few pixels."""
-    return option.least > 0 and math.inf > option.most >= _FAR * option.least
-
-
-def _with_slider(made: Any) -> QWidget:
-    """The box of a number with a slider before it, equal steps along which are equal ratios."""
-    both, slider, box = QWidget(), QSlider(Qt.Orientation.Horizontal), made.native
-    row = QHBoxLayout(both)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.addWidget(slider, 1)
-    row.addWidget(box)
-    box.setDecimals(1)
-    # as wide as its number and its buttons need; the slider has the rest
-    box.setMaximumWidth(box.fontMetrics().horizontalAdvance("0000.0") + _BUTTONS)
-    slider.setToolTip(made.tooltip)
-    slider.setRange(0, 2 * _STEPS)
-    per_step = math.log(made.max / made.min) / slider.maximum()
-
-    def number() -> float:
-        return round(made.min * math.exp(per_step * slider.value()), 1)
-
-    def follow(value: float) -> None:
-        if value != number():
-            slider.blockSignals(True)
-            slider.setValue(round(math.log(value / made.min) / per_step))
-            slider.blockSignals(False)
-
-    def take(_: int) -> None:
-        made.value = min(number(), made.max)
-
-    follow(made.value)
-    box.valueChanged.connect(follow)
-    slider.valueChanged.connect(take)
-    return both
 
 
 def _lowest(option: Option) -> float:

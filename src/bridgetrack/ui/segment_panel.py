@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qtpy.QtCore import QSignalBlocker
 from qtpy.QtWidgets import QDoubleSpinBox, QFileDialog, QWidget
 from superqt.utils import qdebounced
 
@@ -16,16 +17,25 @@ from bridgetrack.session.kept import Scale
 from bridgetrack.session.mask_work import Repaired, repair
 from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
-from bridgetrack.ui.file_menu import open_real_movie
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layer_scale import set_scale
-from bridgetrack.ui.layers import IMPORTED, LayerData, find_role, placed_like, tag, time_of
+from bridgetrack.ui.layers import (
+    IMPORTED,
+    LayerData,
+    find_role,
+    placed_like,
+    tag,
+    tags_of,
+    time_of,
+)
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import DIM, Column, button, folded, form_in, heading, row, text
+from bridgetrack.ui.widgets import DIM, Column, button, folded, form_in, text
 
-_MOVIES = "Movies (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs .zarray);;All files (*)"
-_TABLES = "Tables and tracks (*.csv *.xml);;All files (*)"
+_KINDS = (
+    "Movies, masks, tables, projects (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs "
+    ".zarray *.csv *.xml *.json);;All files (*)"
+)
 
 
 _OFFER = 400
@@ -38,17 +48,15 @@ class SegmentPanel(Panel):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self._left = ""  # what is said of cells that another movie left
-        self.add(heading("Movie and cells"))
-        openers = (
-            ("Open movie…", "A TIFF, any frame of a folder of them, an OME-Zarr or .npy",
-             lambda: self._ask("Open a movie", layers_of)),
-            ("Open masks…", "A movie in which every cell has a number in every frame",
-             lambda: self._ask("Open masks", masks_of)),
-            ("Open table…", "A CSV table with a row per cell, or tracks of other programs",
-             lambda: self._ask("Open a table", self._table, _TABLES)),
+        self.open = button(
+            "Open…", "A movie (TIFF, any frame of a folder of them, OME-Zarr, .npy), masks, a "
+            "table of cells, tracks of other programs, or a project",
+            lambda: self._ask("Open", self._any), icon="open",
         )  # fmt: skip
-        self.openers = [button(words, tip, act) for words, tip, act in openers]
-        self.add(row(*self.openers))
+        self.masks = button(
+            "Open masks…", "A movie in which every cell has a number in every frame",
+            lambda: self._ask("Open masks", masks_of), icon="cells",
+        )  # fmt: skip
         self.source = self.add(SourceChooser(self))
         self.summary = self.add(text())
         self.sample = button(
@@ -57,20 +65,12 @@ class SegmentPanel(Panel):
             self._open_sample,
             icon="sample",
         )
-        self.real = button(
-            "Download a real movie",
-            "HeLa nuclei of the Cell Tracking Challenge; 182 MB, kept for the next time",
-            self._open_real,
-            icon="download",
-        )
         self.column.addWidget(self.sample)
-        self.column.addWidget(self.real)
-        self.scale = ScaleBox(self, self.source)
-        self.add(folded("Scale and time", self.scale))
         self.find = FindCells(self, self.source)
         self.finding = self.add(folded("Find the cells in the movie", self.find))
+        self.scale = ScaleBox(self, self.source)
         self.repair = RepairBox(self, self.source)
-        self.add(folded("Repair the cells", self.repair))
+        self.more = self.add(folded("More", self.find.expert.native, self.scale, self.repair))
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)
         self.listen(self.session.movie_changed, self._on_scene)
@@ -95,19 +95,17 @@ class SegmentPanel(Panel):
         if not self.state.files.busy(READING):
             self.finding.expand(animate=False)
 
-    def _ask(
-        self, title: str, read: Callable[[Path], list[LayerData]], kinds: str = _MOVIES
-    ) -> None:
+    def _ask(self, title: str, read: Callable[[Path], list[LayerData]]) -> None:
         """Ask for a file and add what it holds."""
-        name, _ = QFileDialog.getOpenFileName(self, title, self.beside_movie(), kinds)
+        name, _ = QFileDialog.getOpenFileName(self, title, self.beside_movie(), _KINDS)
         if not name:
             return
         path = Path(name)
         self.bring(path.name, lambda: read(path))
 
     @property
-    def _table(self) -> Callable[[Path], list[LayerData]]:
-        """What reads a table: tracks without other cells come with theirs."""
+    def _any(self) -> Callable[[Path], list[LayerData]]:
+        """What reads a file: tracks without other cells come with theirs."""
         return table_of if self.source.labels.layer is None else layers_of
 
     def bring(self, name: str, read: Callable[[], list[LayerData]]) -> None:
@@ -119,7 +117,13 @@ class SegmentPanel(Panel):
         choice["points"] = self.source.labels
 
         def add(found: list[LayerData]) -> None:
+            earlier = [x for x in (self.source.image.layer, self.source.labels.layer) if x]
             made = self.state.add_layers(found, self.source.image.layer)
+            if made and all(tags_of(layer).get("project") for layer in made):
+                # In place of the movie that is open; its layers stay, hidden.
+                self.source.image.choose(None)
+                for layer in earlier:
+                    layer.visible = False
             first: dict[str, Any] = {}  # of several channels
             for layer, (*_, kind) in zip(made, found, strict=False):
                 first.setdefault(kind, layer)
@@ -137,9 +141,6 @@ class SegmentPanel(Panel):
     def _open_sample(self) -> None:
         self.state.viewer.open_sample("bridgetrack", "sample")
 
-    def _open_real(self) -> None:
-        open_real_movie(self.state)
-
     def _on_image(self, _: Any) -> None:
         self._left = ""
 
@@ -148,7 +149,6 @@ class SegmentPanel(Panel):
         viewer = self.state.viewer
         nothing = viewer is not None and not len(viewer.layers)
         self.sample.setVisible(nothing)
-        self.real.setVisible(nothing)
         if scene is None:
             found = self.source.labels.layer is not None
             words = "" if found else f"No cells yet: choose a layer, or find them.{self._left}"
@@ -231,6 +231,9 @@ class RepairBox(Column):
         self.words.setText(found.words)
 
 
+_TYPED = 1000
+"""Milliseconds after the last number was typed until it holds."""
+
 _LARGEST = 1e6
 _UNKNOWN = "not known"
 
@@ -245,7 +248,7 @@ class Calibration:
 
 
 class ScaleBox(QWidget):
-    """Three numbers and a button; all lengths and times follow."""
+    """Three numbers; all lengths and times follow what is typed, a moment later."""
 
     def __init__(self, panel: Panel, source: SourceChooser) -> None:
         super().__init__()
@@ -257,15 +260,11 @@ class ScaleBox(QWidget):
         self._form.addRow("Pixel, µm", self.pixel)
         self._form.addRow("Between planes, µm", self.plane)
         self._form.addRow("Frame, minutes", self.minutes)
-        self.set = button(
-            "Use for all numbers", "Measure and track anew with these; your answers stay",
-            self.apply, icon="yes",
-        )  # fmt: skip
-        self._form.addRow(self.set)
         self.words = text(style=DIM)
         self._form.addRow(self.words)
+        soon = qdebounced(self.apply, timeout=_TYPED, parent=self)
         for field in (self.pixel, self.plane, self.minutes):
-            field.valueChanged.connect(self._on_edit)
+            field.valueChanged.connect(lambda _: soon())
         panel.listen(panel.session.movie_changed, self._on_movie)
         self._on_movie()
 
@@ -294,22 +293,17 @@ class ScaleBox(QWidget):
         self._form.setRowVisible(self.plane, deep)
         fields = (self.pixel, known.pixel), (self.plane, known.plane), (self.minutes, known.minutes)
         for field, value in fields:
-            field.blockSignals(True)
-            field.setValue(value)
-            field.blockSignals(False)
-        self._on_edit()
-
-    def _on_edit(self, _: Any = None) -> None:
-        given, known = self.given, self.known
-        self.set.setEnabled(given != known)
+            if not field.hasFocus():  # somebody is typing
+                with QSignalBlocker(field):
+                    field.setValue(value)
         where = "micrometres" if known.pixel else "pixels"
         when = "minutes" if known.minutes else "frames"
         self.words.setText(f"Tables and speeds are in {where} and {when}.")
 
     def apply(self) -> None:
-        """Set the scale of both layers, and open the movie anew with it."""
+        """Set the scale of both layers, and open the movie anew with it; the answers stay."""
         movie, given = self._panel.session.movie, self.given
-        if movie is None:
+        if movie is None or given == self.known:
             return
         side = given.pixel or 1.0
         space = (given.plane or side, side, side)[-movie.geometry.ndim :]

@@ -198,7 +198,6 @@ GLYPHS = {
     "restart": "restart",
     "export": "export",
     "sample": "flask_outline",
-    "download": "download",
     "find": "magnify",
 }
 """Names in Material Design Icons by what they stand for here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,10 @@ from bridgetrack.errors import BridgetrackError
 from bridgetrack.io.results import ExportOptions
 from bridgetrack.session.project import saving
 from bridgetrack.ui.annotate_panel import AnnotatePanel
-from bridgetrack.ui.file_layers import layers_of, masks_of, project_reading, table_of
+from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
 from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.panel import Panel, WorkBar
 from bridgetrack.ui.segment_panel import SegmentPanel
-from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel
 from bridgetrack.ui.widgets import Column, button, row, text
@@ -98,7 +97,9 @@ class WorkflowPanel(Panel):
         for tab in self.tabs:
             group.addButton(tab)
         self.project = self.add(
-            ProjectBar(self, self.segment.source, lambda: self.track.export.options)
+            ProjectBar(
+                self, (self.segment.open, self.segment.masks), lambda: self.track.export.options
+            )
         )
         self.add(row(*self.tabs))
         self.next_words = self.add(text(lines=2))
@@ -267,22 +268,18 @@ _KIND = "Bridgetrack project (*.json)"
 
 
 class ProjectBar(Column):
-    """Two buttons, and what came of saving."""
+    """What opens and saves, and what came of saving."""
 
     def __init__(
-        self, panel: Panel, source: SourceChooser, options: Callable[[], ExportOptions]
+        self, panel: Panel, openers: Sequence[QWidget], options: Callable[[], ExportOptions]
     ) -> None:
         super().__init__()
-        self._panel, self._source, self._options = panel, source, options
-        self.open = button(
-            "Open project…", "Go on with a movie, its cells, answers and model",
-            self.ask_open, icon="open",
-        )  # fmt: skip
+        self._panel, self._options = panel, options
         self.save = button(
             "Save project…", "One file to go on from here, or to repeat this run without a window",
             self.ask_save, icon="save", hot="Alt+S",
         )  # fmt: skip
-        self.add(row(self.open, self.save))
+        self.add(row(*openers, self.save))
         self.words = self.add(text())
         self.words.hide()
         panel.listen(panel.session.movie_changed, self._on_movie)
@@ -295,8 +292,6 @@ class ProjectBar(Column):
     def _say(self, words: str) -> None:
         self.words.setText(words)
         self.words.setVisible(bool(words))
-
-    # ------------------------------------------------------------------ saving
 
     def ask_save(self) -> None:
         """Ask for a file and save the project."""
@@ -325,31 +320,3 @@ class ProjectBar(Column):
             self._say(f"Saved {path}.{''.join(chr(10) + n for n in notes)}")
 
         self._panel.state.elsewhere.run("project", lambda: steps, done, lambda e: self._say(str(e)))
-
-    # ------------------------------------------------------------------ opening
-
-    def ask_open(self) -> None:
-        """Ask for a file and open the project."""
-        name, _ = QFileDialog.getOpenFileName(
-            self, "Open project", self._panel.beside_movie(), _KIND
-        )
-        if name:
-            self.read(Path(name))
-
-    def read(self, path: Path) -> None:
-        """Open a project in place of the movie that is open; its layers stay, hidden."""
-        read = project_reading(str(path))
-        if read is None:
-            self._say(f"{path} is no Bridgetrack project.")
-            return
-        self._say("")
-        self._panel.state.files.read(path.name, lambda: read(str(path)), self._add)
-
-    def _add(self, found: list[LayerData]) -> None:
-        earlier = [x for x in (self._source.image.layer, self._source.labels.layer) if x]
-        made = self._panel.state.add_layers(found)
-        for layer in earlier if made else []:
-            layer.visible = False
-        if made:
-            self._source.image.choose(made[0] if len(made) > 1 else None)
-            self._source.labels.choose(made[-1])
