@@ -22,7 +22,7 @@ from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import Finding, beside_labels, finding_to_json, how_found
 from bridgetrack.progress import Progress, Steps, run
-from bridgetrack.schema import FileFormat, FilePart, OpenEntry, json_text, made_by
+from bridgetrack.schema import FileFormat, OpenEntry, json_text, of_dataclass
 from bridgetrack.session.answers import cells_path, settings_path
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
@@ -153,9 +153,9 @@ def kept_cells(answers: Path, geometry: Geometry) -> Kept | None:
 class Scale:
     """Length of a pixel along each axis of space, its unit, and minutes of a frame if known."""
 
-    pixel: tuple[float, ...]
+    pixel: tuple[Annotated[float, Field(gt=0)], ...]
     unit: str
-    minutes: float | None = None
+    minutes: Annotated[float, Field(gt=0)] | None = None
 
     @classmethod
     def of(cls, geometry: Geometry) -> Scale:
@@ -198,31 +198,13 @@ class Settings:
 
     def same(self, other: Settings) -> bool:
         """Whether the other has the same models, and says the same otherwise."""
-        if self.model is not other.model or self.start is not other.start:
-            return False
-        here, there = ((s.without, s.read, s.given, s.outcome) for s in (self, other))
-        return here == there
+        alike = self.model is other.model and self.start is other.start
+        return alike and replace(self, model=None, start=None) == replace(
+            other, model=None, start=None
+        )
 
 
-class _Scale(FilePart):
-    pixel: list[Annotated[float, Field(gt=0)]]
-    unit: str
-    minutes: Annotated[float, Field(gt=0)] | None = None
-
-    def scale(self) -> Scale:
-        return Scale(tuple(self.pixel), self.unit, self.minutes)
-
-
-_ScaleField = Annotated[Scale, made_by(_Scale, _Scale.scale)]
-
-
-class _Outcome(OpenEntry):
-    words: list[str]
-    suited: bool
-    doubtful: list[str]
-
-    def outcome(self) -> Outcome:
-        return Outcome(tuple(self.words), self.suited, tuple(self.doubtful))
+_ScaleField = Annotated[Scale, of_dataclass(Scale)]
 
 
 class _Content(OpenEntry):
@@ -231,7 +213,7 @@ class _Content(OpenEntry):
     without: list[str] = Field(default_factory=list)
     read: _ScaleField | None = None
     given: _ScaleField | None = None
-    training: Annotated[Outcome, made_by(_Outcome, _Outcome.outcome)] | None = None
+    training: Annotated[Outcome, of_dataclass(Outcome)] | None = None
 
     def settings(self) -> Settings:
         scale = self.read, self.given

@@ -191,37 +191,21 @@ def held_out_errors(
         of such samples are NaN.
     """
     assert movies.target is not None
-    folds = int(fold.max()) + 1
-    of_annotation = fold[movies.target.data.annotation_sample]
-    out = np.full(len(of_annotation), np.nan)
-    for k in range(folds):
-        told = Progress(STAGE, k / folds)
-        errors = yield from _errors_of_fold(movies, lambda_, rho, step, options, fold, k, told)
-        out[of_annotation == k] = errors[of_annotation == k]
-    return out
-
-
-def _errors_of_fold(
-    movies: Movies,
-    lambda_: float,
-    rho: float,
-    step: float,
-    options: TrainingOptions,
-    fold: Index,
-    k: int,
-    told: Progress,
-) -> Steps[Array]:
-    """Fit without the samples of a fold and judge on all annotations; yields `told`."""
-    assert movies.target is not None
-    rows = np.flatnonzero(fold != k)
-    # models of their own: where optimisation ends depends a little on the optima found before
-    target = TrackingModel(restricted_to(movies.target.data, rows), movies.target.exact)
-    sources = tuple(TrackingModel(model.data, model.exact) for model in movies.sources)
-    movies = replace(movies, target=target, sources=sources)
+    data, exact = movies.target.data, movies.target.exact
     precision = max(options.optimiser.precision, FOLD_PRECISION)
     loose = replace(options, optimiser=replace(options.optimiser, precision=precision))
-    fitted = yield from relayed(movies.fit(lambda_, rho, loose, rows=rows), lambda _: told)
-    return errors_of(target, movies.prior + step * (fitted.w - movies.prior))
+    folds, of_annotation = int(fold.max()) + 1, fold[data.annotation_sample]
+    out = np.full(len(of_annotation), np.nan)
+    for k in range(folds):
+        told, rows = Progress(STAGE, k / folds), np.flatnonzero(fold != k)
+        # models of their own: where optimisation ends depends a little on the optima found before
+        target = TrackingModel(restricted_to(data, rows), exact)
+        sources = tuple(TrackingModel(model.data, model.exact) for model in movies.sources)
+        steps = replace(movies, target=target, sources=sources).fit(lambda_, rho, loose, rows=rows)
+        fitted = yield from relayed(steps, lambda _: told)  # noqa: B023
+        errors = errors_of(target, movies.prior + step * (fitted.w - movies.prior))
+        out[of_annotation == k] = errors[of_annotation == k]
+    return out
 
 
 def restricted_to(data: TrainingSet, rows: Index) -> TrainingSet:

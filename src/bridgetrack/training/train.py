@@ -191,9 +191,12 @@ def _train(
     population = population_of(targets, after)
 
     def judged(training: Training) -> Steps[Training]:
-        unseen = yield from _unseen_errors(
-            target, replace(movies, state=fitted.state), weights, lambda_, rho, step, options
-        )
+        unseen = None  # errors on annotations that models have not seen, where there are enough
+        if target is not None and movies.target is None:  # learned from other movies only
+            unseen = errors_of(target, weights)
+        elif target is not None and (fold := folds_of(target.data)) is not None:
+            again = replace(movies, state=fitted.state)
+            unseen = yield from held_out_errors(again, lambda_, rho, step, options, fold)
         estimate = None
         if target is not None and unseen is not None:
             estimate = _estimated(target, unseen, weights, population)
@@ -232,26 +235,6 @@ def _regularization(
         return options.lambda_ or default_lambda(int(movies.n)), math.inf
     rho = (TIE / movies.n if tie is None else tie) if strategy == "transfer" else math.inf
     return options.lambda_ or 1.0 / movies.n, rho
-
-
-def _unseen_errors(
-    target: TrackingModel | None,
-    movies: Movies,
-    weights: Array,
-    lambda_: float,
-    rho: float,
-    step: float,
-    options: TrainingOptions,
-) -> Steps[Array | None]:
-    """Errors on annotations that models have not seen, (A,); None where there are too few."""
-    if target is None:
-        return None
-    if movies.target is None:  # learned from other movies only
-        return errors_of(target, weights)
-    fold = folds_of(target.data)
-    if fold is None:
-        return None
-    return (yield from held_out_errors(movies, lambda_, rho, step, options, fold))
 
 
 def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) -> str:
