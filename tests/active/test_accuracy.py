@@ -21,6 +21,7 @@ def outcomes(errors: list[float], width: int = 2) -> list[AskedSlot]:
 def test_plain_share() -> None:
     assert estimate_from([]) is None
     found = estimate_from(outcomes([0, 0, 1, 0]))
+    assert found.words.startswith("about 75.0 %"), "one of them was wrong"
     assert found is not None
     assert found.accuracy == 0.75
     assert found.low < 0.75 < found.high

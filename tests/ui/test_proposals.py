@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.session.proposals import proposals, shown_beliefs
+from bridgetrack.session.proposals import proposals
 from bridgetrack.tracks.table import certainties
 from session_fixtures import FRAMES
 
@@ -40,10 +40,9 @@ def test_certainty_is_the_same_number_everywhere(session):
     session.questions.prepare()
     asked = session.questions.active.next()
     row = tracking.scene.detections.row_of(*asked.slot[1])
-    shown = shown_beliefs(asked)
-    best = proposals(tracking, row, history=asked.slot[0] == "history")[0]
+    best = proposals(session.tracking, row, history=asked.slot[0] == "history")[0]
     assert best.event.key == asked.event.key
-    assert shown[0] == pytest.approx(best.confidence) and sum(shown) <= 1 + 1e-9
+    assert asked.beliefs[0] == pytest.approx(best.confidence) and sum(asked.beliefs) <= 1 + 1e-9
 
 
 def test_histories_are_proposed_too(session):

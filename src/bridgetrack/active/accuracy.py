@@ -13,9 +13,10 @@ from pydantic import Field
 from bridgetrack.active.suggester import random_order, slot_numbers
 from bridgetrack.active.suggestion import SuggestOptions
 from bridgetrack.annotations.annotation import Kind, Slot
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.schema import Count, Share
-from bridgetrack.training.estimate import ErrorEstimate, right_share
+from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 
 Array = NDArray[np.float64]
 Seconds = Annotated[float, Field(ge=0)]
@@ -165,11 +166,11 @@ def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
     """
     if not sample:
         return None
-    weight = np.asarray([1.0 / o.width for o in sample])
     wrong = np.asarray([o.wrong for o in sample], dtype=np.float64)
     least = np.asarray([o.wrong if o.least is None else o.least for o in sample], dtype=np.float64)
-    accuracy, low, high = right_share(weight, wrong, np.arange(len(sample)), least)
-    return ErrorEstimate(accuracy, low, high, len(sample), True, ())
+    width, unknown = np.asarray([o.width for o in sample]), np.full(len(sample), -1, dtype=np.int8)
+    nothing = np.zeros(len(Event))
+    return estimate_accuracy(wrong, unknown, nothing, True, seen=least, chance=width)
 
 
 # --- whether to go on ------------------------------------------------------------------------

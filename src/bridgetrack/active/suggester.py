@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.anchor import event_refs
@@ -331,15 +332,16 @@ def _suggestion(scene: Scene, beliefs: Beliefs, column: int, slot: int, random: 
     order = columns[np.argsort(beliefs.cost[columns], kind="stable")][:ALTERNATIVES]
     listed = np.concatenate([[column], order]).astype(np.int64)
     refs = event_refs(scene.detections, scene.hypotheses.take(listed))
-    belief = np.exp(-beliefs.cost[listed] / TEMPERATURE) / beliefs.total[slot]
     margin = float(beliefs.margin[column])
+    sure, rest = float(expit(margin)), max(float(beliefs.total[slot]) - 1.0, 1e-12)
+    others = (1.0 - sure) / rest * np.exp(-beliefs.cost[order] / TEMPERATURE)
     reason = "drawn at random from all cells, to know how accurate the tracking is"
     if not random:
         reason = _reason(refs[0].event, margin, beliefs.kinds[slot])
     return Suggestion(
         event=refs[0],
         alternatives=tuple(refs[1:]),
-        beliefs=tuple(float(b) for b in belief),
+        beliefs=(sure, *others.tolist()),
         slot=slot_name(scene, slot),
         hypothesis=column,
         margin=margin,

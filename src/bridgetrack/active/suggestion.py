@@ -75,7 +75,7 @@ class Suggestion:
     alternatives
         Other events of the same slot, the most plausible first; at most a few.
     beliefs
-        The model's belief in `event` and in each of `alternatives`, summing to 1 at most.
+        How probable `event` is, by its margin, and each of `alternatives`, summing to 1 at most.
     slot
         ``("fate", (frame, label))`` or ``("history", (frame, label))``: what is asked, whatever the
         model.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from itertools import pairwise
 
 import numpy as np
@@ -163,15 +162,15 @@ def anchor(
     frame = np.array([c.frame for c in cells], dtype=np.int64)
     label = np.array([c.label for c in cells], dtype=np.int64)
     position = np.array([c.position for c in cells], dtype=np.float64).reshape(-1, ndim)
-    row, how = _locate(frame, label, position, detections, labels)
+    row = _locate(frame, label, position, detections, labels)
     rows = {c: r for c, r in zip(cells, row.tolist(), strict=True) if r >= 0}
     why = {
-        _How.NO_FRAME: f"the movie has only {detections.geometry.n_frames} frames",
-        _How.NOTHING_NEAR: f"there is no detection within {REACH:g} cell diameters of it now",
-        _How.AMBIGUOUS: "two detections are about equally near to it now",
-        _How.SHARED: "it and another annotated cell are one detection now",
+        _NO_FRAME: f"the movie has only {detections.geometry.n_frames} frames",
+        _NOTHING_NEAR: f"there is no detection within {REACH:g} cell diameters of it now",
+        _AMBIGUOUS: "two detections are about equally near to it now",
+        _SHARED: "it and another annotated cell are one detection now",
     }
-    reasons = {cells[k]: why[_How(int(how[k]))] for k in np.flatnonzero(row < 0).tolist()}
+    reasons = {c: why[r] for c, r in zip(cells, row.tolist(), strict=True) if r < 0}
     listed, lost = [], []
     for a in annotations:
         missing = next((c for c in a.cells if c in reasons), None)
@@ -207,21 +206,10 @@ def _pairs(rows: list[list[int]]) -> NDArray[np.int64]:
     return np.array(full, dtype=np.int64).reshape(-1, 2)
 
 
-class _How(IntEnum):
-    """How a cell was found, or why not."""
-
-    LABEL = 0
-    MASK = 1
-    NEAREST = 2
-    NO_FRAME = 3
-    NOTHING_NEAR = 4
-    AMBIGUOUS = 5
-    SHARED = 6
-
+_NO_FRAME, _NOTHING_NEAR, _AMBIGUOUS, _SHARED = -1, -2, -3, -4
+"""Why a cell was not found, in place of its row."""
 
 _Index = NDArray[np.int64]
-_Found = tuple[_Index, NDArray[np.int8]]
-"""Rows of cells that were looked for, -1 where none was found, and how (`_How`)."""
 
 
 def _locate(
@@ -230,24 +218,24 @@ def _locate(
     position: NDArray[np.float64],
     detections: Detections,
     labels: Movie | None,
-) -> _Found:
-    """Find what m cells are now; frames of the label movie are read only where labels fail."""
+) -> _Index:
+    """Rows of m cells; frames of the label movie are read only where labels fail."""
     position = np.clip(position, -FAR, FAR)
-    row = np.full(len(frame), -1, dtype=np.int64)
-    how = np.full(len(frame), _How.NO_FRAME, dtype=np.int8)
+    row = np.full(len(frame), _NO_FRAME, dtype=np.int64)
+    by_label = np.zeros(len(frame), dtype=bool)
     diameter, present = cell_diameters(detections), detections.position
     scale, own, offsets = detections.geometry.scale_array, detections.label, detections.offsets
     for t in np.unique(frame[frame < detections.geometry.n_frames]).tolist():
         here = np.flatnonzero(frame == t)
         rows = slice(int(offsets[t]), int(offsets[t + 1]))
         if rows.start == rows.stop:
-            how[here] = _How.NOTHING_NEAR
+            row[here] = _NOTHING_NEAR
             continue
         view = _Frame(present[rows], diameter[rows], own[rows], scale)
-        k, how[here] = view.find(label[here], position[here], labels, t)
-        row[here] = np.where(k >= 0, k + rows.start, -1)
-    _part_shared(row, how, position * scale, present, diameter * REACH)
-    return row, how
+        k, by_label[here] = view.find(label[here], position[here], labels, t)
+        row[here] = np.where(k >= 0, k + rows.start, k)
+    _part_shared(row, by_label, position * scale, present, diameter * REACH)
+    return row
 
 
 @dataclass(frozen=True)
@@ -261,22 +249,19 @@ class _Frame:
 
     def find(
         self, label: _Index, pixel: NDArray[np.float64], labels: Movie | None, t: int
-    ) -> _Found:
-        """Rows within the frame, -1 where none, and how they were found; shapes (m,)."""
+    ) -> tuple[_Index, NDArray[np.bool_]]:
+        """Rows within the frame or why there is none, and which were found by label; (m,)."""
         point = pixel * self.scale
         distance, near = cKDTree(self.position).query(point, k=2)
         near = np.minimum(near, len(self.position) - 1).astype(np.int64)
-        row, how = self._by_centroid(near, distance)
+        row = self._by_centroid(near, distance)
         same = self._same_label(label, point, distance[:, 0])
         if labels is not None and (same < 0).any():
             covering = self._covering(pixel, labels.channel_frame(t))
             # a mask cut in two covers the old centroid by chance: its other half is as near
-            by_chance = (how == _How.AMBIGUOUS) & (covering[:, None] == near).any(axis=1)
-            clear = (covering >= 0) & ~by_chance
-            row = np.where(clear, covering, row)
-            how = np.where(clear, np.int8(_How.MASK), how)
-        row = np.where(same >= 0, same, row)
-        return row, np.where(same >= 0, np.int8(_How.LABEL), how)
+            by_chance = (row == _AMBIGUOUS) & (covering[:, None] == near).any(axis=1)
+            row = np.where((covering >= 0) & ~by_chance, covering, row)
+        return np.where(same >= 0, same, row), same >= 0
 
     def _same_label(
         self, label: _Index, point: NDArray[np.float64], nearest: NDArray[np.float64]
@@ -291,12 +276,11 @@ class _Frame:
         k = np.minimum(np.searchsorted(self.label, label), len(self.label) - 1)
         return np.where(self.label[k] == label, k, -1)
 
-    def _by_centroid(self, near: _Index, distance: NDArray[np.float64]) -> _Found:
+    def _by_centroid(self, near: _Index, distance: NDArray[np.float64]) -> _Index:
         within = distance <= REACH * self.diameter[near]
         rivals = within[:, 1] & (distance[:, 0] > CLEARLY_NEARER * distance[:, 1])
-        how = np.where(within[:, 0], np.int8(_How.NEAREST), np.int8(_How.NOTHING_NEAR))
-        how = np.where(rivals, np.int8(_How.AMBIGUOUS), how)
-        return np.where(how == _How.NEAREST, near[:, 0], -1), how
+        found = np.where(within[:, 0], near[:, 0], _NOTHING_NEAR)
+        return np.where(rivals, _AMBIGUOUS, found)
 
     def _covering(self, pixel: NDArray[np.float64], image: NDArray[np.integer]) -> _Index:
         """Rows of the masks that cover positions in pixels."""
@@ -309,23 +293,19 @@ class _Frame:
 
 def _part_shared(
     row: _Index,
-    how: NDArray[np.int8],
+    by_label: NDArray[np.bool_],
     point: NDArray[np.float64],
     present: NDArray[np.float64],
     reach: NDArray[np.float64],
 ) -> None:
     """Unanchor cells that lay apart and are one detection now, but for one with its own label."""
-    found = np.flatnonzero(row >= 0)
-    found = found[np.argsort(row[found], kind="stable")]
-    _, start, count = np.unique(row[found], return_index=True, return_counts=True)
-    for s, c in zip(start[count > 1].tolist(), count[count > 1].tolist(), strict=True):
-        group = found[s : s + c]
-        r = row[group[0]]
+    found, count = np.unique(row[row >= 0], return_counts=True)
+    for r in found[count > 1].tolist():
+        group = np.flatnonzero(row == r)
         leader = group[np.argmin(np.linalg.norm(point[group] - present[r], axis=1))]
         apart = np.linalg.norm(point[group] - point[leader], axis=1) > reach[r]
         if apart.any():
-            lost = group[apart] if how[leader] == _How.LABEL else group
-            row[lost], how[lost] = -1, _How.SHARED
+            row[group[apart] if by_label[leader] else group] = _SHARED
 
 
 def cell_diameters(detections: Detections) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.hypotheses.events import Event
@@ -105,14 +104,6 @@ def shared(
         share = (1.0 - sure) * weight / float(rest.sum())
         share[first] = sure
     return share
-
-
-def shown_beliefs(asked: Suggestion) -> list[float]:
-    """Probabilities of what a question lists, as they are shown everywhere else."""
-    first, *others = asked.beliefs
-    sure = float(certainty_of(np.array([asked.margin]))[0])
-    left = (1.0 - sure) / max(1.0 - first, 1e-12)
-    return [sure, *(left * belief for belief in others)]
 
 
 def chosen_event(tracking: Tracking, row: int, *, history: bool = False) -> EventRef | None:

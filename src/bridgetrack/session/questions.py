@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from psygnal import Signal
@@ -18,6 +19,7 @@ from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.evaluation.sample import SampleOptions, Verdict
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.session.answers import questions_path
 from bridgetrack.session.check import Report, SampleCheck, SampleQuestion, report_of
 from bridgetrack.session.mended_movie import MendedMovie
@@ -361,6 +363,13 @@ class Questions:
         clicks = active.effort.clicks
         active.points = tuple(p for p in active.points if p.clicks <= clicks)
         active.adopt(update)
+        tracking = self._movie.tracking
+        if tracking and known_solution(tracking, update.scene, update.learned.weights):
+            # The certainty of a question is that beside its cell.
+            margins = tracking.margins.copy()
+            for asked in update.suggestions:
+                margins[asked.hypothesis] = asked.margin
+            self._movie.tracking = replace(tracking, margins=margins)
         self._exhausted = not active.queue
         self._unsaved = True
         self._updated()

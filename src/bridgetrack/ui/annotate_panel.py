@@ -33,7 +33,6 @@ from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_mas
 from bridgetrack.io.results import track_path
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import choice_words, question_words
-from bridgetrack.session.proposals import shown_beliefs
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
 from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
@@ -278,7 +277,7 @@ class AnnotatePanel(Panel):
     def _alternatives(self, asked: Suggestion) -> list[str]:
         events, names = (asked.event, *asked.alternatives), self.session.names
         words = [choice_words(event, asked, names) for event in events]
-        return _numbered(events, words, map(percent, shown_beliefs(asked)))
+        return _numbered(events, words, map(percent, asked.beliefs))
 
     def _proposals(self) -> list[str]:
         found, names = self.annotator.proposals, self.session.names

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, Name, by_label
 from bridgetrack.session.check import SampleQuestion
-from bridgetrack.session.proposals import Proposal, shown_beliefs
+from bridgetrack.session.proposals import Proposal
 from bridgetrack.ui.looks import GHOST, LOOKS, PROPOSAL, rgba
 
 Array = NDArray[np.float64]
@@ -370,7 +370,7 @@ def question_words(asked: Suggestion, frame: int) -> str:
     if isinstance(asked, SampleQuestion):
         # No belief, which would sway who checks.
         return f"{look.sign} {look.name} (frame {frame} in view)"
-    return f"{look.sign} {look.name}, {percent(shown_beliefs(asked)[0])} (frame {frame} in view)"
+    return f"{look.sign} {look.name}, {percent(asked.beliefs[0])} (frame {frame} in view)"
 
 
 def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:
