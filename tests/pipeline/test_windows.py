@@ -158,7 +158,8 @@ def test_answers_are_honoured_in_the_windows_that_hold_them(table: Path, whole: 
             (e, (tuple(cell_refs(cells, gone)), ())) for e in (Event.DISAPPEAR, Event.FALSE)
         )
     ]
-    assert bt.track(table, annotations=AnnotationSet(cells.geometry, alone), window=9)
+    joined = bt.track(table, annotations=AnnotationSet(cells.geometry, alone), window=9)
+    assert use_of_annotations(joined)["given"] == 2
 
 
 def test_enough_memory_needs_no_windows(

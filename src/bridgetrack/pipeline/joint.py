@@ -307,11 +307,9 @@ def choose_jointly(
             continue
         window = _Window.of(begin, first, known, likely, geometry, channels)
         solved = yield from window.solve(model, settings)
-        yield from solved.frames(range(first, stop))
+        yield from window.frames(solved, range(first, stop))
         # The last decided frame ties the next window to the past: only what exists is left of it.
-        keep = stop - 1 - begin
-        exist = solved.exist()
-        known, likely = known[keep:], exist[keep:]
+        known, likely = known[stop - 1 - begin :], window.exist(solved)[stop - 1 - begin :]
         begin, first = stop - 1, stop
 
 
@@ -376,36 +374,26 @@ class _Window:
         except InfeasibleError as error:
             frames = f"{self.begin} to {self.begin + len(self.rows) - 1}"
             raise InputError(_EXCLUDE.format(f"frames {frames}")) from error
-        return _Solved(self, scores, allowed, solution)
+        return solution, margin_bounds(self.scene.problem, scores, solution, allowed)
 
-
-@dataclass(frozen=True)
-class _Solved:
-    """A window with its solution."""
-
-    window: _Window
-    scores: Array
-    allowed: Mask
-    solution: Solution
-
-    def exist(self) -> list[Mask]:
+    def exist(self, solved: _Solved) -> list[Mask]:
         """Which candidates of every frame exist."""
-        exist, out, start = self.window.scene.exist(self.solution.chosen), [], 0
-        for rows, one in zip(self.window.rows, self.window.known, strict=True):
-            mask = np.zeros(len(one.regions), dtype=bool)
+        exist, start = self.scene.exist(solved[0].chosen), 0
+        out = [np.zeros(len(one.regions), dtype=bool) for one in self.known]
+        for mask, rows in zip(out, self.rows, strict=True):
             mask[rows] = exist[start : start + len(rows)]
-            out.append(mask)
             start += len(rows)
         return out
 
-    def frames(self, wanted: range) -> Iterator[FrameChoice]:
+    def frames(self, solved: _Solved, wanted: range) -> Iterator[FrameChoice]:
         """What was decided in some frames, all of which were open."""
-        window, chosen = self.window, self.solution.chosen
-        margins = margin_bounds(window.scene.problem, self.scores, self.solution, self.allowed)
-        margin = margins[window.scene.deciding(chosen)]
-        exist = self.exist()
-        start = np.concatenate([[0], np.cumsum([len(r) for r in window.rows])])
-        for t in wanted:
-            k = t - window.begin
-            part = slice(int(start[k]), int(start[k + 1]))
-            yield FrameChoice(t, window.known[k], exist[k], margin[part])
+        margin = solved[1][self.scene.deciding(solved[0].chosen)]
+        exist = self.exist(solved)
+        start = np.cumsum([0, *(len(r) for r in self.rows)])
+        for k in (t - self.begin for t in wanted):
+            part = margin[start[k] : start[k + 1]]
+            yield FrameChoice(self.begin + k, self.known[k], exist[k], part)
+
+
+_Solved = tuple[Solution, Array]
+"""What was chosen in a window, and the margins of the events."""

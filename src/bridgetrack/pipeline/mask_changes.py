@@ -106,14 +106,9 @@ def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[MaskC
     other &= ~np.isin(old, named_old) & ~np.isin(new, named_new)
     for a, b in zip(old[other], new[other], strict=True):
         found.append((ChangeKind.OUTLINE, np.array([a]), np.array([b])))
+    places = [_centres(frame) if found else np.zeros((0, 0)) for frame in (before, after)]
     return [
-        MaskChange(
-            frame,
-            kind,
-            tuple(b.tolist()),
-            tuple(a.tolist()),
-            _place(before, b) if len(b) else _place(after, a),
-        )
+        MaskChange(frame, kind, tuple(b.tolist()), tuple(a.tolist()), _mean(places, b, a))
         for kind, b, a in found
     ]
 
@@ -176,6 +171,14 @@ def _repeated(labels: Index) -> Index:
     return found[count > 1]
 
 
-def _place(frame: NDArray[Any], labels: Index) -> tuple[float, ...]:
-    """Mean pixel of some labels."""
-    return tuple(float(axis.mean()) for axis in np.nonzero(np.isin(frame, labels)))
+def _centres(frame: NDArray[Any]) -> NDArray[np.float64]:
+    """Pixels of every label and the sums of their coordinates, shape (labels, 1 + ndim)."""
+    inside = np.nonzero(frame)
+    labels = frame[inside].astype(np.int64)
+    return np.stack([np.bincount(labels), *(np.bincount(labels, axis) for axis in inside)], axis=1)
+
+
+def _mean(places: list[NDArray[np.float64]], before: Index, after: Index) -> tuple[float, ...]:
+    """Mean pixel of the labels that stood there; of those that stand there now where none did."""
+    count, *sums = (places[0][before] if len(before) else places[1][after]).sum(axis=0).tolist()
+    return tuple(total / count for total in sums)

@@ -198,8 +198,6 @@ class Part:
         Events that annotations speak of.
     hypotheses
         How many events but rare ones were proposed for the covered slots.
-    integrality_gap
-        How far the choice is from its relaxation, so that looking farther does not help.
     """
 
     chosen: Chosen
@@ -208,7 +206,6 @@ class Part:
     prices: Array
     noted: Chosen
     hypotheses: int = 0
-    integrality_gap: float = 0.0
 
 
 def solve_part(movie: WholeMovie, frames: range) -> Part:
@@ -292,12 +289,8 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Part | None:
     bounds[near] = _bounds(part, rest, held[near], price[slots], allowed[near])
     where = np.flatnonzero(middle)
     chosen = Chosen(events, scores, bounds).take(again)
-    covered, gap, noted = (
-        np.flatnonzero(free),
-        solution.integrality_gap,
-        movie.noted(events, scores),
-    )
-    return Part(chosen, covered, where, price[where], noted, integrality_gap=gap)
+    covered, noted = np.flatnonzero(free), movie.noted(events, scores)
+    return Part(chosen, covered, where, price[where], noted)
 
 
 def _covered(events: Events, active: Mask) -> Index:

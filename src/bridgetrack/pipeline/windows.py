@@ -367,7 +367,6 @@ def _mend(state: _State, movie: WholeMovie, longest: int, client: Any) -> Steps[
     """Choose events around every meeting again, farther where something may be lost there."""
     reach = dict.fromkeys(movie.meetings, _FIRST)
     before: dict[int, float] = {}
-    integrality: dict[int, float] = {}
     open_ = list(movie.meetings)
     while open_:
         stuck = False
@@ -375,12 +374,11 @@ def _mend(state: _State, movie: WholeMovie, longest: int, client: Any) -> Steps[
         for k, at in enumerate(turns):
             yield Progress("Joining windows", k / len(turns))
             known = [state.meeting(m, reach[m]) for m in at]
-            for m, part in zip(at, spread(mend_meeting, movie, known, client), strict=True):
+            for part in spread(mend_meeting, movie, known, client):
                 if part is None:
                     stuck = True
                 else:
                     state.apply(part)
-                    integrality[m] = part.integrality_gap
         state.reach = max(state.reach, *(reach[m] for m in open_))
         wrong = stuck or state.wrong
         short, events = state.short, state.chosen.events
@@ -388,12 +386,8 @@ def _mend(state: _State, movie: WholeMovie, longest: int, client: Any) -> Steps[
             return
         near = {m: events.touching(movie.slots_of(movie.around(m, reach[m]))) for m in open_}
         lost = {m: float(short[near[m]].sum()) for m in open_}
-        # Where the relaxation is fractional, or it does not become less, more frames do not help.
-        less = {
-            m
-            for m in open_
-            if 1.01 * integrality.get(m, 0.0) + TOLERANCE < lost[m] < 0.99 * before.get(m, np.inf)
-        }
+        # Where it does not become less, more frames do not help.
+        less = {m for m in open_ if TOLERANCE < lost[m] < 0.99 * before.get(m, np.inf)}
         open_ = [m for m in open_ if wrong or m in less]
         before |= lost
         for m in open_:
