@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from bridgetrack.io.tables import (
     NOTHING,
     SIDECAR,
     CellTable,
+    Sidecar,
     TableReading,
     TextTable,
     read_cells,
@@ -40,6 +42,8 @@ from bridgetrack.tracks.tracks import (
 _AT_ONCE = 10_000
 """Rows that are written at once."""
 _FILES = ("detections.csv", "edges.csv", "events.csv", "tracks.csv")
+PIECES = "pieces.csv"
+"""Beside ``detections.csv`` where cells are drawn in pieces: a row per piece."""
 _STANDARD = ("id", "frame", "label", "z", "y", "x", "area", "track_id")
 
 
@@ -47,7 +51,8 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
     """Write ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv``, ``units.json``.
 
     Columns of ``detections.csv`` are ``t,[z],y,x,id,parent_id,track_id,...``, positions in
-    pixels; `read_tracks_csv` reads it back without loss.
+    pixels; `read_tracks_csv` reads it back without loss. A cell that is drawn in pieces has one row
+    there, and one per piece in ``pieces.csv``.
 
     Parameters
     ----------
@@ -66,23 +71,29 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
     OutputError
         Where the files cannot be written.
     """
-    folder, notes, cells = Path(folder), csv_notes(tracks), plain_cells(tracks)
+    folder, notes, (cells, pieces) = Path(folder), csv_notes(tracks), plain_cells(tracks)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _write(cells, folder / "detections.csv")
+        (folder / PIECES).unlink(missing_ok=True)
+        if len(pieces):
+            _write(pieces, folder / PIECES)
         _write(tracks.edges, folder / "edges.csv")
         _write(tracks.events, folder / "events.csv")
         _write(track_table(tracks), folder / "tracks.csv")
         sidecar = _sidecar(tracks, list(cells.columns), notes)
+        sidecar["files"] += [PIECES] * bool(len(pieces))
         text = json.dumps(sidecar, indent=1, allow_nan=False) + "\n"
         (folder / SIDECAR).write_text(text, encoding="utf-8")
     return notes
 
 
-def plain_cells(tracks: Tracks) -> pd.DataFrame:
-    """One row per detection: ``t,[z],y,x,id,parent_id,track_id,label,lineage_id,area,...``.
+def plain_cells(tracks: Tracks) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One row per track and frame, and one per piece of those that are drawn in pieces.
 
-    Areas are empty where the sizes of cells are not known.
+    Columns are ``t,[z],y,x,id,parent_id,track_id,label,lineage_id,area,...``; areas are empty
+    where the sizes of cells are not known. A cell in pieces has the sum of their areas, their
+    centroid, and all else of the largest.
     """
     nodes = tracks.nodes
     columns: dict[str, Any] = {"t": nodes["frame"]}
@@ -92,7 +103,32 @@ def plain_cells(tracks: Tracks) -> pd.DataFrame:
     if not sizes_known(tracks):
         columns["area"] = pd.Series(np.nan, index=nodes.index)
     columns |= {name: nodes[name] for name in nodes.columns if name not in {*_STANDARD, *columns}}
-    return pd.DataFrame({name: column.array for name, column in columns.items()}, copy=False)
+    cells = pd.DataFrame({name: column.array for name, column in columns.items()}, copy=False)
+    twin = cells.duplicated(["t", "track_id"], keep=False).to_numpy()
+    return _whole(cells, twin, list(tracks.geometry.axes)), cells[twin]
+
+
+def _whole(cells: pd.DataFrame, twin: NDArray[np.bool_], axes: list[str]) -> pd.DataFrame:
+    """The cells with the pieces of each, those marked, as one."""
+    if not twin.any():
+        return cells
+    pieces = cells[twin].assign(weight=cells.loc[twin, "area"].fillna(1.0))
+    by = [pieces["t"], pieces["track_id"]]
+    total = pieces["weight"].groupby(by).transform("sum")
+    largest = pieces.groupby(["t", "track_id"])["weight"].idxmax().to_numpy()
+    merged = pieces.loc[largest, cells.columns].copy()
+    for axis in axes:
+        share = pieces[axis] * pieces["weight"] / total
+        merged[axis] = share.groupby(by).transform("sum")[largest]
+    merged["area"] = pieces["area"].groupby(by).transform("sum", min_count=1)[largest]
+    main = merged.set_index(["t", "track_id"])["id"]
+    mine = main.reindex(pd.MultiIndex.from_frame(pieces[["t", "track_id"]])).to_numpy()
+    whole = pd.concat([cells[~twin], merged]).sort_index()
+    parent = whole["parent_id"].to_numpy(dtype=np.int64, na_value=-1)
+    at = pd.Index(pieces["id"]).get_indexer(pd.Index(parent))
+    named = np.where(at >= 0, mine[at], parent)  # pieces are in no row
+    root = whole["parent_id"].isna().to_numpy()
+    return whole.assign(parent_id=pd.arrays.IntegerArray(named, root))
 
 
 def first_parents(tracks: Tracks) -> pd.Series[Any]:
@@ -185,7 +221,7 @@ def read_tracks_csv(
         the files are unreadable; names file and row.
     """
     try:
-        cells = read_cells(path, columns, TableReading(**reading))
+        cells = read_cells(path, columns, TableReading(**reading), _in_pieces)
     except InputError as error:
         raise _advised(Path(path), error) from error
     beside, notes = _beside(Path(path)), list(cells.notes)
@@ -226,6 +262,17 @@ def _advised(path: Path, error: InputError) -> InputError:
         f"{path}: this table has no cells; choose {beside.name} beside it, with which the tracks "
         "are read"
     )
+
+
+def _in_pieces(text: TextTable, sidecar: Sidecar | None) -> TextTable:
+    """A table that `write_csv` wrote with the pieces of cells in place of these."""
+    if sidecar is None or PIECES not in sidecar.files:
+        return text
+    pieces = read_text_table(Path(text.source).with_name(PIECES)).cells
+    whole = text.cells[~text.cells["id"].isin(pieces["id"])]
+    pieces.index += int(text.cells.index.max())
+    both = pd.concat([whole, pieces])
+    return replace(text, cells=both.loc[both["id"].astype(int).sort_values(kind="stable").index])
 
 
 def _beside(path: Path) -> Path | None:

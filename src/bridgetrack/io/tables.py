@@ -290,6 +290,7 @@ class Sidecar(OpenEntry):
 
     geometry: GeometryField
     units: dict[str, str]  # unit per column of ``detections.csv``
+    files: list[str] = Field(default_factory=list)
     # of the columns that are not among the standard ones
     dtypes: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
@@ -312,11 +313,17 @@ class CellTable:
 
 
 def read_cells(
-    path: Path | str, columns: Mapping[str, str | None] | None, given: TableReading
+    path: Path | str,
+    columns: Mapping[str, str | None] | None,
+    given: TableReading,
+    prepare: Callable[[TextTable, Sidecar | None], TextTable] = lambda text, _: text,
 ) -> CellTable:
-    """Read positions, sizes and identities of the cells of a file; see `read_detections_csv`."""
-    text = read_text_table(path)
+    """Read positions, sizes and identities of the cells of a file; see `read_detections_csv`.
+
+    `prepare` is given the text before it is read, with what is said beside it.
+    """
     sidecar = _read_sidecar(Path(path))
+    text = prepare(read_text_table(path), sidecar)
     known = None if sidecar is None else sidecar.geometry
     found = columns_of(text.header, columns or {})
     said = (len(given.scale or ()), len(given.shape or ()), known.ndim if known else 0)

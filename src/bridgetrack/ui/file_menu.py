@@ -148,7 +148,7 @@ def write_csv_file(path: str, data: Any, attributes: dict[str, Any]) -> list[str
     """Write a table of cells with tracks and parents."""
     target = Path(path)
     refuse_inputs([target], [_read_from(attributes)])
-    table = plain_cells(tracks_of(attributes))
+    table, _ = plain_cells(tracks_of(attributes))
     with replacing(target, "the table") as file:
         table.to_csv(file, index=False)
     return [path]
