@@ -258,3 +258,23 @@ def test_sessions_of_earlier_versions_go_on_opening(tmp_path: Path) -> None:
     (tmp_path / "session.json").write_text(json.dumps(content))
     again = load_session(tmp_path / "session.json", plain_scene(), one.answers)
     assert [record.id for record in again.counted] == [noted.id]
+
+
+def test_a_question_passed_on_comes_last() -> None:
+    one = session(random_share=0.0)
+    first, second = one.queue[:2]
+    one.queue = (first, second)
+    assert one.postpone(first) and one.queue == (second, first)
+    one.drop(second)
+    assert not one.postpone(first), "there is no other"
+    assert one.queue == (first,)
+
+
+def test_a_question_asked_again_comes_first_and_loses_none() -> None:
+    one = session(random_share=0.0)
+    first, second, third = one.queue[:3]
+    one.queue = (third, second)
+    one.put_first(second, first)
+    assert one.queue == (second, first, third)
+    one.put_first(third, second)
+    assert one.queue == (third, second, first), "none is there twice"

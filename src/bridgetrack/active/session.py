@@ -129,8 +129,48 @@ class ActiveSession:
         self.records = tuple(r for r in self.records if given(r.id))
 
     def next(self) -> Suggestion | None:
-        """The next suggestion, without removing it; None where an `update` must find more."""
-        return self.queue[0] if self.queue else None
+        """The next suggestion, without removing it; None where an `update` must find more.
+
+        Where a random one is owed, as answers came while an update was under way, it comes first.
+        """
+        counted = self.counted
+        left = [s for s in self.queue if self.settled_by(s) is None]
+        due = int((len(counted) + 1) * self.options.suggest.random_share + 1e-9)
+        if sum(r.random for r in counted) < due:
+            left.sort(key=lambda s: not s.random)
+        return left[0] if left else None
+
+    def settled_by(self, asked: Suggestion) -> Annotation | None:
+        """The annotation that answers a question; None where it is open.
+
+        A rejection answers only the question about the very event that it rejects.
+        """
+        slots = set(asked.event.slots)
+        for cell in dict.fromkeys(c.cell for c in asked.cells):
+            for a in self.annotations.at(*cell):
+                if a.kind == Kind.REJECT:
+                    if any(e.key == asked.event.key for e in a.events):
+                        return a
+                elif any(slots.intersection(e.slots) for e in a.events):
+                    return a
+        return None
+
+    def drop(self, asked: Suggestion) -> None:
+        """Ask a question no more."""
+        self.queue = tuple(s for s in self.queue if s.slot != asked.slot)
+
+    def postpone(self, asked: Suggestion) -> bool:
+        """Put a question behind the others; whether there are others."""
+        self.drop(asked)
+        others, self.queue = self.queue, (*self.queue, asked)
+        return bool(others)
+
+    def put_first(self, asked: Suggestion, before: Suggestion | None) -> None:
+        """Put a question in front, and behind it the one that was in view."""
+        self.drop(asked)
+        if before is not None and all(s.slot != before.slot for s in self.queue):
+            self.queue = (before, *self.queue)
+        self.queue = (asked, *self.queue)
 
     def answer(
         self,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
-from bridgetrack.annotations.mask_files import MaskStore
+from bridgetrack.annotations.mask_files import MaskStore, masks_path
 from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
@@ -27,6 +27,8 @@ from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.session.answers import chosen_path
+from bridgetrack.session.movie import MovieAndCells
 
 Index = NDArray[np.int64]
 
@@ -88,20 +90,16 @@ class _EditedFrames:
 class MovieMasks:
     """The label movie of a session with the answers about its masks.
 
+    Changes are written into the array that its labels show, where there is one, else kept in
+    memory beside them. Those of which no answer tells, such as masks that were chosen anew, have a
+    file of their own.
+
     Parameters
     ----------
-    labels, image
-        The segmentation, and intensities where there are any.
-    pixels
-        The array (time, [z,] y, x) that `labels` show, where changes are to be written into it;
-        else they are kept in memory beside the movie.
-    path, chosen
-        Files of the answers, and of changes that no answer tells of, such as masks that were chosen
-        anew; None to keep them in memory alone.
-    settings
-        Those that the cells were found with, where they are known.
-    channel
-        Number of the channel of the image that shows the cells.
+    movie
+        The movie with its segmentation.
+    path
+        The file of answers about its events, beside which others are; None to keep all in memory.
 
     Raises
     ------
@@ -109,25 +107,21 @@ class MovieMasks:
         Where a file is not valid or of another movie.
     """
 
-    def __init__(
-        self,
-        labels: Movie,
-        image: Movie | None,
-        pixels: NDArray[Any] | None,
-        path: Path | None,
-        chosen: Path | None = None,
-        settings: SegmentationSettings | None = None,
-        channel: int = 0,
-    ) -> None:
-        self.labels = labels  # with what was changed since
-        self._image, self._channel, self._pixels = image, channel, pixels
-        self._store = MaskStore(path, labels.geometry)
-        self._chosen = MaskStore(chosen, labels.geometry, "the masks chosen anew")
+    def __init__(self, movie: MovieAndCells, path: Path | None) -> None:
+        assert movie.labels is not None
+        self.labels = movie.labels  # with what was changed since
+        self._image, self._channel, self._pixels = movie.image, movie.channel, movie.pixels
+        # Cells that were found here are kept whole, and found anew.
+        anew = movie.found is not None and movie.files[1] is None
+        file, chosen = (None, None) if path is None else (masks_path(path), chosen_path(path))
+        geometry = movie.labels.geometry
+        self._store = MaskStore(file, geometry)
+        self._chosen = MaskStore(None if anew else chosen, geometry, "the masks chosen anew")
         self.resumed = len(self._store.answers)  # how many answers were in the file already
         self.notices = [s.notice for s in (self._store, self._chosen) if s.notice]
         self._edited: _EditedFrames | None = None
         self._unpainted: list[MaskAnswer] = []  # whose painting was undone elsewhere
-        self._found = settings or SegmentationSettings()
+        self._found = (movie.found and movie.found.settings) or SegmentationSettings()
         self._settings: SegmentationSettings | None = None
 
     @property

@@ -14,7 +14,6 @@ from bridgetrack.active.session_file import load_session, save_session
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, describe
-from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.evaluation.sample import SampleOptions, Verdict
@@ -146,7 +145,7 @@ class Questions:
         """The next question of the sample, or of the queue."""
         if self.check.running:
             return self.check.next()
-        return None if self.active is None else next_of(self.active)
+        return None if self.active is None else self.active.next()
 
     def take_keys(self, asking: bool) -> None:
         """Keys answer the question from now on, or they do not."""
@@ -188,7 +187,7 @@ class Questions:
             return
         if self.active is None:
             return
-        other = self._next() if ask_later(self.active, asked) else None
+        other = self._next() if self.active.postpone(asked) else None
         if other is None or other is asked:
             self._movie.message.emit("info", "This is the only question at the moment.")
         else:
@@ -286,9 +285,7 @@ class Questions:
         back = None  # the latest question whose answer is gone
         while self._answered and self._answered[-1][1].id not in active.annotations:
             back, _ = self._answered.pop()
-        found = None
-        if asked is not None:
-            found = settled_by(active.annotations, asked)
+        found = None if asked is None else active.settled_by(asked)
         if back is not None:
             self._ask_again(active, back)
         elif found is not None and asked is not None:
@@ -299,7 +296,7 @@ class Questions:
 
     def _ask_again(self, active: ActiveSession, asked: Suggestion) -> None:
         """An answer was taken back."""
-        ask_again(active, asked, self.current)
+        active.put_first(asked, self.current)
         self.current = asked if self.engaged else None
         if self.engaged:
             self.show()
@@ -312,7 +309,7 @@ class Questions:
             self._answered.append((asked, found))
         elif found.kind != Kind.ONE_OF:
             self._write(asked, found.kind, found.events[0], found.seconds)
-        drop(active, asked)
+        active.drop(asked)
         self._advance()
 
     # ------------------------------------------------------------------ learning
@@ -448,57 +445,3 @@ class Questions:
     def _announce(self) -> None:
         self._report = None
         self.changed.emit()
-
-
-def next_of(active: ActiveSession) -> Suggestion | None:
-    """The first open question of the queue, or its first random one where one is owed.
-
-    Answers given while an update was under way would else keep their share below what it should be.
-    """
-    have, counted = active.annotations, active.counted
-    left = [s for s in active.queue if settled_by(have, s) is None]
-    due = int((len(counted) + 1) * active.options.suggest.random_share + 1e-9)
-    if sum(r.random for r in counted) < due:
-        left.sort(key=lambda s: not s.random)
-    return left[0] if left else None
-
-
-def ask_later(active: ActiveSession, asked: Suggestion) -> bool:
-    """Put a question behind the others; whether there are others."""
-    others = _without(active, asked)
-    if others:
-        active.queue = (*others, asked)
-    return bool(others)
-
-
-def ask_again(active: ActiveSession, asked: Suggestion, before: Suggestion | None) -> None:
-    """Put a question in front, and behind it the one that was in view."""
-    rest = _without(active, asked)
-    if before is not None and all(s.slot != before.slot for s in rest):
-        rest = (before, *rest)
-    active.queue = (asked, *rest)
-
-
-def drop(active: ActiveSession, asked: Suggestion) -> None:
-    """Ask a question no more."""
-    active.queue = _without(active, asked)
-
-
-def settled_by(have: AnnotationSet, asked: Suggestion) -> Annotation | None:
-    """The annotation that answers a question; None where it is open.
-
-    A rejection answers only the question about the very event that it rejects.
-    """
-    slots = set(asked.event.slots)
-    for cell in dict.fromkeys(c.cell for c in asked.cells):
-        for a in have.at(*cell):
-            if a.kind == Kind.REJECT:
-                if any(e.key == asked.event.key for e in a.events):
-                    return a
-            elif any(slots.intersection(e.slots) for e in a.events):
-                return a
-    return None
-
-
-def _without(active: ActiveSession, asked: Suggestion) -> tuple[Suggestion, ...]:
-    return tuple(s for s in active.queue if s.slot != asked.slot)

@@ -13,7 +13,6 @@ from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, K
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.imported_tracks import Answer
 from bridgetrack.annotations.mask_answers import MaskAnswer
-from bridgetrack.annotations.mask_files import masks_path
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import EVERYTHING, Event, EventKinds, kind_words
@@ -23,25 +22,11 @@ from bridgetrack.movie import check_same_extent
 from bridgetrack.pipeline.scene import Scene, annotate, check_kinds, fingerprints
 from bridgetrack.pipeline.tracking import Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.answers import autosave_path, chosen_path
+from bridgetrack.session.answers import autosave_path
 from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
 from bridgetrack.session.masks import MaskStep, MovieMasks
 from bridgetrack.session.movie import MovieAndCells, Prints, measured
 from bridgetrack.session.names import CellNames
-
-
-def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | None, set[int], int]:
-    """The masks as they were mended; frames mended anew, and how many could not be."""
-    if movie.labels is None:
-        return None, set(), 0
-    file = None if path is None else masks_path(path)
-    # Cells that were found here are kept whole, and found anew.
-    anew = movie.found is not None and movie.files[1] is None
-    chosen = None if path is None or anew else chosen_path(path)
-    settings = None if movie.found is None else movie.found.settings
-    how = (file, chosen, settings, movie.channel)
-    masks = MovieMasks(movie.labels, movie.image, movie.pixels, *how)
-    return masks, *masks.restore()
 
 
 def _in_place_of(replaced: int) -> str:
@@ -151,7 +136,8 @@ class TrackedMovie(BackgroundWork):
             if movie.image is not None and movie.labels is not None:
                 check_same_extent(movie.image, movie.labels)
             answers = AutosavingStore(path, movie.geometry)
-            masks, mended, lost = _masks_of(movie, path)
+            masks = None if movie.labels is None else MovieMasks(movie, path)
+            mended, lost = (set[int](), 0) if masks is None else masks.restore()
         except (BridgetrackError, OSError) as error:
             self.tell(error)
             return False
