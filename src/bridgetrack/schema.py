@@ -95,10 +95,20 @@ def made(content: Any, schema: type[E], make: Callable[[E], T]) -> T:
         raise _refusal("refused", str(error)) from None
 
 
-def of_dataclass(kind: type[T]) -> PlainValidator:
-    """How a field is read that holds fields of a dataclass, as `dataclasses.asdict` gives them."""
+def of_dataclass(kind: type[T], *dropped: str) -> PlainValidator:
+    """How a field is read that holds fields of a dataclass, as `dataclasses.asdict` gives them.
+
+    Parameters
+    ----------
+    kind
+        The dataclass.
+    dropped
+        Fields that it had in earlier versions, which are not read.
+    """
 
     def read(content: Any) -> T:
+        if isinstance(content, dict):
+            content = {key: value for key, value in content.items() if key not in dropped}
         try:
             text = json.dumps(content)
             return TypeAdapter(kind).validate_json(text, strict=True, extra="forbid")

@@ -30,9 +30,9 @@ from drawn_movie import PLACES, SIZE, colony, drawn, share_found
 from fake_networks import cellpose_that
 from pictures import blobs, photograph
 
-NUCLEI = SegmentationSettings(foreground="bright", diameter=14.0, smoothing=0.7, depth=0.05)
+NUCLEI = SegmentationSettings(foreground="bright", diameter=14.0, depth=0.05)
 """What suits the nuclei that are drawn, so that their size need not be looked for."""
-DISCS = replace(NUCLEI, diameter=16.0, smoothing=0.8)
+DISCS = replace(NUCLEI, diameter=16.0)
 """The same of discs."""
 
 

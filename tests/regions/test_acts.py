@@ -15,9 +15,7 @@ from bridgetrack.regions.mend import Mend, MendKind, MendSite
 from bridgetrack.segmentation import SegmentationSettings
 from pictures import blobs, photograph
 
-BRIGHT = SegmentationSettings(
-    diameter=18, foreground="bright", smoothing=0.9, depth=0.05, background_window=0
-)
+BRIGHT = SegmentationSettings(diameter=18, foreground="bright", depth=0.05)
 CENTRES = [(25.0, 25.0), (25.0, 41.0), (60.0, 40.0), (30.0, 90.0)]
 FREE = 77
 

@@ -18,7 +18,7 @@ from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.builtin import FrameView
 from pictures import blobs, photograph
 
-SETTINGS = SegmentationSettings(diameter=18, foreground="bright", smoothing=1.0, depth=0.05)
+SETTINGS = SegmentationSettings(diameter=18, foreground="bright", depth=0.05)
 TRUTH = blobs((90, 120), [(25.0, 25.0), (25.0, 40.0), (60.0, 40.0), (30.0, 90.0), (70, 80)], 9)
 PICTURE = photograph(TRUTH)
 ALL = propose_frame(FrameView(PICTURE, SETTINGS))

@@ -136,9 +136,7 @@ def nucleus(foreground: str) -> tuple[np.ndarray, SegmentationSettings]:
     light = 1 / (1 + np.exp(np.hypot(y - 30, x - 30) - 8))
     grain = np.random.default_rng(0).normal(0, 5, light.shape)
     signal = 1000 * light if foreground != "dark" else 1500 - 1000 * light
-    return signal + grain, SegmentationSettings(
-        diameter=16, foreground=foreground, smoothing=0.5, depth=0.05
-    )
+    return signal + grain, SegmentationSettings(diameter=16, foreground=foreground, depth=0.05)
 
 
 @pytest.mark.parametrize("foreground", ["bright", "dark", "texture"])

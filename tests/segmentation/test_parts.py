@@ -80,11 +80,10 @@ def test_merging_more_never_splits(
 def test_edges_are_cut_by_each_cells_own_brightness() -> None:
     labels = np.repeat([[1], [2]], 10, axis=1).astype(np.int32)
     values = np.stack([np.linspace(0.1, 1, 10), np.linspace(10, 100, 10)]).astype(np.float32)
-    kept = cut_edges(labels, values, 0.5) > 0
+    kept = cut_edges(labels, values) > 0
     np.testing.assert_array_equal(kept[0], kept[1])
     assert kept[0, -1]
     assert not kept[0, 0]
-    np.testing.assert_array_equal(cut_edges(labels, values, 0), labels)
 
 
 def test_holes_within_one_cell_are_filled_and_gaps_between_cells_are_not() -> None:

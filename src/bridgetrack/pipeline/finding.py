@@ -434,7 +434,16 @@ def _said_right(masks: NDArray[np.int32], answers: MaskAnswers | None, t: int) -
 # ---------------------------------------------------------------------- records
 
 
-_Settings = Annotated[SegmentationSettings, of_dataclass(SegmentationSettings)]
+_EARLIER = (
+    "smoothing",
+    "background_window",
+    "threshold",
+    "edge",
+    "seeds",
+    "separation",
+    "fill_holes",
+)
+_Settings = Annotated[SegmentationSettings, of_dataclass(SegmentationSettings, *_EARLIER)]
 
 
 class _Content(OpenEntry):

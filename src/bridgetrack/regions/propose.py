@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
-from skimage.filters import threshold_otsu
 
 from bridgetrack.detections.labels import numbered
 from bridgetrack.movie.movie import Movie
@@ -35,6 +34,7 @@ from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.cells import (
     cell_landscape,
     cut_edges,
+    least_signal,
     merge_shallow,
     usual_size,
 )
@@ -125,7 +125,7 @@ def _frame(view: FrameView) -> _Frame:
 
 
 def _of_image(view: FrameView, frame: _Frame) -> Iterator[_Reading]:
-    signal, seeds = view.signal, frame.settings.seeds
+    signal = view.signal
     low, high = _other_masks(view)
     smooth = gaussian(signal.values, 0.08 * frame.diameter, frame.sampling)
     tree = merge_tree(smooth, low)
@@ -137,7 +137,7 @@ def _of_image(view: FrameView, frame: _Frame) -> Iterator[_Reading]:
         height = (
             view.landscape
             if usual
-            else cell_landscape(signal, mask, seeds, frame.diameter, frame.sampling)
+            else cell_landscape(signal, mask, frame.diameter, frame.sampling)
         )
         tree = merge_tree(height, mask)
         yield from _outlined("shape", tree, smooth, frame, _OUTLINES[:3])
@@ -176,14 +176,8 @@ def _of_labels(labels: NDArray[Any], name: str) -> _Reading:
 
 def _other_masks(view: FrameView) -> tuple[Mask, Mask]:
     """Foreground at a lower and at a higher level than usual."""
-    s, signal, values = view.complete, view.signal, view.signal.values
-    least = s.sensitivity * signal.noise
-    method = s.threshold
-    if method == "auto":
-        method = "background" if s.foreground in ("bright", "auto") else "global"
-    level = least
-    if method == "global" and (values > least).any():
-        level = max(float(threshold_otsu(values)), least)
+    signal, values = view.signal, view.signal.values
+    level = least_signal(signal, view.complete)
     low = (values > _LOW * level) & ~signal.invalid
     return low | view.foreground, view.foreground & (values > _HIGH * level)
 
@@ -195,7 +189,7 @@ def _builtin(
     s = frame.settings
     for factor in depths:
         cells = merge_shallow(tree.hills, height, factor * float(s.depth or 0.0))
-        cells = cut_edges(cells, signal.values, s.edge)
+        cells = cut_edges(cells, signal.values)
         yield _of_labels(cells, "built-in")
 
 
@@ -316,5 +310,5 @@ def _alike(regions: Regions, frame: _Frame) -> sp.csr_matrix:
 def _whole(regions: Regions, frame: _Frame) -> Regions:
     """The largest piece of every region, its holes filled unless somebody wants them, where that
     has a possible size."""
-    whole = largest_pieces(regions, frame.settings.fill_holes)
+    whole = largest_pieces(regions)
     return whole.select((whole.area >= frame.least) & (whole.area <= frame.most))

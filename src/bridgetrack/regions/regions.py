@@ -318,10 +318,10 @@ def layers(regions: Regions, t: int) -> list[NDArray[np.int32]]:
     return [frame.reshape(part.shape) for frame in frames]
 
 
-def largest_pieces(regions: Regions, fill_holes: bool = False) -> Regions:
-    """The largest piece of every region, joined over faces; of equal ones the first.
+def largest_pieces(regions: Regions) -> Regions:
+    """The largest piece of every region with what it encloses on all sides.
 
-    Where ``fill_holes``, with what it encloses on all sides.
+    Pieces are joined over faces; of equal ones it is the first.
     """
     if not len(regions):
         return regions
@@ -334,7 +334,7 @@ def largest_pieces(regions: Regions, fill_holes: bool = False) -> Regions:
     picture = np.cumsum(np.prod(size + 1, axis=0)[order]) // _PICTURE
     owners, pixels = [], []
     for some in np.split(order, np.flatnonzero(np.diff(picture)) + 1):
-        owner, places = _whole_pieces(regions, some, low[:, some], size[:, some], fill_holes)
+        owner, places = _whole_pieces(regions, some, low[:, some], size[:, some])
         owners.append(some[owner])
         pixels.append(places)
     owner = np.concatenate(owners)
@@ -343,9 +343,7 @@ def largest_pieces(regions: Regions, fill_holes: bool = False) -> Regions:
     return replace(regions, starts=np.append(0, np.cumsum(area)), pixels=ordered)
 
 
-def _whole_pieces(
-    regions: Regions, some: Index, low: Index, size: Index, fill_holes: bool
-) -> tuple[Index, Index]:
+def _whole_pieces(regions: Regions, some: Index, low: Index, size: Index) -> tuple[Index, Index]:
     """Largest pieces of some regions, found in one picture: owner and place of their pixels."""
     area, height = regions.area[some], size[0] + 1
     shape = (int(height.sum()) + 1, *(size[1:].max(axis=1) + 2))
@@ -364,9 +362,8 @@ def _whole_pieces(
         kept = np.zeros(n + 1, dtype=bool)
         kept[by_size[np.flatnonzero(np.diff(whose[by_size], prepend=-1))]] = True
         picture[drawn] = kept[piece]
-    if fill_holes:
-        gaps, _ = ndi.label(~picture.reshape(shape))
-        picture |= gaps.ravel() > 1  # the first is what lies around all regions
+    gaps, _ = ndi.label(~picture.reshape(shape))
+    picture |= gaps.ravel() > 1  # the first is what lies around all regions
     found = np.unravel_index(np.flatnonzero(picture), shape)
     owner = np.repeat(np.arange(len(area)), height)[found[0] - 1]
     return owner, _flat(found, regions.shape) + _flat(top, regions.shape)[owner]

@@ -13,11 +13,13 @@ from skimage.measure import label, regionprops
 
 from bridgetrack.errors import InputError
 from bridgetrack.segmentation.cells import (
+    SEPARATION,
     Labels,
     Mask,
     cell_landscape,
     clean_cells,
     cut_edges,
+    distance_landscape,
     foreground_mask,
     merge_shallow,
     opened,
@@ -35,6 +37,8 @@ from bridgetrack.segmentation.signal import (
     sampling_of,
 )
 
+SMOOTHING = 0.05
+"""Sigma of the Gaussian filter, in diameters."""
 _MAX_SIDE = 500
 _ONE_SIDED = 0.25
 _TIE = 0.15
@@ -88,10 +92,9 @@ class FrameView:
     @cached_property
     def signal(self) -> Signal:
         """How much every pixel looks like a cell."""
-        s = self.complete
-        smoothing, window = float(s.smoothing or 0.0), s.background_window
+        smoothing = SMOOTHING * self.diameter
         return cell_signal(
-            self.image, s.foreground, self.diameter, smoothing, window, self.sampling
+            self.image, self.complete.foreground, self.diameter, smoothing, self.sampling
         )
 
     @cached_property
@@ -107,8 +110,7 @@ class FrameView:
     @cached_property
     def landscape(self) -> Image:
         """Height in which every cell is a hill."""
-        seeds = self.complete.seeds
-        return cell_landscape(self.signal, self.foreground, seeds, self.diameter, self.sampling)
+        return cell_landscape(self.signal, self.foreground, self.diameter, self.sampling)
 
 
 def segment_builtin(view: FrameView) -> Labels:
@@ -127,10 +129,9 @@ def segment_builtin(view: FrameView) -> Labels:
     if view.uniform:
         return np.zeros(view.image.shape, dtype=np.int32)
     settings, diameter, height = view.complete, view.diameter, view.landscape
-    separation = settings.separation * diameter
-    labels = split_cells(view.foreground, height, separation, view.sampling)
+    labels = split_cells(view.foreground, height, SEPARATION * diameter, view.sampling)
     labels = merge_shallow(labels, height, float(settings.depth or 0.0))
-    labels = cut_edges(labels, view.signal.values, settings.edge)
+    labels = cut_edges(labels, view.signal.values)
     labels = clean_cells(labels, settings, diameter, view.sampling)
     invalid = view.signal.invalid
     return np.where(invalid, 0, labels) if invalid.any() else labels
@@ -146,8 +147,6 @@ def complete_settings(
         found = [estimate_diameter(frame, settings.foreground) for frame in frames]
         known = [d for d in found if d is not None]
         settings = replace(settings, diameter=float(np.median(known)) if known else 20.0)
-    if settings.smoothing is None:
-        settings = replace(settings, smoothing=0.05 * float(settings.diameter or 20.0))
     if settings.depth is None:
         settings = replace(settings, depth=0.05 if settings.foreground == "bright" else 0.15)
     return settings
@@ -252,12 +251,13 @@ def _reduced_planes(image: NDArray[Any]) -> tuple[list[NDArray[np.float32]], int
 def _widths(image: NDArray[Any], foreground: str, diameter: float) -> NDArray[np.float64]:
     """Diameters of discs with the areas of the cells of a plane, in pixels."""
     settings = SegmentationSettings(foreground=foreground, sensitivity=6.0)  # type: ignore[arg-type]
-    signal = cell_signal(image, foreground, diameter, max(0.5, 0.05 * diameter), 5.0, _PLANE)
+    smoothing = max(0.5, SMOOTHING * diameter)
+    signal = cell_signal(image, foreground, diameter, smoothing, _PLANE)
     mask = foreground_mask(signal, settings, diameter, _PLANE)
     pieces = label(mask, connectivity=1).astype(np.int32)
-    mask = cut_edges(pieces, signal.values, 0.3) > 0
-    height = cell_landscape(signal, mask, "distance", diameter, _PLANE)
-    cells = split_cells(mask, height, 0.25 * diameter, _PLANE)
+    mask = cut_edges(pieces, signal.values) > 0
+    height = distance_landscape(mask, diameter, _PLANE)
+    cells = split_cells(mask, height, SEPARATION * diameter, _PLANE)
     cells = merge_shallow(cells, height, 0.1)
     areas = np.bincount(cells.ravel())[1:].astype(np.float64)
     return np.asarray(2 * np.sqrt(areas[areas > 4] / np.pi))
@@ -272,7 +272,7 @@ def _weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) 
 def _rough_mask(plane: NDArray[Any], foreground: str) -> NDArray[np.bool_]:
     """Foreground of a plane by Otsu's threshold, but well above the quartiles' spread."""
     diameter = min(plane.shape) / 15
-    values = cell_signal(plane, foreground, diameter, 1.0, 5.0, _PLANE).values
+    values = cell_signal(plane, foreground, diameter, 1.0, _PLANE).values
     lower, median, upper = np.percentile(values, [25, 50, 75])
     least = median + 4 * (upper - lower) / 1.349
     return opened(values > max(float(threshold_otsu(values)), float(least)))

@@ -12,11 +12,15 @@ from skimage.measure import label
 from skimage.segmentation import clear_border, relabel_sequential, watershed
 
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.signal import Image, Sampling, Signal, blob_response, gaussian
+from bridgetrack.segmentation.signal import Image, Sampling, Signal, gaussian
 
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.int32]
 
+_EDGE = 0.3
+"""A cell is cut back to pixels above this share of its own bright level."""
+SEPARATION = 0.25
+"""Least distance between the seeds of two cells, in diameters."""
 _BRIGHT_SHARE = 0.85
 
 
@@ -24,42 +28,37 @@ def foreground_mask(
     signal: Signal, settings: SegmentationSettings, diameter: float, sampling: Sampling
 ) -> Mask:
     """Pixels of cells, shape of the frame."""
+    mask = opened((signal.values > least_signal(signal, settings)) & ~signal.invalid)
+    return (mask | _small_holes(mask, diameter, sampling)) & ~signal.invalid
+
+
+def least_signal(signal: Signal, settings: SegmentationSettings) -> float:
+    """Level above which pixels are of cells.
+
+    It is the sensitivity times the noise for bright cells. Around others the background is rarely
+    even: there it is at least Otsu's threshold of the frame.
+    """
     values, least = signal.values, settings.sensitivity * signal.noise
-    method = settings.threshold
-    if method == "auto":
-        method = "background" if settings.foreground in ("bright", "auto") else "global"
-    mask = values > least
-    if method == "global" and mask.any():
-        mask = values > max(float(threshold_otsu(values)), least)
-    elif method == "local":
-        mask &= values > gaussian(values, diameter, sampling)
-    mask &= ~signal.invalid
-    mask = opened(mask)
-    if settings.fill_holes:
-        mask |= _small_holes(mask, diameter, sampling)
-        mask &= ~signal.invalid
-    return mask
+    if settings.foreground in ("bright", "auto") or not (values > least).any():
+        return least
+    return max(float(threshold_otsu(values)), least)
 
 
-def cell_landscape(
-    signal: Signal, mask: Mask, seeds: str, diameter: float, sampling: Sampling
-) -> Image:
+def cell_landscape(signal: Signal, mask: Mask, diameter: float, sampling: Sampling) -> Image:
     """Height in which every cell is one hill; watershed cuts along the valleys.
 
     The distance to the outline is in radii. The response to blobs is taken of the logarithm of
     the signal, so that dim cells count as much as bright ones.
     """
-    height = np.zeros(mask.shape, dtype=np.float32)
-    if seeds in ("both", "distance"):
-        distance = ndi.distance_transform_edt(mask, sampling=sampling).astype(np.float32)
-        height += gaussian(distance, 0.05 * diameter, sampling) * (2 / diameter)
-    if seeds in ("both", "log"):
-        level = np.log(np.maximum(signal.values, signal.noise) / signal.noise + 3)
-        if seeds == "log":
-            height += blob_response(level, diameter, sampling)
-        else:
-            height += 0.3 * gaussian(level, 0.1 * diameter, sampling)
-    return height
+    level = np.log(np.maximum(signal.values, signal.noise) / signal.noise + 3)
+    height = distance_landscape(mask, diameter, sampling)
+    return height + np.float32(0.3) * gaussian(level, 0.1 * diameter, sampling)
+
+
+def distance_landscape(mask: Mask, diameter: float, sampling: Sampling) -> Image:
+    """The distance to the outline, smoothed, in radii."""
+    distance = ndi.distance_transform_edt(mask, sampling=sampling).astype(np.float32)
+    return gaussian(distance, 0.05 * diameter, sampling) * (2 / diameter)
 
 
 def split_cells(mask: Mask, height: Image, separation: float, sampling: Sampling) -> Labels:
@@ -74,9 +73,9 @@ def split_cells(mask: Mask, height: Image, separation: float, sampling: Sampling
     return labels
 
 
-def cut_edges(labels: Labels, values: Image, share: float) -> Labels:
-    """Keep of each cell the pixels above `share` of its own bright level (85th percentile)."""
-    if share == 0 or not labels.any():
+def cut_edges(labels: Labels, values: Image) -> Labels:
+    """Keep of each cell the pixels above a share of its own bright level (85th percentile)."""
+    if not labels.any():
         return labels
     inside = labels > 0
     ids, pixels = labels[inside], values[inside]
@@ -86,7 +85,7 @@ def cut_edges(labels: Labels, values: Image, share: float) -> Labels:
     positions = starts + (_BRIGHT_SHARE * np.maximum(counts - 1, 0)).astype(np.intp)
     bright = pixels[order][np.minimum(positions, ids.size - 1)]
     kept = np.zeros_like(labels)
-    kept[inside] = np.where(pixels > share * bright[ids], ids, 0)
+    kept[inside] = np.where(pixels > _EDGE * bright[ids], ids, 0)
     return kept
 
 
@@ -102,8 +101,7 @@ def clean_cells(
 ) -> Labels:
     """Whole pieces of the right size only, numbered from 1."""
     labels = _largest_pieces(labels)
-    if settings.fill_holes:
-        labels = fill_cells(labels, diameter, sampling)
+    labels = fill_cells(labels, diameter, sampling)
     unit = usual_size(diameter, labels.shape, sampling)
     return numbered(of_right_size(labels, settings, unit), settings)
 

@@ -11,6 +11,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie, check_same_extent
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.segmentation.cells import (
+    SEPARATION,
     Labels,
     cell_landscape,
     clean_cells,
@@ -57,7 +58,7 @@ def segment_probability(
     """
     diameter = settings.diameter or 20.0
     sampling = sampling_of(scale, cell.shape, diameter)
-    settings = replace(settings, foreground="bright", threshold="background")
+    settings = replace(settings, foreground="bright")
     invalid = ~np.isfinite(cell)
     smooth = gaussian(np.where(invalid, 0, cell), _SMOOTH * diameter, sampling)
     inside = Signal(_odds(smooth, 1 - smooth), _NOISE, invalid)
@@ -66,8 +67,8 @@ def segment_probability(
         rim = gaussian(np.where(invalid, 0, edge), _SMOOTH * diameter, sampling)
         whole, seeds = replace(inside, values=_odds(smooth + rim, 1 - smooth - rim)), smooth > rim
     mask = foreground_mask(whole, settings, diameter, sampling)
-    height = cell_landscape(inside, mask & seeds, settings.seeds, diameter, sampling)
-    labels = split_cells(mask, height, settings.separation * diameter, sampling)
+    height = cell_landscape(inside, mask & seeds, diameter, sampling)
+    labels = split_cells(mask, height, SEPARATION * diameter, sampling)
     depth = _DEPTH if settings.depth is None else settings.depth
     labels = merge_shallow(labels, height, depth)
     return clean_cells(labels, settings, diameter, sampling)

@@ -9,8 +9,6 @@ from bridgetrack.errors import InputError
 from bridgetrack.option import check_options, option
 
 Foreground = Literal["auto", "bright", "dark", "texture"]
-Threshold = Literal["auto", "background", "global", "local"]
-Seeds = Literal["both", "distance", "log"]
 Choose = Literal["jointly", "plain"]
 Backend = Literal["builtin", "cellpose"]
 
@@ -26,34 +24,14 @@ class SegmentationSettings:
     foreground
         What a cell looks like: brighter than the background, darker, or more structured
         (``"texture"``, for phase contrast and DIC); ``"auto"`` decides by the image.
-    smoothing
-        Sigma of the Gaussian filter; unless given, 5 % of the diameter.
-    background_window
-        Width of the window, in diameters, in which the background is estimated; 0 takes one
-        level for the whole frame.
-    threshold
-        ``"background"``: above the background by `sensitivity` times its noise; ``"global"``:
-        Otsu's threshold of the frame; ``"local"``: above the mean of the neighbourhood as well
-        as above the background's noise. ``"auto"`` is ``"background"`` for bright cells and
-        ``"global"`` for others, whose background is rarely even.
     sensitivity
         How many times the noise a cell must exceed the background; larger finds fewer cells.
-    edge
-        Each cell is cut back to pixels above this share of its own brightness; 0 keeps all.
-    seeds
-        What tells touching cells apart: the distance to the outline, a Laplacian of Gaussian
-        at the size of a cell, or both.
-    separation
-        Least distance between two seeds, in diameters. Where cells are chosen among candidates, it
-        is that of the plain segmentation among these; cuts at all distances are candidates, too.
     depth
         Two hills of the landscape are one cell unless the valley between them is deeper than
         this, in radii; larger splits less. Unless given, 0.05 (bright cells) or 0.15 (others).
     min_size, max_size
         Smallest and largest area or volume of a cell as a share of that of a disc or ball with
         the diameter.
-    fill_holes
-        Fill holes in cells.
     clear_border
         Remove cells that touch the frame's edge, but for those that people drew or called right.
 
@@ -65,24 +43,16 @@ class SegmentationSettings:
 
     diameter: float | None = option(None, least=1)
     foreground: Foreground = "auto"
-    smoothing: float | None = option(None, least=0)
-    background_window: float = option(5.0, least=0)
-    threshold: Threshold = "auto"
     sensitivity: float = option(4.0, least=0)
-    edge: float = option(0.3, least=0, below=1)
-    seeds: Seeds = "both"
-    separation: float = option(0.25, least=0)
     depth: float | None = option(None, least=0)
     min_size: float = option(0.1, least=0)
     max_size: float = option(12.0, above=0)
-    fill_holes: bool = True
     clear_border: bool = False
 
     @property
     def complete(self) -> bool:
         """Whether nothing is left open that a movie decides."""
-        known = (self.diameter, self.smoothing, self.depth)
-        return self.foreground != "auto" and all(value is not None for value in known)
+        return self.foreground != "auto" and None not in (self.diameter, self.depth)
 
     def __post_init__(self) -> None:
         check_options(self, "segmentation:")

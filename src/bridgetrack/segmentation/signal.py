@@ -18,6 +18,8 @@ Sampling = tuple[float, ...]
 
 _FLOOR = 0.002
 # halos round dark cells are brighter than the background: the lowest quarter would be halo
+_WINDOW = 5.0
+"""Width of the window in which the background is estimated, in diameters."""
 _BACKGROUND_PERCENTILE = {"bright": 25, "dark": 50, "texture": 25}
 
 
@@ -58,17 +60,16 @@ def cell_signal(
     foreground: str,
     diameter: float,
     smoothing: float,
-    background_window: float,
     sampling: Sampling,
 ) -> Signal:
-    """Signal of one frame; `background_window` is in diameters, 0 for one level."""
+    """Signal of one frame; `smoothing` is the sigma of a Gaussian filter, in pixels."""
     pixels, invalid = finite_image(image)
     if foreground == "texture":
         pixels = _texture(pixels, diameter, sampling)
     elif foreground == "dark":
         pixels = -pixels
     smooth = gaussian(pixels, smoothing, sampling) if smoothing > 0 else pixels
-    values = smooth - _background(smooth, foreground, diameter, background_window, sampling)
+    values = smooth - _background(smooth, foreground, diameter, sampling)
     level, noise = _background_level(values, foreground)
     brightest = float(np.percentile(values, 99.9))
     noise = max(noise, _FLOOR * (brightest - level), 1e-12)
@@ -89,12 +90,12 @@ def _background_level(values: Image, foreground: str) -> tuple[float, float]:
 
 
 def _background(
-    smooth: Image, foreground: str, diameter: float, window: float, sampling: Sampling
+    smooth: Image, foreground: str, diameter: float, sampling: Sampling
 ) -> Image | float:
     percentile = _BACKGROUND_PERCENTILE[foreground]
-    if window == 0 or foreground == "texture":
+    if foreground == "texture":
         return float(np.percentile(smooth, percentile))
-    return local_percentile(smooth, percentile, window * diameter, sampling)
+    return local_percentile(smooth, percentile, _WINDOW * diameter, sampling)
 
 
 def _texture(pixels: Image, diameter: float, sampling: Sampling) -> Image:

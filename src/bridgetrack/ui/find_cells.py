@@ -177,8 +177,7 @@ class FindCells(Column):
         shown = self.looks.applied_to(Appearance()).applied_to(chosen)
         if not self._own_size:
             return replace(shown, diameter=decided.diameter)
-        # How much a frame is smoothed goes by the size; what was decided belongs to another one.
-        return complete_settings([], replace(shown, smoothing=None))
+        return complete_settings([], shown)
 
     def _finding(self) -> Finding:
         """How the forms say that cells are found, but for the settings."""
