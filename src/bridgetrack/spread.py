@@ -35,9 +35,9 @@ meanwhile; more of them gain little, and each holds what it works on."""
 _PATIENCE = 30.0
 """Seconds to wait for a scheduler, or for workers."""
 
-_WORTH = 50_000_000
+_WORTH = 15_000_000
 """Pixels to segment from which on processes on all cores gain: they begin in about five seconds, in
-which one segments some ten million."""
+which one process chooses the masks of some three million."""
 
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")

@@ -54,7 +54,7 @@ class Finding:
         See `MaskChoice`; the cells of a network are taken as they are (plain), or are candidates
         beside others.
     backend, network
-        See `make_segmenter`.
+        See `segment_frame`.
     given
         Labels brought along, which are repaired.
     beside

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, get_args
 
@@ -21,8 +20,6 @@ from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.settings import Backend, SegmentationSettings
 from bridgetrack.segmentation.signal import Image, finite_image, sampling_of
 from bridgetrack.spread import spread
-
-Segmenter = Callable[[NDArray[Any]], Labels]
 
 
 def available_backends() -> tuple[str, ...]:
@@ -109,45 +106,6 @@ def _cellpose_network(name: str | None) -> Any:
         ) from error
 
 
-def make_segmenter(
-    settings: SegmentationSettings | None = None,
-    *,
-    scale: tuple[float, ...] | None = None,
-    backend: str = "builtin",
-    network: str | None = None,
-) -> Segmenter:
-    """A function from a frame to labels.
-
-    Parameters
-    ----------
-    settings
-        All are used by the built-in method; for Cellpose see `CellposeReading`.
-    scale
-        Pixel size per axis; only ratios matter.
-    backend
-        ``"builtin"`` or ``"cellpose"``.
-    network
-        Name of a network of Cellpose, or path of one's own.
-
-    Raises
-    ------
-    DependencyError
-        Where the back end is not installed.
-    InputError
-        Where there is no such back end.
-    """
-    settings = settings or SegmentationSettings()
-    if backend == "builtin":
-        return lambda image: segment_builtin(FrameView(image, settings, scale))
-    if backend not in get_args(Backend):
-        raise InputError(
-            f"there is no segmentation back end {backend!r}; choose from "
-            f"{', '.join(get_args(Backend))}, or open the labels of another program"
-        )
-    cellpose = CellposeReading(network, settings)
-    return lambda image: cellpose.of(image, scale)[0]
-
-
 def segment_frame(
     image: NDArray[Any],
     settings: SegmentationSettings | None = None,
@@ -162,8 +120,14 @@ def segment_frame(
     ----------
     image
         One channel of one frame, shape ([Z,] Y, X). NaN and infinite pixels are background.
-    settings, scale, backend, network
-        See `make_segmenter`; make one of those for many frames.
+    settings
+        All are used by the built-in method; for Cellpose see `CellposeReading`.
+    scale
+        Pixel size per axis; only ratios matter.
+    backend
+        ``"builtin"`` or ``"cellpose"``.
+    network
+        Name of a network of Cellpose, or path of one's own.
 
     Returns
     -------
@@ -172,10 +136,36 @@ def segment_frame(
 
     Raises
     ------
-    DependencyError, InputError
-        See `make_segmenter`, `CellposeReading`.
+    DependencyError
+        Where the back end is not installed, or fails.
+    InputError
+        Where there is no such back end.
     """
-    return make_segmenter(settings, scale=scale, backend=backend, network=network)(image)
+    settings = settings or SegmentationSettings()
+    return _labels(image, scale, settings, _cellpose(backend, network, settings))
+
+
+def _cellpose(
+    backend: str, network: str | None, settings: SegmentationSettings | None
+) -> CellposeReading | None:
+    """Cellpose, where it is the back end that was asked for."""
+    if backend not in get_args(Backend):
+        raise InputError(
+            f"there is no segmentation back end {backend!r}; choose from "
+            f"{', '.join(get_args(Backend))}, or open the labels of another program"
+        )
+    return None if backend == "builtin" else CellposeReading(network, settings)
+
+
+def _labels(
+    image: NDArray[Any],
+    scale: tuple[float, ...] | None,
+    settings: SegmentationSettings,
+    cellpose: CellposeReading | None,
+) -> Labels:
+    if cellpose is not None:
+        return cellpose.of(image, scale)[0]
+    return segment_builtin(FrameView(image, settings, scale))
 
 
 @dataclass(frozen=True)
@@ -219,7 +209,7 @@ def segment_movie(
     movie
         The movie.
     settings, backend, network
-        See `make_segmenter`; what the settings leave open is decided once for the movie.
+        See `segment_frame`; what the settings leave open is decided once for the movie.
     channel
         Number or name of the channel that shows the cells.
     client
@@ -243,30 +233,14 @@ def segment_movie(
     todo = list(range(movie.n_frames) if frames is None else frames)
     if backend == "builtin":
         settings = estimate_settings(movie, settings, channel=number).settings
-    shared = _Frames(movie, number, backend, settings, network)
-    found = spread(_segment, shared, todo, client)
-    for t, labels in zip(todo, found, strict=True):
+    settings = settings or SegmentationSettings()
+    shared = movie, number, settings, _cellpose(backend, network, settings)
+    for t, labels in zip(todo, spread(_segment, shared, todo, client), strict=True):
         yield SegmentedFrame(t, movie.n_frames, labels)
 
 
-@dataclass(frozen=True)
-class _Frames:
-    """A movie to be segmented; what segments it is made once in every process."""
-
-    movie: Movie
-    channel: int
-    backend: str
-    settings: SegmentationSettings | None
-    network: str | None
-
-    @cached_property
-    def segmenter(self) -> Segmenter:
-        """From a frame to labels."""
-        scale = self.movie.geometry.scale
-        return make_segmenter(
-            self.settings, scale=scale, backend=self.backend, network=self.network
-        )
-
-
-def _segment(frames: _Frames, t: int) -> Labels:
-    return frames.segmenter(frames.movie.channel_frame(t, frames.channel))
+def _segment(
+    frames: tuple[Movie, int, SegmentationSettings, CellposeReading | None], t: int
+) -> Labels:
+    movie, channel, settings, cellpose = frames
+    return _labels(movie.channel_frame(t, channel), movie.geometry.scale, settings, cellpose)
