@@ -33,8 +33,9 @@ from bridgetrack.active.accuracy import (
     random_answers,
     verdict_on,
 )
+from bridgetrack.active.suggester import believe_steps, n_doubtful, rank_steps
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
-from bridgetrack.active.update import Update, update_steps
+from bridgetrack.active.update import Update, changed_events, judge_unseen, learn
 from bridgetrack.annotations.annotation import (
     RANDOM,
     Annotation,
@@ -49,10 +50,12 @@ from bridgetrack.errors import InputError
 from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.scene import Scene
-from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.progress import Steps
+from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.pipeline.tracking import Tracking, known_solution
+from bridgetrack.progress import Steps, begin
 from bridgetrack.training.estimate import ErrorEstimate
+from bridgetrack.training.outcome import population_of
+from bridgetrack.training.training_set import AnnotatedComponents
 
 SOURCE = "suggested"
 """Source noted in answers to suggestions that were not drawn at random."""
@@ -262,19 +265,39 @@ class ActiveSession:
         and its result goes to `adopt`.
         """
         self._number += 1
-        clicks = len(self.counted)
-        due = clicks - self._judged_clicks >= self.options.rejudge_every
-        return update_steps(
-            self._number,
-            self.scene,
-            self.annotations,
-            self.prior,
-            self._last,
-            clicks,
-            tuple(a.id for a in self._random_answers()) if due else (),
-            self.options,
-            tracking,
-        )
+        number, scene, answers, options = self._number, self.scene, self.annotations, self.options
+        last, prior, clicks = self._last, self.prior, len(self.counted)
+        ask_unseen = clicks - self._judged_clicks >= options.rejudge_every
+        due = tuple(a.id for a in self._random_answers()) if ask_unseen else ()
+
+        def steps() -> Steps[Update]:
+            yield begin("Collecting answers")
+            now = annotate(scene, answers)
+            population, earlier, components = None, None, None
+            if last is not None:
+                population = population_of([last.scene], [last.solution.chosen])
+                earlier, components = last.learned, last.components
+            if (components is None or not components.fit(now)) and len(now.constraints):
+                components = AnnotatedComponents(now)
+            learned = yield from learn(now, prior, population, earlier, components)
+            errors = (yield from judge_unseen(now, learned, due)) if due else Judged()
+            known = known_solution(tracking, now, learned.weights)
+            beliefs = yield from believe_steps(now, learned.weights, known)
+            asked = yield from rank_steps(now, beliefs, options.queue, options.suggest, clicks)
+            return Update(
+                number=number,
+                annotations=answers,
+                scene=now,
+                suggestions=tuple(asked),
+                doubtful=n_doubtful(now, beliefs),
+                changed=changed_events(last, now, beliefs.solution),
+                judged=errors,
+                solution=beliefs.solution,
+                components=components,
+                learned=learned,
+            )
+
+        return steps()
 
     def adopt(self, update: Update) -> bool:
         """Take over an update; False (and nothing changes) where a newer one is in place."""

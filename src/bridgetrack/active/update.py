@@ -16,16 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.active.accuracy import Judged
-from bridgetrack.active.suggester import believe_steps, n_doubtful, rank_steps
-from bridgetrack.active.suggestion import SessionOptions, Suggestion
+from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import LearningOptions, TrainingState
 from bridgetrack.models.model import Model
-from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.pipeline.tracking import Tracking, known_solution
-from bridgetrack.progress import Progress, Steps, begin, relayed
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.training.fit import Movies, errors_of, held_out_errors
 from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda
 from bridgetrack.training.outcome import population_of
@@ -76,52 +74,6 @@ class Update:
     solution: Solution = field(repr=False)  # the tracking with the annotations honoured
     components: AnnotatedComponents | None = field(repr=False)
     learned: LearnedWeights = field(repr=False)
-
-
-def update_steps(
-    number: int,
-    scene: Scene,
-    annotations: AnnotationSet,
-    prior: Model,
-    last: Update | None,
-    clicks: int,
-    due: tuple[str, ...],
-    options: SessionOptions,
-    tracking: Tracking | None = None,
-) -> Steps[Update]:
-    """Learn from the answers and find the next questions.
-
-    ``scene`` is the movie of the last update, ``clicks`` how many questions were answered so far,
-    ``due`` the ids of the random answers to judge by models that have not seen them, and
-    ``tracking`` the movie as it is tracked now, where that is known.
-    """
-    yield begin("Collecting answers")
-    scene = annotate(scene, annotations)
-    population, earlier, components = None, None, None
-    if last is not None:
-        population = population_of([last.scene], [last.solution.chosen])
-        earlier, components = last.learned, last.components
-    if (components is None or not components.fit(scene)) and len(scene.constraints):
-        components = AnnotatedComponents(scene)
-    learned = yield from learn(scene, prior, population, earlier, components)
-    errors = Judged()
-    if due:
-        errors = yield from judge_unseen(scene, learned, due)
-    known = known_solution(tracking, scene, learned.weights)
-    beliefs = yield from believe_steps(scene, learned.weights, known)
-    suggestions = yield from rank_steps(scene, beliefs, options.queue, options.suggest, clicks)
-    return Update(
-        number,
-        annotations,
-        scene,
-        tuple(suggestions),
-        n_doubtful(scene, beliefs),
-        _changed(last, scene, beliefs.solution),
-        errors,
-        beliefs.solution,
-        components,
-        learned,
-    )
 
 
 def learn(
@@ -197,7 +149,7 @@ def judge_unseen(scene: Scene, learned: LearnedWeights, ids: Sequence[str]) -> S
     )
 
 
-def _changed(last: Update | None, scene: Scene, solution: Solution) -> int:
+def changed_events(last: Update | None, scene: Scene, solution: Solution) -> int:
     """Chosen events that were not chosen before."""
     if last is None:
         return 0
