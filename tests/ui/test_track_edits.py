@@ -11,6 +11,7 @@ from superqt import QCollapsible
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.tracks.table import verified_tracks
+from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.picking import Mode
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -79,8 +80,20 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     assert "locked" in notice.text() and session.annotations is kept
     act(Mode.VERIFY, (3, 0))
     assert not len(session.annotations), "released"
-    # Deleted, and there again by one Undo.
+    # Deleted, and there again by one Undo; other families keep their colours.
+    widget.open_step(3)
+    widget.open_step(1)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
+    shown = find_role(viewer.layers, "coloured")
+
+    def colours():
+        pixels = [int(shown.data[0][place]) for place in PLACES[1:]]
+        return shown.colormap.map(np.array(pixels)).tolist()
+
+    before = colours()
     act(Mode.DELETE, (2, 0))
+    qtbot.waitUntil(lambda: int(shown.data[0][PLACES[0]]) == 0, timeout=20_000)
+    assert colours() == before
     assert track(0, 0) == track(4, 0) == 0
     assert "Deleted" in notice.text()
     hand.key("Z")

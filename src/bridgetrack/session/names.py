@@ -22,7 +22,7 @@ from bridgetrack.tracks.table import verified_tracks
 
 
 class CellNames:
-    """Names of cells: the number of the track, e.g. ``#12``; by the label where there is none.
+    """Names of cells: the number of the track, e.g. ``#12``; by the label where there are none.
 
     Two pieces of one cell in the same frame are ``#12a`` and ``#12b``; verified tracks have a tick.
 
@@ -73,9 +73,12 @@ class CellNames:
 
     def __call__(self, cell: CellRef) -> str:
         """What a cell is called."""
+        if self._tracking is None:
+            return by_label(cell)
         track, letter = self._found(cell)
         if not track:
-            return by_label(cell)
+            # Labels are other numbers than those of tracks, which stand in the same sentence.
+            return f"untracked {cell.label}"
         return f"#{track}{letter}{'✓' if track in self._verified else ''}"
 
 

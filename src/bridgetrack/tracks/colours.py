@@ -27,6 +27,8 @@ from bridgetrack.tracks.tracks import Tracks
 Array = NDArray[np.float64]
 
 _GOLDEN = 0.618033988749895
+_APART = 31
+"""How much the frame of a first cell counts beside its label."""
 
 UNKNOWN = (0.55, 0.55, 0.55)
 """Colour of what has no value."""
@@ -150,8 +152,11 @@ def colouring(tracks: Tracks, by: str = "family") -> Colouring:
         values = pd.Series(_scaled(number, low, high), index=track_id[begin])
         shades = np.asarray(values.reindex(track_id), dtype=np.float64)
     elif by in ("family", "track"):
-        number = seen["lineage_id" if by == "family" else "track_id"].to_numpy(dtype=np.int64)
-        shades = family_shades(number)
+        # By the first cell: numbers of families change wherever another one comes or goes.
+        name = "lineage_id" if by == "family" else "track_id"
+        first = tracks.nodes.sort_values(["frame", "label"]).drop_duplicates(name)
+        marks = first["label"] + _APART * first["frame"]
+        shades = family_shades(marks.set_axis(first[name]).reindex(seen[name]).to_numpy())
     elif by == "certainty":
         palette, low, high = "certainty", 0.5, 1.0
         values = certainties(tracks).groupby(tracks.nodes["track_id"]).min()
