@@ -184,6 +184,8 @@ class Settings:
         The scale that the movie came with, and the one that was set in its place.
     outcome
         What came of the last training; None where the model in use was not trained on it.
+    formats
+        What is ticked for exports.
     """
 
     model: Model | None = None
@@ -192,6 +194,7 @@ class Settings:
     read: Scale | None = None
     given: Scale | None = None
     outcome: Outcome | None = None
+    formats: tuple[str, ...] = ("csv",)
 
     def __post_init__(self) -> None:
         EventKinds.without(self.without)
@@ -214,10 +217,12 @@ class _Content(OpenEntry):
     read: _ScaleField | None = None
     given: _ScaleField | None = None
     training: Annotated[Outcome, of_dataclass(Outcome)] | None = None
+    formats: list[str] = Field(default_factory=lambda: ["csv"])
 
     def settings(self) -> Settings:
-        scale = self.read, self.given
-        return Settings(self.model, self.start, tuple(self.without), *scale, self.training)
+        scale, formats = (self.read, self.given), tuple(self.formats)
+        without = tuple(self.without)
+        return Settings(self.model, self.start, without, *scale, self.training, formats)
 
 
 SETTINGS_FILE = FileFormat(
@@ -247,6 +252,7 @@ def save_settings(settings: Settings, path: Path) -> None:
         "read": settings.read and asdict(settings.read),
         "given": settings.given and asdict(settings.given),
         "training": settings.outcome and asdict(settings.outcome),
+        "formats": settings.formats,
     }
     write_text(path, json_text(content, "the settings", ascii_only=False), "the settings")
 
@@ -255,8 +261,10 @@ class KeptSettings:
     """Writes down what is set and learned about the open movie, each change at once.
 
     What was kept is taken by `restore`, which is called once the movie is open; until then nothing
-    is written.
+    is written. Signals: `restored` afterwards.
     """
+
+    restored = Signal()
 
     def __init__(self, session: Session) -> None:
         movie = self._movie = session
@@ -293,12 +301,22 @@ class KeptSettings:
             movie.trainer.resume(kept.outcome)
         self._path, self._of, self._kept, self._answers = path, path, kept, answers
         self._keep()
+        self.restored.emit()
         told = {
             "the model in use": kept.model,
             "what came of the training": kept.outcome,
             "what can happen": kept.without,
         }
         return tuple(words for words, there in told.items() if there)
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """What is ticked for exports."""
+        return self._kept.formats
+
+    def set_formats(self, formats: tuple[str, ...]) -> None:
+        """Note what is ticked for exports of the open movie."""
+        self._write(replace(self._present, formats=formats))
 
     def set_scale(self, given: Scale) -> None:
         """Note the scale that is set for the open movie, before it is opened anew with it."""

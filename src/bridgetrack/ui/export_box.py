@@ -47,12 +47,20 @@ class ExportBox(Column):
         self.add(row(self.save, self.many))
         self.words = self.add(text())
         panel.state.cancelled["batch"] = self._on_cancel
+        kept = panel.state.settings
+        self.formats.listen(lambda: kept.set_formats(self.options.formats))
+        panel.listen(kept.restored, self._restore)
         panel.follow(self._refresh, panel.session.tracking_changed, panel.session.movie_changed)
 
     @property
     def options(self) -> ExportOptions:
         """What the form says."""
         return self.formats.applied_to(ExportOptions())
+
+    def _restore(self) -> None:
+        """Tick what was ticked when the movie was open before."""
+        ticked = self._panel.state.settings.formats
+        self.formats.show(ExportOptions(**{name: name in ticked for name in _FORMATS}))
 
     def _refresh(self) -> None:
         self.save.setEnabled(self._panel.session.tracking is not None)

@@ -155,6 +155,13 @@ class FindCells(Column):
     def _on_movie(self) -> None:
         """Opening or closing a movie ends all work on it: keep what a search found until then."""
         session, layer = self._panel.session, self._searched
+        movie = session.movie
+        if movie is not None and movie.kept and movie.found is not None:
+            known = movie.found.settings  # there again, as the cells are
+            if known is not None and known.diameter is not None:
+                now = self.looks.applied_to(Appearance())
+                self.looks.show(replace(now, diameter=known.diameter))
+                self._own_size = True
         if layer is None or session.busy("segment"):
             return
         kept = self._cancelled().removeprefix("Cancelled: ")
