@@ -128,6 +128,18 @@ def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
     assert (tmp_path / "other.json").exists(), "what was thrown away is nobody else's"
 
 
+def test_a_checked_sample_goes_with_the_project(arrays, tmp_path):
+    session = bt.Session(*arrays, answers=tmp_path / "a.annotations.json")
+    session.questions.check_sample()
+    session.questions.show()
+    session.questions.confirm(session.questions.current)
+    verdicts = session.questions.check.sample.verdicts
+    session.save(tmp_path / "movie.json")
+    again = bt.Session.from_project(tmp_path / "movie.json")
+    assert again.questions.check.sample.verdicts == verdicts
+    assert again.questions.check.path != session.questions.check.path
+
+
 def test_what_does_not_fit_is_refused(arrays):
     labels, image = arrays
     with pytest.raises(bt.BridgetrackError, match="must be the same"):

@@ -6,6 +6,7 @@ A later answer counts where two cannot both hold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -213,9 +214,15 @@ class MaskAnswers:
 
     def exchanged(self, gone: Iterable[MaskAnswer], come: Iterable[MaskAnswer]) -> MaskAnswers:
         """Without some answers and with others, which come where they stood before."""
-        ids = {a.id for a in gone}
-        past = [*(a for a in self.past if a.id not in ids), *come]
-        return replace(self, past=tuple(sorted(past, key=lambda a: _number(a.id))))
+        ids, fresh = {a.id for a in gone}, MaskAnswers(self.geometry, tuple(come))
+        past = (*(a for a in self.past if a.id not in ids), *fresh)
+        if any(_number(a.id) <= self.last_id for a in fresh):
+            return replace(self, past=tuple(sorted(past, key=lambda a: _number(a.id))))
+        made = copy(self)  # all others were checked before, which takes long where there are many
+        object.__setattr__(made, "past", past)
+        object.__setattr__(made, "last_id", max(self.last_id, fresh.last_id))
+        object.__setattr__(made, "last_label", max(self.last_label, fresh.last_label))
+        return made
 
 
 def _number(answer_id: str) -> int:

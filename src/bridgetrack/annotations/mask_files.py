@@ -68,7 +68,8 @@ class _Change(FilePart):
 
 
 def _after(answers: MaskAnswers, change: _Change) -> MaskAnswers:
-    gone = [a for a in answers if a.id in set(change.removed)]
+    removed = set(change.removed)
+    gone = [a for a in answers if a.id in removed] if removed else []
     if len(gone) < len(change.removed):
         raise InputError("there is no such answer to remove")
     return answers.exchanged(gone, change.added)

@@ -20,6 +20,7 @@ from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, project_text
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import (
+    check_path,
     chosen_path,
     project_answers,
     questions_path,
@@ -111,7 +112,7 @@ def saving(
         if beside.exists() and beside != answers.path:
             # Of an earlier project of this name; opening this one must not bring them back.
             save_annotations(history, beside)
-        for name in (questions_path, masks_path, chosen_path, settings_path):
+        for name in (questions_path, masks_path, chosen_path, settings_path, check_path):
             _carry(None if answers.path is None else name(answers.path), name(beside))
         return notes
 
