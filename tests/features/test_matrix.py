@@ -24,8 +24,8 @@ def scene() -> Described:
 
 def test_scores_are_products(scene: Described) -> None:
     phi = scene.matrix.sparse()
-    assert phi.shape == (len(scene.hypotheses), 88)
-    weights = np.random.default_rng(0).normal(size=88)
+    assert phi.shape == (len(scene.hypotheses), len(FEATURES))
+    weights = np.random.default_rng(0).normal(size=len(FEATURES))
     np.testing.assert_allclose(scene.matrix.scores(weights), phi @ weights)
     np.testing.assert_array_equal(scene.matrix.row(7), phi[7].toarray().ravel())
 
@@ -35,7 +35,7 @@ def test_a_feature_of_ones_own(scene: Described) -> None:
         return v.offset * 2
 
     own = FEATURES.with_feature(Feature(Event.DIVIDE, "twice", "2 d", "diameters", wide))
-    assert len(own) == 89 and len(FEATURES) == 88
+    assert len(own) == len(FEATURES) + 1
     assert own.of(Event.DIVIDE)[-1].key == "divide.twice"
     matrix = compute_features(scene.evidence, scene.hypotheses, own)
     rows = scene.hypotheses.of(Event.DIVIDE)
@@ -82,22 +82,23 @@ def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene: Described
 
 def test_weights_are_brought_into_order() -> None:
     keys = FEATURES.keys[::-1]
-    weights = np.arange(88.0)
+    weights = np.arange(float(len(FEATURES)))
     np.testing.assert_array_equal(FEATURES.align(keys, weights), weights[::-1])
 
 
 def test_models_made_before_a_feature_have_its_starting_weight() -> None:
-    older = tuple(key for key in FEATURES.keys if not key.endswith(".wavering"))
+    later = (".wavering", ".lonely")
+    older = tuple(key for key in FEATURES.keys if not key.endswith(later))
     weights = FEATURES.align(older, np.ones(len(older)))
     start = dict(zip(FEATURES.keys, shipped_model().aligned(FEATURES), strict=True))
     for key, weight in zip(FEATURES.keys, weights, strict=True):
-        assert weight == (start[key] if key.endswith(".wavering") else 1.0)
-    assert start["split.wavering"] > 0 > start["divide.wavering"]
+        assert weight == (start[key] if key.endswith(later) else 1.0)
+    assert start["split.wavering"] > 0 > start["appear.lonely"]
 
 
 def test_models_of_other_features_are_named() -> None:
     keys = ("move.magic", *FEATURES.keys[1:])
     with pytest.raises(ModelError) as caught:
-        FEATURES.align(keys, np.zeros(88))
+        FEATURES.align(keys, np.zeros(len(FEATURES)))
     assert "only in the model: move.magic" in str(caught.value)
     assert "only in the program: move.bias" in str(caught.value)

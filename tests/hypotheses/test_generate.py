@@ -247,7 +247,7 @@ def test_skips_are_few_but_over_frames_without_cells() -> None:
     assert {(60 + k, 120 + k) for k in range(60)} <= pairs
     gone = rng.permutation(60)[:20]
     holes = [start, start, np.delete(start, gone, axis=0), start]
-    hypotheses = generate_hypotheses(evidence_of(points_table(holes)))
+    hypotheses = generate_hypotheses(evidence_of(points_table(holes, area=1600.0)))
     assert 0 < len(hypotheses.of(Event.SKIP)) <= 0.02 * 220
 
 

@@ -16,6 +16,7 @@ from scipy.spatial import cKDTree
 from bridgetrack.features.feature import Feature, FeatureSet
 from bridgetrack.features.view import STEPS, EventView, best_other, rank_within
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.generate import LONELY, MAX_GAP
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -104,6 +105,16 @@ def _nearest(v: EventView, *, forward: bool) -> Array:
         if there.stop > there.start:
             out[mine] = cKDTree(others[there]).query(points[rows[mine]])[0] / v.diameter
     return np.minimum(out, 5.0)
+
+
+def _lonely(v: EventView, *, forward: bool) -> Array:
+    """By how much `_nearest` exceeds two diameters where a cell is seen again, by far the nearest.
+
+    Cells at the edge of the frame may leave and others come, so that there it counts less.
+    """
+    missed = (v.cells.goes_on if forward else v.cells.returns)[v.first]
+    beyond = np.maximum(_nearest(v, forward=forward) - LONELY, 0.0)
+    return missed * beyond * (1.0 - v.cells.border[v.first])
 
 
 def _best_overlap(v: EventView, *, forward: bool) -> Array:
@@ -411,9 +422,9 @@ for _event, _parts, _whole, _when, _two, _start in (
     _words = _WAVERING.format(_parts, STEPS, _when, _two)
     _part("wavering", _words, _wavering, needs="mask", start=_start)
 
-for _event, _forward, _which in (
-    (Event.APPEAR, False, "previous"),
-    (Event.DISAPPEAR, True, "next"),
+for _event, _forward, _which, _again in (
+    (Event.APPEAR, False, "previous", "was seen before"),
+    (Event.DISAPPEAR, True, "next", "is seen again"),
 ):
     _end = partial(_feature, _event)
     _end("border", _BORDER, lambda v: v.cells.border[v.first])
@@ -436,6 +447,14 @@ for _event, _forward, _which in (
         needs="mask",
     )
     _end("brightness", _BRIGHTNESS, lambda v: v.cells.brightness[v.first], "sd", "image")
+    _end(
+        "lonely",
+        f"max(nearest - {LONELY:g}, 0) * (1 - border) where a cell that {_again} within {MAX_GAP} "
+        "frames is nearer by far; 0 elsewhere",
+        partial(_lonely, forward=_forward),
+        "diameters",
+        start=-1.2,
+    )
 
 _skip = partial(_feature, Event.SKIP)
 _skip(

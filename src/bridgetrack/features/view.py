@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.hypotheses.generate import skip_pairs
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -122,6 +123,10 @@ class CellMeasures:
     orphan: Array  # 1 where no cell of the previous frame is a mutual nearest neighbour in reach
     childless: Array  # the same of the next frame
     chains: Chains  # what lies before and after every cell; nothing without masks
+    # whether a cell that was seen before, or is seen again, up to some frames away is by far nearer
+    # than any other
+    returns: Array
+    goes_on: Array
 
 
 def _column(table: pd.DataFrame, name: str) -> Array:
@@ -149,9 +154,13 @@ def _intensity(detections: Detections) -> tuple[Array, Array, Array]:
     return brightness / channels, level / channels, contrast / channels
 
 
-def describe_cells(evidence: Evidence, chains: Chains | None = None) -> CellMeasures:
-    """Compute the measures of all cells; their chains by the overlaps of masks where None."""
+def describe_cells(evidence: Evidence, *, alternatives: bool = False) -> CellMeasures:
+    """Compute the measures of all cells; of `alternatives` without what lies beyond an event."""
     detections = evidence.detections
+    missed = np.zeros((2, len(detections)))
+    if not alternatives:
+        source, target, unrivalled = skip_pairs(evidence)
+        missed[0, target[unrivalled]] = missed[1, source[unrivalled]] = 1.0
     table, geometry = detections.table, detections.geometry
     size = np.log(np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9))
     brightness, level, contrast = _intensity(detections)
@@ -176,7 +185,9 @@ def describe_cells(evidence: Evidence, chains: Chains | None = None) -> CellMeas
         border=np.nan_to_num(border),
         orphan=(evidence.residual_previous > reach).astype(np.float64),
         childless=(evidence.residual_next > reach).astype(np.float64),
-        chains=chains or Chains.of(evidence),
+        chains=Chains.none(len(detections)) if alternatives else Chains.of(evidence),
+        returns=missed[0],
+        goes_on=missed[1],
     )
 
 

@@ -18,7 +18,7 @@ from scipy.spatial import cKDTree
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.generate import best_per_row, nearest, neighbours
+from bridgetrack.hypotheses.generate import best_per_row, cell_reach, nearest, neighbours
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.regions.regions import Regions
 
@@ -93,7 +93,7 @@ def propose_alternatives(evidence: Evidence, conflicts: sp.csr_matrix) -> Events
         Regions that share a pixel, shape (R, R).
     """
     detections, motion = evidence.detections, evidence.motion
-    gate = 2.5 * motion.diameter + 8.0 * motion.step
+    gate = cell_reach(motion)
     area = detections.table["area"].to_numpy(dtype=np.float64)
     size = np.log(area) / detections.geometry.ndim
     excluded = _pair_keys(conflicts)

@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 from bridgetrack.detections.table import Detections, equivalent_diameter, median_diameter
 from bridgetrack.hypotheses.events import EVERYTHING, Event, EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.motion import mutual_neighbours
+from bridgetrack.hypotheses.motion import Motion, mutual_neighbours
 from bridgetrack.spread import THREADS
 
 Array = NDArray[np.float64]
@@ -37,6 +37,8 @@ MAX_GAP = 3
 """Largest number of frames a skip bridges (2 = one missed frame)."""
 _SKIP_SHARE = 0.02
 """Skips proposed, as a share of all cells; the nearest are kept."""
+LONELY, _NEARER = 2.0, 0.6
+"""A skip has no rival where other cells are so many diameters away, and it is so much shorter."""
 _MOVES, _BACK = 4, 2
 """Nearest later cells per earlier cell, and nearest earlier ones per later cell, so that every cell
 has a history."""
@@ -127,9 +129,14 @@ def generate_hypotheses(
     return events if covered.all() else events.take(covered)
 
 
+def cell_reach(motion: Motion) -> float:
+    """How far from its predicted position a cell is looked for."""
+    return 2.5 * motion.diameter + 8.0 * motion.step
+
+
 def rare_events(evidence: Evidence) -> Events:
     """Skips and false detections, of which there are few in a whole movie."""
-    i, j = skip_pairs(evidence)
+    i, j, _ = skip_pairs(evidence)
     false = Events.of_kind(Event.FALSE, [false_detections(evidence)])
     return Events.join([Events.of_kind(Event.SKIP, [i], [j]), false])
 
@@ -159,8 +166,7 @@ def events_between(
         Sorted as by `generate_hypotheses`; some may have no active slot.
     """
     motion = evidence.motion
-    # How far from its predicted position a cell is looked for.
-    gate = 2.5 * motion.diameter + 8.0 * motion.step
+    gate = cell_reach(motion)
 
     def direct(pair: _Pair) -> list[Events]:
         return [e.unique() for e in _direct_events(pair, gate, motion.diameter)]
@@ -279,18 +285,27 @@ def _plausible(evidence: Evidence) -> tuple[Mask, Mask]:
     )
 
 
-def skip_pairs(evidence: Evidence) -> tuple[Index, Index]:
-    """Cells lost in one frame and found again a few frames later: rows, shapes (S,).
+def skip_pairs(evidence: Evidence) -> tuple[Index, Index, Mask]:
+    """Cells lost in one frame and found again a few frames later.
 
     Only cells of similar size, and no more than a small share of all cells, the nearest first.
-    Skips over frames without any cell tie nothing together, so they do not count.
+    Those do not count that tie nothing together: skips over frames without any cell, and skips
+    between cells that are nearer to each other than to any other cell.
+
+    Returns
+    -------
+    source, target
+        Rows, shapes (S,).
+    unrivalled
+        Where no other explanation is nearly as near, shape (S,).
     """
     followed, preceded = _plausible(evidence)
     detections, motion = evidence.detections, evidence.motion
     offsets, position = detections.offsets, detections.position
-    n_frames = detections.geometry.n_frames
+    n_frames, reach = detections.geometry.n_frames, cell_reach(motion)
     empty = np.zeros(0, dtype=np.int64)
-    found = [(empty, empty, np.zeros(0), np.zeros(0, dtype=bool))]
+    found = [(empty, empty, np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))]
+    room = np.full(len(detections), np.nan)  # known once a cell is a candidate
     for t in range(n_frames - 2):
         lost = offsets[t] + np.flatnonzero(~followed[offsets[t] : offsets[t + 1]])
         here = evidence.predicted[lost]
@@ -298,21 +313,45 @@ def skip_pairs(evidence: Evidence) -> tuple[Index, Index]:
             here = here + motion.pairs[t + gap - 1].drift
             rows = slice(offsets[t + gap], offsets[t + gap + 1])
             new = rows.start + np.flatnonzero(~preceded[rows])
-            gate = 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(gap)
-            match, residual = mutual_neighbours(here, position[new], float(gate))
-            i = np.flatnonzero(match >= 0)
-            blank = np.full(len(i), offsets[t + 1] == offsets[t + gap])
-            cost = residual[i] + 0.3 * gap * motion.diameter
-            found.append((lost[i], new[match[i]], cost, blank))
-    source, target, cost, blank = (np.concatenate(part) for part in zip(*found, strict=True))
+            match, residual = mutual_neighbours(here, position[new], reach)
+            k = np.flatnonzero(match >= 0)
+            i, j, away = lost[k], new[match[k]], residual[k]
+            alone = np.minimum(_room(evidence, i, room, 1), _room(evidence, j, room, -1))
+            unrivalled = (alone > LONELY * motion.diameter) & (away < _NEARER * alone)
+            near = away <= 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(gap)
+            kept = near | unrivalled
+            blank = np.full(len(k), offsets[t + 1] == offsets[t + gap])
+            cost = away + 0.3 * gap * motion.diameter
+            found.append(tuple(x[kept] for x in (i, j, cost, blank, unrivalled)))
+    source, target, cost, blank, unrivalled = map(np.concatenate, zip(*found, strict=True))
     size = np.log(np.maximum(equivalent_diameter(detections), 1e-9))
     change = np.abs(size[source] - size[target]) * detections.geometry.ndim
-    similar = change < np.log(2.5)
-    counted = np.flatnonzero(similar & ~blank)
+    similar, free = change < np.log(2.5), blank | unrivalled
+    counted = np.flatnonzero(similar & ~free)
     most = max(3, int(_SKIP_SHARE * len(detections)))
     best = counted[np.argsort(cost[counted], kind="stable")[:most]]
-    keep = np.append(np.flatnonzero(similar & blank), best)
-    return source[keep], target[keep]
+    keep = np.append(np.flatnonzero(similar & free), best)
+    return source[keep], target[keep], unrivalled[keep]
+
+
+def _room(evidence: Evidence, rows: Index, known: Array, step: int) -> Array:
+    """Distance from cells of a frame to the nearest other one there and beside it, shape of rows.
+
+    Beside it is the next frame for step 1, the previous one for -1; `known` keeps what was found.
+    """
+    missing = rows[np.isnan(known[rows])]
+    if len(missing):
+        detections, position = evidence.detections, evidence.detections.position
+        points, others = position, evidence.predicted
+        if step > 0:
+            points, others = others, points
+        t = int(detections.frame[missing[0]])
+        (own, _), (beside, _) = (
+            neighbours(position[missing], position[detections.rows(t)], 2, np.inf),
+            neighbours(points[missing], others[detections.rows(t + step)], 1, np.inf),
+        )
+        known[missing] = np.concatenate([own[:, 1:], beside], axis=1).min(axis=1, initial=np.inf)
+    return known[rows]
 
 
 def false_detections(evidence: Evidence) -> Index:

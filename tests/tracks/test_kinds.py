@@ -1,0 +1,49 @@
+"""Movies of kinds that dense public movies do not hold come out right."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import pytest
+
+import bridgetrack as bt
+from kinds import cases, score
+
+CASES = Path(os.environ.get("BRIDGETRACK_CASES", Path(__file__).parents[3] / "shared" / "cases"))
+"""Folder of label movies, each with a README that says what is right."""
+RIGHT = {
+    "dark_labels_2": {"tracks": 6, "skip": 6},
+    "gap2_isolated": {"tracks": 9, "skip": 1},
+    "blinking_labels": {"tracks": 6, "appear": 0},
+    "microwells_7": {"tracks": 9, "move": 27},
+    "isolated_step8": {"tracks": 6, "move": 30},
+}
+"""How many tracks and events of a kind there are."""
+TOLD = {"fusion_of_three_touching": "cells are drawn as one", "three_daughters": "daughters"}
+
+
+def found_in(name: str) -> bt.Tracking:
+    if not (CASES / name).is_dir():
+        pytest.skip(f"{CASES / name} is absent; BRIDGETRACK_CASES names the folder of the movies")
+    return bt.track(CASES / name / "labels.tif")
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_given_movies(name: str) -> None:
+    counts = bt.count_events(found_in(name).tracks)
+    assert {key: counts[key] for key in RIGHT[name]} == RIGHT[name]
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_no_event_can_say_is_told(name: str) -> None:
+    assert any(TOLD[name] in note for note in found_in(name).tracks.notes)
+
+
+@pytest.mark.parametrize("kind", ["A gap", "B no shift", "G slices"])
+def test_generated_movies(kind: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        right = [score(case)[0] for case in cases(kind, 8, seed=0)]
+    assert sum(right) >= 7
