@@ -30,7 +30,6 @@ def test_ids_are_in_natural_order_and_the_next_is_free():
     many = AnnotationSet(MOVIE, [*listed, says("b77", "confirm", event(Event.MOVE, [1], [2]))])
     assert [a.id for a in many] == ["a1", "a2", "a10", "b77"]
     assert many.next_id() == "a11"
-    assert many.next_id("c") == "c1"
 
 
 def test_an_id_is_never_given_again():

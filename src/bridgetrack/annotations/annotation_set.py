@@ -190,9 +190,9 @@ class AnnotationSet:
         prefix, number, _ = natural_key(annotation_id)
         return annotation_id in self._items or number <= self._last_ids.get(prefix, number - 1)
 
-    def next_id(self, prefix: str = "a") -> str:
-        """An id that was never given and is later than all others with this prefix."""
-        return f"{prefix}{1 + self._last_ids.get(prefix, 0)}"
+    def next_id(self) -> str:
+        """An id that was never given and is later than all others like it."""
+        return f"a{1 + self._last_ids.get('a', 0)}"
 
 
 LIMIT = 500

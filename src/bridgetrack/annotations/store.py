@@ -130,10 +130,10 @@ class AutosavingStore:
         """
         have, created = self.annotations, now()
         fresh = [(kind, event) for kind, event in said if self._same(kind, event) is None]
-        stem, first, _ = natural_key(have.next_id())
+        _, first, _ = natural_key(have.next_id())
         new = [
-            Annotation(f"{stem}{first + k}", kind, (event,), created, source, seconds)
-            for k, (kind, event) in enumerate(fresh)
+            Annotation(f"a{k}", kind, (event,), created, source, seconds)
+            for k, (kind, event) in enumerate(fresh, first)
         ]
         if not new:
             return [], 0

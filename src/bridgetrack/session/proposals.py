@@ -106,9 +106,9 @@ def shared(
     return share
 
 
-def chosen_event(tracking: Tracking, row: int, *, history: bool = False) -> EventRef | None:
-    """The event that explains a cell in the present tracking."""
-    best = proposals(tracking, row, history=history, limit=1)
+def chosen_event(tracking: Tracking, row: int) -> EventRef | None:
+    """What becomes of a cell in the present tracking."""
+    best = proposals(tracking, row, limit=1)
     return best[0].event if best and best[0].chosen else None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation import NOUN, Annotation, Kind
@@ -21,7 +20,7 @@ from bridgetrack.progress import Steps
 from bridgetrack.session.tracked_movie import TrackedMovie
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.outcome import Training, TrainingProgress
+from bridgetrack.training.outcome import Training
 from bridgetrack.training.train import train_steps
 
 JOB, JUDGING = "train", "judge"
@@ -67,8 +66,6 @@ class Trainer:
 
     Attributes
     ----------
-    curve
-        Objective and gap in each step of the training under way, or of the last one.
     training, outcome
         What the last training made, None where the movie was opened again since; what is told of
         it, None where another model is in use.
@@ -80,7 +77,6 @@ class Trainer:
 
     def __init__(self, movie: TrackedMovie) -> None:
         self._movie = movie
-        self.curve: list[tuple[float, float]] = []
         self.training: Training | None = None
         self.outcome: Outcome | None = None
         self.problem = ""
@@ -95,7 +91,7 @@ class Trainer:
         return self._movie.busy(JOB)
 
     def _on_movie(self) -> None:
-        self.curve, self.problem = [], ""
+        self.problem = ""
         self._forget()
         self.changed.emit()
 
@@ -106,6 +102,7 @@ class Trainer:
             self.changed.emit()
 
     def _forget(self) -> None:
+        self._movie.cancel(JUDGING)
         self.training = self.outcome = self._of = None
 
     def resume(self, outcome: Outcome) -> None:
@@ -127,7 +124,6 @@ class Trainer:
         if self.problem:
             self.changed.emit()
             return
-        self.curve = []
         movie.cancel(JUDGING)
         start = prior or shipped_model()
         tracking = movie.tracking
@@ -152,8 +148,6 @@ class Trainer:
 
     def _on_progress(self, name: str, step: object) -> None:
         if name == JOB:
-            if isinstance(step, TrainingProgress) and np.isfinite(step.gap):
-                self.curve.append((step.objective, step.gap))
             self.changed.emit()
 
     def _done(self, training: Training, start: Model | None) -> None:

@@ -211,16 +211,11 @@ class TrackingModel(StructuredModel):
             nothing -= np.bincount(chunk.sample, augmented * found.x, minlength=len(nothing))
         return found.x, scores, np.maximum(nothing, 0.0)
 
-    def satisfied(self, w: Array, samples: Sequence[Sample] | None = None) -> Array:
-        """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,).
-
-        Where only some ``samples`` are asked about, the share is 0 in others.
-        """
-        wanted = _numbers(self.data.samples if samples is None else samples)
+    def satisfied(self, w: Array) -> Array:
+        """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,)."""
         x = np.zeros(len(self._credit))
         for chunk in self._chunks:
-            if chunk.holds(wanted).any():
-                x[chunk.columns] = self._solved(chunk, w, 0, False)[0]
+            x[chunk.columns] = self._solved(chunk, w, 0, False)[0]
         return np.asarray(self.data.sets @ x)
 
     # --- self-paced learning ----------------------------------------------------------------
