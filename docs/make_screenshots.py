@@ -354,9 +354,11 @@ def track(camera: Camera) -> None:
 
 def check_sample(camera: Camera) -> None:
     """Judge events drawn at random."""
+    from bridgetrack.ui import track_panel
+
     box, asker = camera.widget.track.check, camera.session.questions
     camera.widget.open_step(3)
-    box.form["count"].value = 10
+    track_panel.EACH = 10
     box.go.click()
     for _ in range(10):
         camera.until(lambda: asker.current is not None)

@@ -14,7 +14,7 @@ from bridgetrack.ui.picking import Mode
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
+def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path, monkeypatch):
     from qtpy.QtCore import Qt
 
     from bridgetrack.ui.state import state_of
@@ -23,7 +23,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     state, questions = state_of(viewer), state_of(viewer).session.questions
     widget.open_step(3)
     box, asking = widget.track.check, widget.annotate
-    box.form["count"].value = 5
+    monkeypatch.setattr("bridgetrack.ui.track_panel.EACH", 5)
     tracking, before = state.session.tracking, len(state.session.annotations)
     qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
     first = questions.current
@@ -61,6 +61,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     assert box.words.text().startswith("Links 75.0 % right (95 % interval 19.4-99.4, 4 random")
     assert state.session.tracking is tracking
     assert len(state.session.annotations) == before, "it is no answer"
+    assert box.go.text() == "Check more"
     widget.track.export.write(tmp_path / "out")
     methods = tmp_path / "out" / "methods.txt"
     qtbot.waitUntil(methods.is_file, timeout=20_000)

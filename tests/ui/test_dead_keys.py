@@ -1,38 +1,38 @@
-"""Where clicks and keys go to another layer, the panel says so and leads back."""
+"""Clicks and keys reach the overlay, unless a tool of a layer is in the hand."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from qtpy.QtCore import Qt
 
 from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def test_another_active_layer_is_told_and_a_button_leads_back(open_short, viewer, hand, qtbot):
+def test_clicks_and_keys_work_whichever_layer_is_active(open_short, viewer, hand, qtbot):
     widget = open_short()
     widget.open_step(1)
     state = state_of(viewer)
-    place = state.session.scene.detections.position[3]
-    state.canvas.show(int(state.session.scene.detections.frame[3]), None)
+    detections = state.session.scene.detections
+    here = np.flatnonzero(detections.frame == detections.frame[3])[2:5]
+    places = detections.position[here]
+    state.canvas.show(int(detections.frame[3]), None)
     qtbot.wait(50)
-    assert not widget.elsewhere.isVisible()
     viewer.layers.selection.active = viewer.layers["short"]
-    hand.click(place)
-    hand.key("Return")
-    assert len(state.session.annotations) == 0
-    qtbot.waitUntil(widget.elsewhere.isVisible, timeout=20_000)
-    assert "“short”" in widget.where.text()
-    qtbot.mouseClick(widget.back, Qt.MouseButton.LeftButton)
-    assert not widget.elsewhere.isVisible()
-    hand.click(place)
+    hand.point(places[0])
     hand.key("Return")
     assert len(state.session.annotations) == 1
-    viewer.layers.selection.active = viewer.layers["cells"]
-    widget.open_step(0)
-    qtbot.wait(100)
-    assert not widget.elsewhere.isVisible(), "there is nothing to answer in step 1"
+    cells = viewer.layers["cells"]
+    viewer.layers.selection.active, cells.mode = cells, "pick"
+    hand.click(places[1])
+    assert viewer.layers.selection.active is cells, "the tool stays in the hand"
+    cells.mode = "pan_zoom"
+    before = len(state.session.annotations)
+    hand.click(places[2])
+    assert viewer.layers.selection.active is state.canvas.events_layer
+    hand.key("Return")
+    assert len(state.session.annotations) == before + 1
 
 
 def test_what_nobody_could_tell_is_not_counted_as_learned_from(open_short, viewer, hand, qtbot):

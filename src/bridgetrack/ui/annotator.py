@@ -36,10 +36,11 @@ class Annotator:
 
     Signals: `changed` when the overlay must be drawn anew, `show` with (frame, position or None)
     when the view should go somewhere, `turned` when the question's other frame is wanted,
-    `mode_changed`.
+    `mode_changed`, `clicked` with the row of the cell.
     """
 
     changed = Signal()
+    clicked = Signal(int)
     show = Signal(int, object)
     mode_changed = Signal()
     turned = Signal()
@@ -169,6 +170,8 @@ class Annotator:
             return
         self.hover(frame, point)
         row = self._under
+        if row >= 0:
+            self.clicked.emit(row)
         if row != self.hovered:
             self.point_at(row)  # a click on nothing clears the choice
         if self.picking.mode.mends is not None:

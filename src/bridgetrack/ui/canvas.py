@@ -205,8 +205,8 @@ _STILL = 4.0
 class Canvas(SliceInView):
     """The overlay of one viewer.
 
-    Of its two layers *Events* is active while annotating, so that it gets mouse and keys. Both
-    hold only what the frame in view needs.
+    Clicks and keys work whichever layer is active, unless a tool of it is in the hand; keys that
+    the layer has itself are its own. A click makes *Events* active, for which all keys are ours.
     """
 
     def __init__(self, viewer: Any, session: Session, annotator: Annotator) -> None:
@@ -231,6 +231,9 @@ class Canvas(SliceInView):
         listen(viewer.layers.events.removed, self._on_removed)
         listen(camera.zoom, self._on_camera)
         listen(camera.center, self._on_camera)
+        viewer.mouse_drag_callbacks.append(self._on_press)
+        viewer.mouse_move_callbacks.append(self._on_move)
+        self._bind(viewer)
 
     @property
     def events_layer(self) -> Vectors | None:
@@ -247,6 +250,17 @@ class Canvas(SliceInView):
         self._queue.stop()
         self._later.stop()
         self._links.cut()
+        viewer = self.viewer
+        if viewer is None:
+            return
+        for known, act in (
+            (viewer.mouse_drag_callbacks, self._on_press),
+            (viewer.mouse_move_callbacks, self._on_move),
+        ):
+            if act in known:
+                known.remove(act)
+        for key in [key for shortcut in SHORTCUTS for key in shortcut.keys]:
+            viewer.bind_key(key, None, overwrite=True)
 
     # ------------------------------------------------------------------ layers
 
@@ -289,12 +303,11 @@ class Canvas(SliceInView):
         warming = (partial(self._layers.warm, part) for part in LETTERS)
         self._queue.begin(self._ensure_layers, *warming, self.redraw)
 
-    def _bind(self, layer: Vectors) -> None:
-        layer.mouse_drag_callbacks.append(self._on_press)
-        layer.mouse_move_callbacks.append(self._on_move)
+    def _bind(self, keys_of: Any) -> None:
+        """Keys of a layer, or of the viewer."""
         for shortcut in SHORTCUTS:
             for key in shortcut.keys:
-                layer.bind_key(key, self._key(shortcut.act), overwrite=True)
+                keys_of.bind_key(key, self._key(shortcut.act), overwrite=True)
 
     def _key(self, act: Callable[[Annotator], None]) -> Callable[[Any], None]:
         def pressed(_: Any) -> None:
@@ -327,16 +340,22 @@ class Canvas(SliceInView):
 
     @property
     def _painting(self) -> bool:
-        """Whether somebody holds a tool of the segmentation layer."""
-        viewer, labels = self.viewer, self.labels
-        active = None if viewer is None else viewer.layers.selection.active
-        return active is not None and active is labels and str(labels.mode) != "pan_zoom"
+        """Whether somebody holds a tool of a layer."""
+        active = None if self.viewer is None else self.viewer.layers.selection.active
+        return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
+
+    @property
+    def _listening(self) -> bool:
+        """Whether the pointer is ours."""
+        ready = self._session.scene is not None and self._layers.events is not None
+        return ready and not self._painting
 
     # ------------------------------------------------------------------ mouse
 
     def _on_move(self, _: Any, event: Any) -> None:
-        self._point = self.place_of(event)
-        self._annotator.hover(self.frame, self._point)
+        if self._listening:
+            self._point = self.place_of(event)
+            self._annotator.hover(self.frame, self._point)
 
     def place_of(self, event: Any) -> tuple[float, ...]:
         """Position of the pointer in pixels, with the plane in view in 3D.
@@ -369,7 +388,7 @@ class Canvas(SliceInView):
 
     def _on_press(self, _: Any, event: Any) -> Iterator[None]:
         held = [str(getattr(key, "name", key)) for key in event.modifiers]
-        if event.button != 1 or held not in ([], ["Shift"]):
+        if event.button != 1 or held not in ([], ["Shift"]) or not self._listening:
             return
         start = np.asarray(event.pos, dtype=float)
         far = 0.0
@@ -377,7 +396,9 @@ class Canvas(SliceInView):
         while event.type == "mouse_move":
             far = max(far, float(np.abs(np.asarray(event.pos, dtype=float) - start).max()))
             yield
-        if far <= _STILL and self._layers.events is not None:
+        if far <= _STILL and self._listening:
+            if not self.active:
+                self.activate()
             self._point = self.place_of(event)
             self._annotator.click(self.frame, self._point, half=bool(held))
 

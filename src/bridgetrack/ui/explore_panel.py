@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +32,6 @@ from bridgetrack.ui.widgets import Column, button, column_words, row, text
 NAME = "Tracks, trees and plots"
 """Of the panel in the window."""
 
-_STILL = 4.0
-"""Screen pixels that the pointer may move between press and release of a click."""
-
 
 class ExplorePanel(Panel):
     """All tracks as a table, as trees and in plots."""
@@ -61,9 +56,7 @@ class ExplorePanel(Panel):
         self.listen(self._looks.chosen_changed, self._on_chosen)
         self.listen(self._looks.colour_changed, self._on_colour)
         self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
-        clicks = self.state.viewer.mouse_drag_callbacks
-        clicks.append(self._on_press)
-        self.destroyed.connect(partial(_forget, clicks, self._on_press))
+        self.listen(self.state.annotator.clicked, self._on_cell)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
 
     def sizeHint(self) -> QSize:  # noqa: N802
@@ -226,24 +219,10 @@ class ExplorePanel(Panel):
         if self.numbers is not None and self.isVisible() and self.tabs.currentIndex() == 1:
             self._mark_trees()
 
-    def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
+    def _on_cell(self, row: int) -> None:
         """A click on a cell chooses its track, whatever else the click does."""
-        if event.button != 1 or event.modifiers or not self.isVisible():
-            return
-        start, far = np.asarray(event.pos, dtype=float), 0.0
-        yield
-        while event.type == "mouse_move":
-            far = max(far, float(np.abs(np.asarray(event.pos, dtype=float) - start).max()))
-            yield
-        canvas, finder = self.state.canvas, self.state.annotator.finder
-        active = viewer.layers.selection.active
-        painting = str(getattr(active, "mode", "pan_zoom")) not in ("pan_zoom", "transform")
-        numbers, ready = self.numbers, canvas.events_layer is not None and far <= _STILL
-        if finder is None or numbers is None or painting or not ready:
-            return
-        cell = finder.row_at(canvas.frame, canvas.place_of(event))
-        track = None if cell < 0 else numbers.track_of(cell)
-        if track is not None:
+        track = None if self.numbers is None else self.numbers.track_of(row)
+        if track is not None and self.isVisible():
             self._looks.choose([track])
 
     # ------------------------------------------------------------------ files
@@ -316,8 +295,3 @@ class ExplorePanel(Panel):
 
     def _saved(self, path: Path) -> None:
         self.session.message.emit("info", f"Written: {path}")
-
-
-def _forget(callbacks: list[Any], act: Any, _: Any = None) -> None:
-    if act in callbacks:
-        callbacks.remove(act)

@@ -49,10 +49,7 @@ class TrackPanel(Panel):
         self.add(self.export)
         self.kinds = SettingsForm(EventKinds, _KINDS)
         self.kinds.listen(self._on_kinds)
-        self.more = self.add(folded(
-            "More", heading("What can happen"), self.kinds.native,
-            heading("Accuracy: events to look at"), self.check.form.native,
-        ))  # fmt: skip
+        self.more = self.add(folded("More", heading("What can happen"), self.kinds.native))
         self.column.addStretch(1)
         self.listen(self.state.looks.colour_changed, self.colour.follow)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
@@ -134,43 +131,39 @@ class UnclearBox(Column):
             self._session.set_kinds(kinds)
 
 
-_TITLES = {"count": "How many", "of": "Out of"}
-_WORDS = {"links": "links", "divisions": "divisions", "events": "everything that happens"}
+EACH = 30
+"""Events that are drawn each time."""
 
 
 class CheckBox(Column):
-    """A button, and what came of it; `form` says what is drawn."""
+    """A button, and what came of it."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel, self._questions = panel, panel.session.questions
-        self.form = SettingsForm(SampleOptions, _TITLES, words=_WORDS)
-        self.form.listen(self._refresh)
         self.go = self.add(button(
             "Check accuracy",
-            "Look at events drawn at random: Enter is right, Backspace wrong, U cannot tell, Z "
-            "takes back. It ends in a sentence for your methods section, written with every export",
+            "Look at links drawn at random: Enter is right, Backspace wrong, U cannot tell, Z takes"
+            " back. It ends in a sentence for your methods section, written with every export",
             self.begin, icon="suggest",
         ))  # fmt: skip
         self.words = self.add(text())
         panel.follow(self._refresh, self._questions.check.changed, panel.session.tracking_changed)
 
-    @property
-    def options(self) -> SampleOptions:
-        """What the form says."""
-        return self.form.applied_to(SampleOptions())
-
     def begin(self) -> None:
-        """Draw a sample, or go on with the one that was begun."""
+        """Draw a sample, go on with the one that was begun, or look at more."""
+        check, options = self._questions.check, SampleOptions(EACH)
+        if check.sample is not None and check.holds:
+            more = 0 if check.sample.left else EACH
+            options = replace(check.sample.options, count=len(check.sample.events) + more)
         with self._panel.session.telling():
-            self._questions.check_sample(self.options)
+            self._questions.check_sample(options)
 
     def _refresh(self) -> None:
         check = self._questions.check
-        sample = check.sample
-        begun = sample is not None and bool(sample.left) and check.holds
-        begun = begun and sample is not None and self.options.of == sample.options.of
-        self.go.setText("Go on checking" if begun else "Check accuracy")
+        begun = check.sample is not None and check.holds
+        words = "Check more" if check.finished else "Go on checking"
+        self.go.setText(words if begun else "Check accuracy")
         self.go.setEnabled(self._panel.session.tracking is not None)
         self.words.setText(check.words)
         self.words.setVisible(bool(check.words))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
@@ -63,9 +63,6 @@ _CHECKING = (
     "U: you cannot tell."
 )
 
-_SETTLED = 50
-"""Milliseconds after which another active layer is what somebody chose."""
-
 ENOUGH = 20
 """Answers after which training begins to pay."""
 
@@ -103,7 +100,6 @@ class WorkflowPanel(Panel):
         )
         self.add(row(*self.tabs))
         self.next_words = self.add(text(lines=2))
-        self.elsewhere = self.add(self._elsewhere())
         self.stack = QStackedWidget()
         for panel in self.steps:
             panel.column.setContentsMargins(0, 0, 0, 0)
@@ -129,37 +125,6 @@ class WorkflowPanel(Panel):
         self.listen(self.state.annotator.mode_changed, self._follow_mode)
         self.listen(self.session.questions.check.ended, lambda: self.open_step(3))
         self.open_step(0)
-
-    def _elsewhere(self) -> QWidget:
-        """Says that clicks and keys go to another layer; hidden where they do not."""
-        self.where = text()
-        self.back = button(
-            "Answer again", "Make clicks and keys on the image answers again",
-            self.state.canvas.activate, icon="annotate",
-        )  # fmt: skip
-        box = Column()
-        box.column.addWidget(self.where)
-        box.column.addWidget(self.back)
-        box.hide()
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.timeout.connect(lambda: self._on_active(settled=True))
-        self.listen(self.state.viewer.layers.selection.events.active, self._on_active)
-        return box
-
-    def _on_active(self, _: Any = None, *, settled: bool = False) -> None:
-        viewer, canvas = self.state.viewer, self.state.canvas
-        active = None if viewer is None else viewer.layers.selection.active
-        answering = self.step in (1, 3) and self.session.scene is not None
-        lost = answering and not canvas.active and canvas.events_layer is not None
-        if lost and not self.elsewhere.isVisible() and not settled:
-            # A layer that is added is active for a moment; then nothing is to jump.
-            self._settle.start(_SETTLED)
-            return
-        self.elsewhere.setVisible(lost)
-        if lost:
-            name = "no layer" if active is None else f"the layer “{active.name}”"
-            self.where.setText(f"⚠ Clicks and keys go to {name} now; nothing is answered.")
 
     def _follow_mode(self) -> None:
         """Show the questions while the model asks."""
@@ -198,7 +163,6 @@ class WorkflowPanel(Panel):
             self.track.show_tracks()
         if k in (1, 3):
             self.state.canvas.activate()
-        self._on_active()
         self._say_next()
 
     def _say_next(self, *_: Any) -> None:
