@@ -197,10 +197,12 @@ def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:
     assert not session.can_undo and len(session.masks.answers) == 0
 
 
-def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opened) -> None:
+@pytest.mark.parametrize("again", [False, True], ids=["at once", "opened again"])
+def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opened, again) -> None:
     session, array, _ = opened
     array[T][array[T] == 5] = 0
-    assert session.open(replace(session.movie, found=Finding()), session.answers.path)
+    found = replace(session.movie, found=Finding())
+    assert session.open(found, session.answers.path)
     start = array.copy()
     session.mend("remove", 1, at(3, 1))
     session.note(Kind.CONFIRM, session.ask().event, "click")
@@ -208,6 +210,9 @@ def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opene
     session.mend("remove", 0, at(4, 0))
     chosen = array.copy()
     assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0, "it was not found again"
+    if again:
+        assert session.open(found, session.answers.path)
+        np.testing.assert_array_equal(array, chosen)
     events, masks = session.annotations, session.masks.answers
     assert session.remove([a.id for a in events], [a.id for a in masks]) == 3
     np.testing.assert_array_equal(array, start)

@@ -111,12 +111,12 @@ class MovieMasks:
         assert movie.labels is not None
         self.labels = movie.labels  # with what was changed since
         self._image, self._channel, self._pixels = movie.image, movie.channel, movie.pixels
-        # Cells that were found here are kept whole, and found anew.
-        anew = movie.found is not None and movie.files[1] is None
+        # Cells that were found here may be found anew, which makes others of them.
+        self._anew = movie.found is not None and movie.files[1] is None
         file, chosen = (None, None) if path is None else (masks_path(path), chosen_path(path))
         geometry = movie.labels.geometry
         self._store = MaskStore(file, geometry)
-        self._chosen = MaskStore(None if anew else chosen, geometry, "the masks chosen anew")
+        self._chosen = MaskStore(chosen, geometry, "the masks chosen anew")
         self.resumed = len(self._store.answers)  # how many answers were in the file already
         self.notices = [s.notice for s in (self._store, self._chosen) if s.notice]
         self._edited: _EditedFrames | None = None
@@ -158,7 +158,9 @@ class MovieMasks:
         others = 2 * sum(fits) < len(fits)  # these are other masks than those chosen from
         if others:
             changes = _by_frame(self.answers)
-        frames, lost = set(), len(chosen) if others else 0
+        if others and self._anew:
+            self._chosen.exchange(self._chosen.answers)
+        frames, lost = set(), len(chosen) if others and not self._anew else 0
         for t, mine in changes.items():
             pixels, after = _composed(mine)[::2]
             there = self._frame(t).reshape(-1)[pixels]
