@@ -6,10 +6,11 @@ import os
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bridgetrack as bt
-from kinds import cases, score
+from kinds import Case, cases, score
 
 CASES = Path(os.environ.get("BRIDGETRACK_CASES", Path(__file__).parents[3] / "shared" / "cases"))
 """Folder of label movies, each with a README that says what is right."""
@@ -19,6 +20,8 @@ RIGHT = {
     "blinking_labels": {"tracks": 6, "appear": 0},
     "microwells_7": {"tracks": 9, "move": 27},
     "isolated_step8": {"tracks": 6, "move": 30},
+    "mother_machine_0": {"divide": 9, "appear": 0},
+    "mother_machine_g7_0": {"divide": 9, "skip": 0},
 }
 """How many tracks and events of a kind there are."""
 TOLD = {"fusion_of_three_touching": "cells are drawn as one", "three_daughters": "daughters"}
@@ -41,9 +44,28 @@ def test_what_no_event_can_say_is_told(name: str) -> None:
     assert any(TOLD[name] in note for note in found_in(name).tracks.notes)
 
 
-@pytest.mark.parametrize("kind", ["A gap", "B no shift", "G slices"])
+@pytest.mark.parametrize("kind", ["A gap", "B no shift", "C channel", "G slices"])
 def test_generated_movies(kind: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         right = [score(case)[0] for case in cases(kind, 8, seed=0)]
     assert sum(right) >= 7
+
+
+def test_channels_side_by_side_that_open_to_either_side() -> None:
+    one, two = list(cases("C channel", 4, seed=0))[2:]
+    assert one.labels is not None and two.labels is not None
+    frames = min(len(one.labels), len(two.labels))
+    beyond = int(one.labels.max())
+    upturned = np.where(two.labels > 0, two.labels + beyond, 0)[:frames, ::-1]
+    height = max(one.labels.shape[1], upturned.shape[1])
+    both = [
+        np.pad(part, ((0, 0), (0, height - part.shape[1]), (0, 0)))
+        for part in (one.labels[:frames], upturned)
+    ]
+    links = {(a, b) for a, b in one.links if b[0] < frames}
+    for (t, a), (u, b) in two.links:
+        if u < frames:
+            links.add(((t, a + beyond), (u, b + beyond)))
+    labels = np.concatenate(both, axis=2).swapaxes(1, 2)
+    assert score(Case("two channels", [], links, labels=labels))[0]

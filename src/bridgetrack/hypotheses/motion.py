@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections, cell_diameter
+from bridgetrack.hypotheses.channels import Rows
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.spread import THREADS
 
@@ -119,7 +120,9 @@ def _local_flow(before: Array, after: Array, match: Index, drift: Array) -> Arra
     return np.asarray(drift + weight[:, None] * (local - drift))
 
 
-def pair_motion(before: Array, after: Array, diameter: float, spacing: float) -> PairMotion:
+def pair_motion(
+    before: Array, after: Array, diameter: float, spacing: float, flow: Array | None = None
+) -> PairMotion:
     """Estimate the motion between two frames.
 
     Parameters
@@ -128,8 +131,13 @@ def pair_motion(before: Array, after: Array, diameter: float, spacing: float) ->
         Positions in the movie's unit, shapes (n, ndim) and (m, ndim).
     diameter, spacing
         Typical cell diameter and distance to the nearest neighbour.
+    flow
+        Shift of every cell where it is known, shape (n, ndim).
     """
     reach = 4.0 * max(diameter, spacing)
+    if flow is not None:
+        match, residual = mutual_neighbours(before + flow, after, reach)
+        return PairMotion(np.zeros(before.shape[1]), flow, match, residual)
     drift = _voted_drift(before, after, reach, 0.35 * min(diameter, spacing))
     flow = np.broadcast_to(drift, before.shape).copy()
     match, residual = mutual_neighbours(before + flow, after, reach)
@@ -167,12 +175,13 @@ def motion_steps(detections: Detections) -> Steps[Motion]:
     area = detections.table["area"]
     if not detections.has_masks and not (len(area) and area.max() > area.min()):
         diameter, discs = 0.7 * spacing, 0.7 * spacing / diameter
-    offsets = detections.offsets
+    offsets, rows = detections.offsets, Rows.of(detections)
 
     def pair(t: int) -> PairMotion:
         before = position[offsets[t] : offsets[t + 1]]
         after = position[offsets[t + 1] : offsets[t + 2]]
-        return pair_motion(before, after, diameter, spacing)
+        known = None if rows is None else rows.shifts(t)
+        return pair_motion(before, after, diameter, spacing, known)
 
     with ThreadPoolExecutor(THREADS) as pool:  # trees of places are searched beside each other
         pairs: list[PairMotion] = []
