@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
+from superqt.utils import qdebounced
 
 from bridgetrack.session.session import Session
 from bridgetrack.ui.background import Links
@@ -47,6 +48,7 @@ class Panel(Column):
         self.column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self.listen(self.state.viewer.events.theme, self._dress)
+        self._fit_soon = qdebounced(self._fit, timeout=0, parent=self)
 
     @property
     def session(self) -> Session:
@@ -69,6 +71,12 @@ class Panel(Column):
         for refresh in stale:
             refresh()
         super().showEvent(event)
+        self._fit_soon()
+
+    def _fit(self) -> None:
+        """Room for words in the style of the window, which comes after the first layout."""
+        for each in self.findChildren(QPushButton):
+            each.updateGeometry()
 
     def _dress(self, _: Any = None) -> None:
         if self.state.viewer is not None:

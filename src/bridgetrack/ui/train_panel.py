@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QComboBox, QFileDialog
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.notes import plural
-from bridgetrack.session.training import PRESENT, StartChoice
+from bridgetrack.session.training import StartChoice
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.plots import AccuracyPlot
@@ -169,6 +169,6 @@ class StartFrom(Column):
                 self.choice.setItemData(place, each.words, Qt.ItemDataRole.ToolTipRole)
         self.choice.setCurrentIndex([s.key for s in starts].index(start.key))
         self.words.setText(start.words)
-        self.use.setVisible(start.key != PRESENT)
+        self.use.setVisible(start != starts[0])  # the first is in use
         self.problem.setText(f"✕ {chosen.problem}" if chosen.problem else "")
         self.problem.setVisible(bool(chosen.problem))
