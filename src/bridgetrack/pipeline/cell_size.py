@@ -37,7 +37,6 @@ bright rods side by side are taken for one cell."""
 _ACROSS, _LEAST_SIDE, _LARGEST_SIDE = 15, 300, 700
 """Cells side by side, and pixels, along y and x that are looked at in the middle of frames."""
 _WIDTH, _PIXELS = 0, 1
-_PER_CELL = 4.0
 
 
 def fitted_settings(
