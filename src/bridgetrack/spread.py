@@ -169,6 +169,8 @@ class _Workers(Generic[Shared, Part, Result]):
         try:
             yield
         except ImportError as error:
+            if isinstance(self.client, Executor):
+                raise
             raise ClusterError(
                 f"the workers of {_address(self.client)} have no bridgetrack ({error}); install "
                 "the same version there"
