@@ -13,7 +13,7 @@ import pytest
 import tifffile
 from qtpy.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
 from qtpy.QtGui import QDropEvent
-from qtpy.QtWidgets import QApplication, QFileDialog, QPushButton, QRadioButton
+from qtpy.QtWidgets import QApplication, QFileDialog, QRadioButton
 
 from bridgetrack.movie import looks_like_labels, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.project import load_project
@@ -158,10 +158,6 @@ def test_images_are_no_masks(pixels):
 def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, monkeypatch):
     widget = fill(viewer, None, None)
     state, panel = state_of(viewer), widget.segment
-    shown = [b for b in widget.findChildren(QPushButton) if b.isVisible()]
-    qtbot.waitUntil(  # no word is cut from the first moment on
-        lambda: all(b.width() >= b.sizeHint().width() for b in shown), timeout=5_000
-    )
     asked: list[Path] = []
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(asked[-1]), ""))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from qtpy.QtCore import Qt
 
 from bridgetrack.ui.state import state_of
 
@@ -45,3 +46,9 @@ def test_what_nobody_could_tell_is_not_counted_as_learned_from(open_short, viewe
     assert len(session.annotations) == 4
     widget.open_step(2)
     assert widget.train.words.text().startswith("3 answers to learn from")
+    # What was wrong is over with the next thing that somebody does.
+    widget.open_step(3)
+    session.message.emit("error", "this cannot be read")
+    assert widget.notice.isVisible()
+    qtbot.mouseClick(widget.track.explore, Qt.MouseButton.LeftButton)
+    assert not widget.notice.isVisible()

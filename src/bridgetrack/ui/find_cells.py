@@ -313,7 +313,6 @@ class FindCells(Column):
 
     def _run(self, movie: Movie, settings: SegmentationSettings) -> None:
         session, layer = self._panel.session, self._source.image.layer
-        self._wanted = None
         finding, weights = replace(self._finding(), settings=settings), session.model
         said = self._source.said_of_masks()
         before = self._search if self._looked_in is layer else None
