@@ -60,6 +60,7 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
     assert panel.doubt.text().startswith("1 answer looks unusual") and panel.doubt.isVisible()
 
     # Opened again, it is told again.
+    qtbot.waitUntil(lambda: "being tested" not in panel.results.text(), timeout=120_000)
     told, cells = panel.results.text(), widget.segment.source.labels
     layer = cells.layer
     cells.choose(None)
@@ -83,6 +84,14 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
     assert not panel.doubt.isVisible(), "an answer that was taken back is not shown any more"
     state.annotator.undo()
     assert panel.doubt.isVisible()
+    # Another model is used as soon as it is chosen.
+    choice = panel.start.choice
+    assert session.model.trained and choice.currentText() == "the model in use (trained)"
+    choice.setFocus()
+    qtbot.keyClick(choice, Qt.Key.Key_Down)
+    assert not session.model.trained and choice.currentText() == "the shipped model"
+    state.annotator.undo()
+    assert session.model.trained and choice.currentText() == "the model in use (trained)"
 
 
 def test_where_the_model_does_not_suit_answers_are_no_slips(session, starts, annotator, at):

@@ -369,6 +369,8 @@ class StartChoice:
         if model is not None:
             self._trainer.use(model)
             self._movie.message.emit("info", f"Using {self.start.title}.")
+        self._picked = False
+        self._on_model()
 
     def _model(self) -> Model | None:
         """The chosen model; None where it cannot be read, which is told."""

@@ -6,18 +6,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QComboBox, QFileDialog
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.notes import plural
-from bridgetrack.session.training import StartChoice
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.plots import AccuracyPlot
-from bridgetrack.ui.widgets import Column, button, folded, heading, row, text
+from bridgetrack.ui.widgets import Column, button, heading, row, text
 
 _FILES = "Bridgetrack model (*.json)"
+_FILE = "file"
+"""Stands for a model that is not in the folder."""
 
 
 class TrainPanel(Panel):
@@ -27,7 +27,7 @@ class TrainPanel(Panel):
         super().__init__(napari_viewer)
         self.trainer = self.session.trainer
         self.words = self.add(text(lines=1))
-        self.start = self.add(StartFrom(self))
+        self.start = self.add(ModelBox(self))
         self.go = self.add(
             button(
                 "Train",
@@ -43,13 +43,6 @@ class TrainPanel(Panel):
         self.advice = self.add(text())
         self.verdict = self.add(text())
         self.plot = self.add(AccuracyPlot())
-        self.load = button("Load…", "Use a model from a file", self.ask_load, icon="open")
-        self.save = button(
-            "Save…", "Keep the present model in a file; those of this folder are listed above",
-            self.ask_save, icon="save",
-        )  # fmt: skip
-        self.model = text()
-        self.add(folded("More", self.model, row(self.load, self.save)))
         self.column.addStretch(1)
         session = self.session
         self.follow(
@@ -115,60 +108,50 @@ class TrainPanel(Panel):
         self.advice.setText("\n".join(f"• {a}" for a in advice))
         self.advice.setVisible(bool(advice))
         self.advice_title.setVisible(bool(advice))
-        self.model.setText(_described(self.session.model))
         report = self.session.questions.report
         self.verdict.setText(f"{report.effort} {report.accuracy} {report.verdict}".strip())
         self.verdict.setVisible(bool(report.verdict))
         self.plot.show_points(report.points)
 
 
-def _described(model: Any) -> str:
-    n = model.provenance.get("annotations")
-    if model.trained and n:
-        return f"In use: {model.name}, learned from {n} answers."
-    return f"In use: the {model.name} model." if not model.trained else f"In use: {model.name}."
+class ModelBox(Column):
+    """The model in use, from which training starts, and others to use in its place."""
 
-
-class StartFrom(Column):
-    """The choice of what training starts from."""
-
-    def __init__(self, panel: Panel) -> None:
+    def __init__(self, panel: TrainPanel) -> None:
         super().__init__()
-        self.starts: StartChoice = panel.session.starts
-        self.add(heading("Start from"))
+        self._panel, self.starts = panel, panel.session.starts
+        self.add(heading("Model"))
         self.choice = QComboBox()
-        self.choice.setToolTip("What training starts from and stays close to")
+        self.choice.setToolTip("Tracks follow at once; training starts from it and stays close")
         self.choice.setMinimumContentsLength(12)
         self.choice.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
         self.choice.activated.connect(self._on_choice)
-        self.add(self.choice)
+        self.save = button("Save…", "Keep the model in a file of the folder", panel.ask_save)
+        self.add(row(self.choice, self.save))
         self.words = self.add(text())
-        self.use = button(
-            "Use without training", "Track with this model as it is", self.starts.use, icon="go"
-        )
-        self.add(self.use)
-        self.problem = self.add(text())
         panel.listen(self.starts.changed, self.refresh)
         self.refresh()
 
     def _on_choice(self, place: int) -> None:
-        self.starts.choose(str(self.choice.itemData(place)))
+        key = str(self.choice.itemData(place))
+        if key == _FILE:
+            self._panel.ask_load()
+            self.refresh()
+        elif key != self.starts.start.key:
+            self.starts.choose(key)
+            self.starts.use()
 
     def refresh(self) -> None:
         """Show what there is."""
         chosen = self.starts
         starts, start = chosen.starts, chosen.start
-        wanted = [(s.title, s.key) for s in starts]
+        wanted = [*((s.title, s.key) for s in starts), ("a file…", _FILE)]
         places = range(self.choice.count())
         if wanted != [(self.choice.itemText(k), self.choice.itemData(k)) for k in places]:
             self.choice.clear()
-            for place, each in enumerate(starts):
-                self.choice.addItem(each.title, each.key)
-                self.choice.setItemData(place, each.words, Qt.ItemDataRole.ToolTipRole)
+            for title, key in wanted:
+                self.choice.addItem(title, key)
         self.choice.setCurrentIndex([s.key for s in starts].index(start.key))
-        self.words.setText(start.words)
-        self.use.setVisible(start != starts[0])  # the first is in use
-        self.problem.setText(f"✕ {chosen.problem}" if chosen.problem else "")
-        self.problem.setVisible(bool(chosen.problem))
+        self.words.setText(f"✕ {chosen.problem}" if chosen.problem else start.words)
