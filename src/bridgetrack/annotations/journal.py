@@ -88,14 +88,14 @@ class JournalFormat(Generic[T]):
                 content = self.after(content, change)
             except InputError as error:
                 raise InputError(f"{where}: {error}; take the file from a backup") from None
-        if complete or len(lines) >= MANY_LINES:
-            return Read(content, None)
-        notice = (
-            f"{path}: its last line is not whole (the program was ended while it wrote it) and is "
-            f"left out; the {len(lines)} changes before it are there"
-        )
+        notice = ""
+        if torn and not complete:
+            notice = (
+                f"{path}: its last line is not whole (the program was ended while it wrote it) and "
+                f"is left out; the {len(lines)} changes before it are there"
+            )
         end = path.stat().st_size - len(torn.encode())
-        return Read(content, end, notice if torn else "")
+        return Read(content, None if complete or len(lines) >= MANY_LINES else end, notice)
 
     def _object(self, line: str) -> dict[str, Any] | None:
         """A line as a JSON object; None where it is none."""
