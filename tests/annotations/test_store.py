@@ -16,6 +16,7 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.files import (
     ANNOTATION_FILE,
+    ANNOTATION_JOURNAL,
     history_to_json,
     load_annotations,
     save_annotations,
@@ -314,7 +315,7 @@ def test_a_change_at_the_very_moment_of_writing_is_not_lost(tmp_path, monkeypatc
     def interrupted(*given):
         monkeypatch.undo()
         step(*given)
-        save_annotations(theirs, path)
+        path.write_text(ANNOTATION_JOURNAL.first_line(AnswerHistory(theirs)))
 
     monkeypatch.setattr(files, moment, interrupted)
     with suppress(OutputError):
