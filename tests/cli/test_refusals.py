@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,42 +59,6 @@ def folder(path: Path) -> Path:
     return path
 
 
-def written(path: Path, content: str) -> Path:
-    """A file with this text."""
-    path.write_text(content)
-    return path
-
-
-UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "no cells": (lambda p: stack(p / "x.tif", np.zeros((3, 20, 20), np.uint8)), "no cell"),
-    "fractions": (lambda p: stack(p / "x.tif", RNG.random((3, 20, 20))), "bridgetrack segment"),
-    "an image": (
-        lambda p: stack(p / "x.tif", RNG.integers(90, 220, (3, 60, 60)).astype(np.uint16)),
-        "bridgetrack segment",
-    ),
-    "every pixel a label": (
-        lambda p: stack(p / "x.tif", np.arange(1, 2701).reshape(3, 30, 30).astype(np.uint16)),
-        "looks like an image",
-    ),
-    "an unknown type": (lambda p: written(p / "x.docx", "no movie"), "x.docx"),
-    "a missing file": (lambda p: p / "nowhere", "nowhere"),
-    "a table without frames": (lambda p: written(p / "points.csv", "a,b\n1,2\n"), "points.csv"),
-}
-
-
-@pytest.mark.parametrize("kind", UNUSABLE)
-def test_labels_that_are_none(run: Run, tmp_path: Path, kind: str) -> None:
-    make, said = UNUSABLE[kind]
-    refused(run("track", make(tmp_path), "--out", tmp_path / "out"), tmp_path / "out", said)
-
-
-def test_a_truncated_tiff(run: Run, tmp_path: Path) -> None:
-    whole = stack(tmp_path / "whole.tif", squares(6)).read_bytes()
-    (tmp_path / "cut.tif").write_bytes(whole[: len(whole) // 2])
-    shown = run("track", tmp_path / "cut.tif", "--out", tmp_path / "out")
-    refused(shown, tmp_path / "out", "cut.tif")
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -108,25 +71,6 @@ def test_readings_that_do_not_fit(
     run: Run, labels: Path, tmp_path: Path, more: tuple[str, ...], said: str
 ) -> None:
     refused(run("track", labels, *more, "--out", tmp_path / "out"), tmp_path / "out", said)
-
-
-@pytest.mark.parametrize("image", [squares(3, 48), squares(4)])
-def test_an_image_of_another_movie(run: Run, labels: Path, tmp_path: Path, image: Any) -> None:
-    other = stack(tmp_path / "image.tif", image)
-    shown = run("track", labels, "--image", other, "--out", tmp_path / "out")
-    refused(shown, tmp_path / "out", "labels.tif", "image.tif", "--image-axes")
-
-
-@pytest.mark.parametrize("option", ["--annotations", "--model"])
-@pytest.mark.parametrize("content", [None, b"{", b"\xff\xfe", b'{"format": "other"}'])
-def test_damaged_json(
-    run: Run, labels: Path, tmp_path: Path, option: str, content: bytes | None
-) -> None:
-    file = tmp_path / "file.json"
-    if content is not None:
-        file.write_bytes(content)
-    shown = run("track", labels, option, file, "--out", tmp_path / "out")
-    refused(shown, tmp_path / "out", "file.json")
 
 
 def test_links_to_nothing_and_to_each_other(run: Run, labels: Path, tmp_path: Path) -> None:
