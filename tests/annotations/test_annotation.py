@@ -32,6 +32,13 @@ def test_sources_in_different_frames_are_refused():
         EventRef(Event.MERGE, (cell(0, 1), cell(1, 2)), (cell(2, 3),))
 
 
+def test_a_daughter_may_be_a_frame_late_and_no_more():
+    late = EventRef(Event.DIVIDE, (cell(0, 1),), (cell(2, 3), cell(1, 2)))
+    assert late.complete and [c.frame for c in late.targets] == [1, 2]
+    with pytest.raises(InputError, match="not 3"):
+        EventRef(Event.DIVIDE, (cell(0, 1),), (cell(1, 2), cell(3, 3)))
+
+
 def test_slots_of_every_event():
     fate, history = ("fate", (0, 1)), ("history", (1, 2))
     assert event(Event.MOVE, [1], [2]).slots == (fate, history)

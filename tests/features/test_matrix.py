@@ -87,7 +87,7 @@ def test_weights_are_brought_into_order() -> None:
 
 
 def test_models_made_before_a_feature_have_its_starting_weight() -> None:
-    later = (".wavering", ".lonely")
+    later = (".wavering", ".lonely", ".late")
     older = tuple(key for key in FEATURES.keys if not key.endswith(later))
     weights = FEATURES.align(older, np.ones(len(older)))
     start = dict(zip(FEATURES.keys, shipped_model().aligned(FEATURES), strict=True))

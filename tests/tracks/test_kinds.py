@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bridgetrack as bt
@@ -20,6 +21,9 @@ RIGHT = {
     "blinking_labels": {"tracks": 6, "appear": 0},
     "microwells_7": {"tracks": 9, "move": 27},
     "isolated_step8": {"tracks": 6, "move": 30},
+    "division_with_gap": {"divide": 1, "appear": 0, "tracks": 7},
+    "late_daughter_crowded": {"divide": 1, "appear": 0, "tracks": 27},
+    "second_daughter_late": {"divide": 1, "appear": 0, "tracks": 7},
     "mother_machine_0": {"divide": 9, "appear": 0},
     "mother_machine_g7_0": {"divide": 9, "skip": 0},
 }
@@ -44,7 +48,16 @@ def test_what_no_event_can_say_is_told(name: str) -> None:
     assert any(TOLD[name] in note for note in found_in(name).tracks.notes)
 
 
-@pytest.mark.parametrize("kind", ["A gap", "B no shift", "C channel", "G slices"])
+@pytest.mark.parametrize("window", [4, 5])
+def test_late_divisions_where_windows_meet(window: int) -> None:
+    for case in cases("D late", 3, seed=0):
+        whole, parts = bt.track(case.source()), bt.track(case.source(), window=window)
+        assert parts.windows is not None
+        links = [t.tracks.edges[["source", "target"]] for t in (parts, whole)]
+        pd.testing.assert_frame_equal(*links)
+
+
+@pytest.mark.parametrize("kind", ["A gap", "B no shift", "C channel", "D late", "G slices"])
 def test_generated_movies(kind: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -124,7 +124,7 @@ class Suggestion:
     def last_frame(self) -> int:
         """Later frame to look at (for a move over a gap, more than one after `frame`)."""
         if self.event.targets:
-            return self.event.targets[0].frame
+            return self.event.targets[-1].frame
         return self.frame + 1
 
     @property

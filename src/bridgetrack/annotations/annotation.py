@@ -96,6 +96,7 @@ class EventRef:
         Kind of event.
     sources, targets
         Cells of the earlier and of the later frame, as many as the event has; they are kept sorted.
+        A daughter of a division may be seen a frame late.
         A *pattern* names only one cell: one source stands for "an event of this kind at this cell's
         fate", one target for "... at this cell's history".
 
@@ -126,14 +127,18 @@ class EventRef:
 
     def _check_frames(self) -> None:
         first = {c.frame for c in self.sources}
-        later = {c.frame for c in self.targets}
-        if len(first) > 1 or len(later) > 1:
+        later = sorted({c.frame for c in self.targets})
+        divides, skips = self.event == Event.DIVIDE, self.event == Event.SKIP
+        if len(first) > 1 or (len(later) > 1 and not divides):
             raise InputError(f"the cells of a {self.event.key} lie in frames that differ")
         if first and later:
-            gap = later.pop() - first.pop()
-            if gap < 2 if self.event == Event.SKIP else gap != 1:
-                wanted = "two or more frames" if self.event == Event.SKIP else "one frame"
-                raise InputError(f"a {self.event.key} spans {wanted}, not {gap}")
+            start = first.pop()
+            gaps = [t - start for t in later]
+            if gaps[0] < 2 if skips else gaps[0] < 1 or gaps[-1] > 1 + divides:
+                wanted = (
+                    "two or more frames" if skips else "a frame or two" if divides else "one frame"
+                )
+                raise InputError(f"a {self.event.key} spans {wanted}, not {gaps[-1]}")
 
     @property
     def cells(self) -> tuple[CellRef, ...]:

@@ -182,6 +182,12 @@ def _growth(v: EventView) -> Array:
     return np.clip(np.log(together) - v.cells.size[v.source], -3, 3)
 
 
+def _late(v: EventView) -> Array:
+    frame = v.evidence.detections.frame
+    last = np.maximum(frame[v.target], frame[v.other_target])
+    return (last - frame[v.source] > 1).astype(np.float64)
+
+
 def _parts_growth(v: EventView) -> Array:
     a, b = v.two
     return np.abs(np.log((v.area[a] + v.area[b]) / v.area[v.whole]))
@@ -400,6 +406,8 @@ _divide(
     needs="mask",
     start=-3.0,
 )
+
+_divide("late", "1 where a daughter is not seen in the next frame", _late, start=-1.0)
 
 for _event, _parts, _whole, _when, _two, _start in (
     (Event.SPLIT, "pieces", "earlier cell", "after", "earlier cell two before", 6.0),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.generate import skip_pairs
+from bridgetrack.hypotheses.generate import late_divisions, skip_pairs
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -124,7 +124,7 @@ class CellMeasures:
     childless: Array  # the same of the next frame
     chains: Chains  # what lies before and after every cell; nothing without masks
     # whether a cell that was seen before, or is seen again, up to some frames away is by far nearer
-    # than any other
+    # than any other, or may be its mother or daughter
     returns: Array
     goes_on: Array
 
@@ -161,6 +161,8 @@ def describe_cells(evidence: Evidence, *, alternatives: bool = False) -> CellMea
     if not alternatives:
         source, target, unrivalled = skip_pairs(evidence)
         missed[0, target[unrivalled]] = missed[1, source[unrivalled]] = 1.0
+        late = late_divisions(evidence)
+        missed[0, late.targets] = missed[1, late.sources[:, 0]] = 1.0
     table, geometry = detections.table, detections.geometry
     size = np.log(np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9))
     brightness, level, contrast = _intensity(detections)

@@ -47,6 +47,11 @@ _DAUGHTERS = 6
 _DIVISIONS, _SPLITS, _MERGES = 5, 2, 2
 """Pairs kept per cell, the geometrically most plausible first."""
 
+_MIDDLE, _APART, _ADD_UP, _GROWN, _ALIKE = 0.2, 0.92, np.log(1.75), np.log(1.25), np.log(1.35)
+"""How much late daughters look like halves: diameters between mother and midpoint, and at least
+from one to the other; logarithms of the factors by which both may be smaller or larger than the
+mother, and one larger than the other."""
+
 Near = tuple[Array, Index]
 """Distances from every cell to its nearest ones of another frame, the nearest first and infinite
 beyond a gate, and their rows; shapes (n, k)."""
@@ -135,10 +140,10 @@ def cell_reach(motion: Motion) -> float:
 
 
 def rare_events(evidence: Evidence) -> Events:
-    """Skips and false detections, of which there are few in a whole movie."""
+    """Skips, late divisions and false detections, of which there are few in a whole movie."""
     i, j, _ = skip_pairs(evidence)
     false = Events.of_kind(Event.FALSE, [false_detections(evidence)])
-    return Events.join([Events.of_kind(Event.SKIP, [i], [j]), false])
+    return Events.join([late_divisions(evidence), Events.of_kind(Event.SKIP, [i], [j]), false])
 
 
 def events_between(
@@ -176,9 +181,14 @@ def events_between(
     offsets = evidence.detections.offsets
     first, last = offsets[frames.start], offsets[frames.stop]
     within = (rare.sources[:, 0] >= first) & (rare.sources[:, 0] < last)
-    others = rare.take(within & (rare.targets[:, 0] < last)).unique()
+    others = rare.take(within & (rare.targets.max(axis=1) < last)).unique()
+    late = others.of(Event.DIVIDE)
     # Sorted pair by pair, and kind by kind: sorting all at once would take longer than the rest.
-    found = Events.join([*(e for kind in zip(*parts, strict=True) for e in kind), others])
+    by_kind = [Events.join(found) for found in zip(*parts, strict=True)]
+    if len(late) and by_kind:
+        by_kind[Event.DIVIDE] = by_kind[Event.DIVIDE].with_others(others.take(late))
+        others = others.take(others.event != Event.DIVIDE)
+    found = Events.join([*by_kind, others])
     if not np.isin(others.event, (Event.SKIP, Event.FALSE)).all():  # what annotations name
         found = found.unique()
     absent = kinds.absent - LAST_RESORT
@@ -317,10 +327,11 @@ def skip_pairs(evidence: Evidence) -> tuple[Index, Index, Mask]:
             k = np.flatnonzero(match >= 0)
             i, j, away = lost[k], new[match[k]], residual[k]
             alone = np.minimum(_room(evidence, i, room, 1), _room(evidence, j, room, -1))
-            unrivalled = (alone > LONELY * motion.diameter) & (away < _NEARER * alone)
+            blank = np.full(len(k), offsets[t + 1] == offsets[t + gap])
+            unrivalled = blank | (alone > LONELY * motion.diameter)
+            unrivalled &= away < _NEARER * alone
             near = away <= 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(gap)
             kept = near | unrivalled
-            blank = np.full(len(k), offsets[t + 1] == offsets[t + gap])
             cost = away + 0.3 * gap * motion.diameter
             found.append(tuple(x[kept] for x in (i, j, cost, blank, unrivalled)))
     source, target, cost, blank, unrivalled = map(np.concatenate, zip(*found, strict=True))
@@ -332,6 +343,48 @@ def skip_pairs(evidence: Evidence) -> tuple[Index, Index, Mask]:
     best = counted[np.argsort(cost[counted], kind="stable")[:most]]
     keep = np.append(np.flatnonzero(similar & free), best)
     return source[keep], target[keep], unrivalled[keep]
+
+
+def late_divisions(evidence: Evidence) -> Events:
+    """Divisions of which a daughter, or both, are not drawn in the first frame.
+
+    Only where nothing else explains the late daughters, and where two cells look much like halves
+    of the mother: on either side of it, of about the same size, which add up to it.
+    """
+    followed, preceded = _plausible(evidence)
+    detections, motion = evidence.detections, evidence.motion
+    position, area = detections.position, detections.table["area"].to_numpy(dtype=np.float64)
+    reach, found = 1.5 * motion.diameter, [Events.join([])]
+    for t in range(detections.geometry.n_frames - 2):
+        mothers, there = detections.rows(t), detections.rows(t + 2)
+        new = there.start + np.flatnonzero(~preceded[there])
+        if not len(new) or mothers.start == mothers.stop:
+            continue
+        expected = evidence.predicted[mothers] + motion.pairs[t + 1].drift
+        lost = np.flatnonzero(~followed[mothers])
+        both, c, d = neighbour_pairs(neighbours(expected[lost], position[new], 4, reach), 4)
+        b, one, _ = nearest(neighbours(position[new], expected, 4, reach), 4)
+        mother = np.append(lost[both], one) + mothers.start
+        first = np.append(new[c], evidence.match_next[one + mothers.start])
+        second = np.append(new[d], new[b])
+        seen = first >= 0
+        mother, first, second = mother[seen], first[seen], second[seen]
+        middle = (position[first] + position[second]) / 2
+        off = np.linalg.norm(middle - expected[mother - mothers.start], axis=1)
+        # Or the daughter that is seen first may be the mother.
+        after = evidence.match_next[first]
+        usual = (position[after] + position[second]) / 2 - evidence.predicted[first]
+        rival = np.where(after < 0, np.inf, np.linalg.norm(usual, axis=1))
+        rival[detections.frame[first] == t + 2] = np.inf
+        grown = np.log((area[first] + area[second]) / area[mother])
+        good = (off < _MIDDLE * motion.diameter) & (off < 0.5 * rival)
+        good &= (rival > _MIDDLE * motion.diameter) & (grown > -_ADD_UP) & (grown < _GROWN)
+        apart = np.linalg.norm(position[first] - position[second], axis=1)
+        good &= apart > _APART * motion.diameter
+        good &= np.abs(np.log(area[first] / area[second])) < _ALIKE
+        rows = np.sort(np.stack([first[good], second[good]]), axis=0)
+        found.append(Events.of_kind(Event.DIVIDE, [mother[good]], [*rows]))
+    return Events.join(found).unique()
 
 
 def _room(evidence: Evidence, rows: Index, known: Array, step: int) -> Array:
