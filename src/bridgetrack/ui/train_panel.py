@@ -13,7 +13,7 @@ from bridgetrack.notes import plural
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.plots import AccuracyPlot
-from bridgetrack.ui.widgets import Column, button, heading, row, text
+from bridgetrack.ui.widgets import Column, button, heading, text
 
 _FILES = "Bridgetrack model (*.json)"
 _FILE = "file"
@@ -128,9 +128,10 @@ class ModelBox(Column):
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
         self.choice.activated.connect(self._on_choice)
-        self.save = button("Save…", "Keep the model in a file of the folder", panel.ask_save)
-        self.add(row(self.choice, self.save))
+        self.save = button("Save model…", "Keep it in a file", panel.ask_save)
+        self.add(self.choice)
         self.words = self.add(text())
+        self.add(self.save)
         panel.listen(self.starts.changed, self.refresh)
         self.refresh()
 
