@@ -104,25 +104,6 @@ def test_errors_name_the_file_and_the_entry(tmp_path, change, words):
     assert "bad.json" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", '{"a": 1, "a": 2}', "[" * 100_000, '{"format": NaN}'],
-)
-def test_what_is_no_json_is_refused(tmp_path, text):
-    path = tmp_path / "bad.json"
-    path.write_text(text)
-    with pytest.raises(InputError, match=r"bad\.json"):
-        load_annotations(path)
-
-
-def test_missing_and_binary_files(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
-        load_annotations(tmp_path / "none.json")
-    (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="UTF-8"):
-        load_annotations(tmp_path / "b.json")
-
-
 def test_every_change_is_on_disk(tmp_path):
     path = tmp_path / "a.json"
     store = AutosavingStore(path, MOVIE)

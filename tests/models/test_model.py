@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.errors import ModelError, OutputError
+from bridgetrack.errors import ModelError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature
 from bridgetrack.hypotheses.events import Event
@@ -86,8 +85,6 @@ def valid() -> dict[str, Any]:
 @pytest.mark.parametrize(
     "change",
     [
-        {"format": "other"},
-        {"version": 2},
         {"features": []},
         {"features": [{"name": "move.bias"}]},
         {"features": [{"name": "a", "weight": "3"}]},
@@ -100,56 +97,6 @@ def valid() -> dict[str, Any]:
 def test_damaged_content(change: dict[str, Any]) -> None:
     with pytest.raises(ModelError, match=r"^old\.json: "):
         MODEL_FILE.parse(json.dumps(valid() | change), "old.json")
-
-
-TEXT = model_text(untrained_model())
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "[]", TEXT[:200], "[" * 100_000,
-        TEXT.replace("3.0", "1e999", 1),
-        TEXT.replace('"history": {}', '"history": {"gap": [Infinity]}'),
-    ],
-)  # fmt: skip
-def test_damaged_text(text: str) -> None:
-    with pytest.raises(ModelError):
-        MODEL_FILE.parse(text, "old.json")
-
-
-def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
-    (tmp_path / "picture.json").write_bytes(b"\xff\xfe\x00\x81")
-    for path in (tmp_path / "none.json", tmp_path, tmp_path / "picture.json"):
-        with pytest.raises(ModelError):
-            load_model(path)
-    with pytest.raises(OutputError):
-        save_model(untrained_model(), tmp_path / "picture.json" / "model.json")
-
-
-def test_a_failure_leaves_the_old_file_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = save_model(untrained_model(), tmp_path / "model.json")
-    before = path.read_bytes()
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    other = Model(("a",), np.ones(1), ("1",))
-    with pytest.raises(OutputError, match=r"cannot be written.*No space left"):
-        save_model(other, path)
-    assert path.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["model.json"]
-
-
-@pytest.mark.parametrize("value", [float("nan"), np.int64(3), {1, 2}])
-def test_histories_that_json_cannot_hold(tmp_path: Path, value: object) -> None:
-    model = Model(("a",), np.ones(1), ("1",), name="mine", history={"gap": value})
-    with pytest.raises(ModelError, match="'mine' holds what JSON cannot say"):
-        save_model(model, tmp_path / "model.json")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
