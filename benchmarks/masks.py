@@ -1,22 +1,29 @@
 """Tracks from raw images: cells found frame by frame, or together with their tracks.
 
-    python benchmarks/masks.py [--data ../shared/data] [--frames A:B] [NAME ...]
+    python benchmarks/masks.py [--data ../shared/data] [--frames A:B] [--stages] [NAME ...]
 
 Masks come from the image alone, weights are the shipped ones. For HeLa, as in the Cell Tracking
 Challenge, what lies wholly within 25 pixels of the border is left out on both sides, after
 tracking; PSC is scored with and without that. Seconds are processor seconds a frame of finding
-cells.
+cells, of this process and its children. ``--stages`` prints them by stage instead; those of looking
+at the whole movie (readings, size, score) are shared by its frames.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import tempfile
 import time
 import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import GeneratorType
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -27,6 +34,9 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.movie.movie import Movie
+from bridgetrack.pipeline import cell_size, finding, mask_candidates
+from bridgetrack.pipeline.joint import FrameChoice
+from bridgetrack.regions import describe
 from bridgetrack.regions.regions import Regions, regions_of_labels
 from common import DATA, header, row
 
@@ -182,6 +192,87 @@ def seg(truth: list[Labels], shown: list[Labels]) -> float:
     return total / max(n, 1)
 
 
+STAGES: dict[str, list[tuple[Any, str]]] = {
+    "readings": [(finding, "estimate_settings"), (cell_size, "estimate_settings")],
+    "size": [(finding, "fitted_settings")],
+    "score": [(finding, "learned_score")],
+    "plain": [(mask_candidates, "segment_builtin")],
+    "candidates": [(mask_candidates, "propose_frame")],
+    "description": [(mask_candidates, "describe_frame"), (describe, "describe_in_time")],
+    "pruning": [(mask_candidates, "prune")],
+    "measuring": [(mask_candidates, "measure_regions")],
+    "program": [(finding, "choose_jointly")],
+}
+
+
+class Clock:
+    """Seconds of stages; those of a stage within another are its own."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+        self._within = ["rest"]
+        self._last = self._now()
+
+    @staticmethod
+    def _now() -> float:
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.process_time() + children.ru_utime + children.ru_stime
+
+    def _tick(self) -> None:
+        now = self._now()
+        self.seconds[self._within[-1]] += now - self._last
+        self._last = now
+
+    @contextmanager
+    def running(self, stage: str) -> Iterator[None]:
+        """A stage that lasts as long as the block."""
+        self._tick()
+        self._within.append(stage)
+        try:
+            yield
+        finally:
+            self._tick()
+            self._within.pop()
+
+    def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, whose seconds count as those of the stage."""
+
+        def called(*args: Any, **options: Any) -> Any:
+            with self.running(stage):
+                found = function(*args, **options)
+            return self._resumed(stage, found) if isinstance(found, GeneratorType) else found
+
+        return called
+
+    def _resumed(self, stage: str, steps: Any) -> Any:
+        while True:
+            with self.running(stage):
+                try:
+                    step = next(steps)
+                except StopIteration as end:
+                    return end.value
+            yield step
+
+
+def by_stage(names: list[str], given: argparse.Namespace) -> None:
+    """Print processor seconds of every stage of finding cells."""
+    clock = Clock()
+    for stage, places in STAGES.items():
+        for module, name in places:
+            setattr(module, name, clock.timed(stage, getattr(module, name)))
+    print(header("movie", "cells", *STAGES, "all"))
+    for name in names:
+        task = open_task(SETS[name], given.data, given.frames)
+        if task is None:
+            continue
+        image = bt.open_movie(task.image.array.compute(), axes="TCYX")
+        clock.seconds.clear()
+        steps = finding.Finding().choices(image)
+        cells = sum(int(s.chosen.sum()) for s in steps if isinstance(s, FrameChoice))
+        each = [f"{clock.seconds[stage] / image.n_frames:.2f}" for stage in STAGES]
+        print(row(name, cells, *each, f"{clock.seconds.total() / image.n_frames:.2f}"), flush=True)
+
+
 COLUMNS = ("edge_f1", "division_f1", "complete_tracks", "tra", "det", "seg", "bio")
 HEAD = ("movie", "masks", "edge F1", "divisions", "complete", "TRA", "DET", "SEG", "BIO", "s/frame")
 
@@ -194,8 +285,12 @@ def main() -> None:
     parser.add_argument(
         "--frames", type=lambda text: tuple(map(int, text.split(":"))), help="first:after the last"
     )
+    parser.add_argument("--stages", action="store_true", help="seconds by stage, no scores")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    if given.stages:
+        by_stage(given.names, given)
+        return
     print(header(*HEAD))
     for name in given.names:
         data = SETS[name]
