@@ -333,7 +333,7 @@ def three(rng: Rng) -> Case:
             offset = np.array([np.sin(angle), np.cos(angle)]) * radius * away
             frames[t][20 + k] = (place + offset * (1 + 0.1 * (t - born)), size)
     links = same_labels(frames) | {((born - 1, 1), (born, 20 + k)) for k in range(3)}
-    return Case(f"daughters {away:.2f} radii off", frames, links, told="three daughters")
+    return Case(f"daughters {away:.2f} radii off", frames, links, told="three or more daughters")
 
 
 def slices(rng: Rng) -> Case:
