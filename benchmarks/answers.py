@@ -28,6 +28,7 @@ import numpy as np
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.arrays import Array
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model
@@ -39,7 +40,6 @@ from common import (
     DATA,
     SETS,
     UNSEEN,
-    Array,
     Task,
     frame_pair,
     graph_errors,

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.truth import draw_annotations, read_events
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.detections.table import Detections
 from bridgetrack.evaluation.truth import Status, match_detections, true_events
 from bridgetrack.hypotheses.events import Event, Events
@@ -39,8 +40,6 @@ from simulated_annotator import with_mistakes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import bridgetrack as bt
+from bridgetrack.arrays import Array
 from bridgetrack.detections.table import Detections
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from common import row
 
-Array = NDArray[np.float64]
 Rng = np.random.Generator
 Cell = tuple[int, int]
 Link = tuple[Cell, Cell]

@@ -21,6 +21,7 @@ import numpy as np
 
 import bridgetrack
 from bridgetrack.annotations.truth import draw_annotations
+from bridgetrack.arrays import Array
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.models.model import Model, save_model
@@ -28,7 +29,7 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, build_training_set
-from common import DATA, Array, DataSet, Part, frame_pair, header, load, row, with_truth
+from common import DATA, DataSet, Part, frame_pair, header, load, row, with_truth
 from simulator import SimulationSettings, simulate_to_folder
 
 TARGET = Path(bridgetrack.__file__).parent / "models" / "pretrained.json"

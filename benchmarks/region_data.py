@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from scipy.spatial import cKDTree
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.movie import label_frame, open_labels, open_movie
 from bridgetrack.pipeline.cell_size import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame
-from bridgetrack.regions.regions import Index, Regions, regions_of_labels
+from bridgetrack.regions.regions import Regions, regions_of_labels
 from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.readings import estimate_settings
 from simulator import SimulationSettings, simulate
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from bridgetrack.arrays import Array
 from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.score import KINDS, RegionScore
 from region_data import Film, candidates, ipsc_films, rod_films, simulated_films
@@ -27,7 +28,6 @@ OUT = Path(__file__).resolve().parents[1] / "src" / "bridgetrack" / "regions"
 PER_FILM = 4000
 KNOWN = [name for name in FEATURES if name not in {"from the edge", "level", "least level"}]
 """Features that mean the same in other movies as in the pictures learned from."""
-Array = NDArray[np.float64]
 
 
 def save(score: RegionScore, path: Path) -> Path:

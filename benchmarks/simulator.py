@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from scipy.spatial import cKDTree
 
+from bridgetrack.arrays import Array
 from bridgetrack.movie.geometry import Geometry
 
-Array = NDArray[np.float64]
 Rng = np.random.Generator
 
 PIXEL_SIZE, FRAME_INTERVAL = 0.645, 10.0

@@ -6,14 +6,11 @@ from functools import cache
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.margins import best_without
 from bridgetrack.inference.problem import Problem
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def problem_of(covers: list[tuple[int, ...]], n_slots: int) -> Problem:

@@ -16,8 +16,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.learning import L2, LearningOptions, TrainingState, train
 from bridgetrack.learning.risk import SATISFIED
@@ -25,9 +25,6 @@ from bridgetrack.progress import run
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
 from papers.uncertainty import Patches, PatchMeasure, uncertainties
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 def robust_mean(values: Sequence[float]) -> float:

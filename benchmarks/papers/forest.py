@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.scene import Scene
-
-Array = NDArray[np.float64]
-
 
 _FLOOR = 0.01
 

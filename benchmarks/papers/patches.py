@@ -14,13 +14,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.training_set import Cut, TrainingSet, labelled
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 def local_patches(scene: Scene, cells: float = 8.0, shift: float = 0.0) -> Index:

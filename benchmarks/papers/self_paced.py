@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.arrays import Array
 from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
@@ -41,7 +41,6 @@ STARTS = ("shipped", "zero", "zero, untied")
 METHODS = ("plain CCCP", *CRITERIA)
 STRENGTH = {"shipped": 0.03, "zero": 0.003, "zero, untied": 0.003}
 SHARE = 0.25
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

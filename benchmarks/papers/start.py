@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from bridgetrack.arrays import Array
 from bridgetrack.learning.losses import Loss, find_loss
 from bridgetrack.learning.regularizers import Regularizer, centre
 from bridgetrack.learning.risk import Risk
-from bridgetrack.learning.structured_model import FloatArray, Sample, StructuredModel, as_samples
+from bridgetrack.learning.structured_model import Sample, StructuredModel, as_samples
 
 LENGTHS = tuple(10.0**k for k in np.arange(-2.0, 2.1, 0.5))
 
@@ -33,7 +34,7 @@ def untied_start(
     draws: int = 5,
     size: float = 1e-6,
     seed: int = 0,
-) -> FloatArray:
+) -> Array:
     """Weights (d,) to start from instead of the prior, where the prior lets outputs tie.
 
     Random weights of a ``size`` that is small beside the task loss are drawn so many times; the
@@ -52,13 +53,13 @@ def untied_start(
     return min(points, key=lambda w: _objective(risk, regularizer, w))
 
 
-def _slope(risk: Risk, w: FloatArray) -> FloatArray:
+def _slope(risk: Risk, w: Array) -> Array:
     """Minus a subgradient of the risk."""
     wanted = risk.reward(w).features.sum(axis=0)
     return np.asarray(wanted - risk.penalty(w).features.sum(axis=0))
 
 
-def _objective(risk: Risk, regularizer: Regularizer, w: FloatArray) -> float:
+def _objective(risk: Risk, regularizer: Regularizer, w: Array) -> float:
     """J at some weights."""
     penalty = float(risk.penalty(w).values(w, 1).sum()) / risk.n_annotations
     return float(regularizer.value(w)) + penalty + risk.tangent(w).at(w)

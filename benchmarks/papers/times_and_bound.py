@@ -20,8 +20,8 @@ import time
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.gibbs import gibbs
 from bridgetrack.inference.problem import Problem
@@ -44,7 +44,6 @@ from common import (
     training_data,
 )
 
-Array = NDArray[np.float64]
 SHARES = (5, 10, 20, 40, 70, 100)
 STRENGTH = 0.03
 NEVER = -1e3

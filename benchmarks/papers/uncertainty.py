@@ -28,17 +28,13 @@ from typing import Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.inference.margins import cheapest_flip, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import solve
 from bridgetrack.training.training_set import TrainingSet
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-
 
 _State = tuple[float, int, int, float, frozenset[int], frozenset[int]]
 

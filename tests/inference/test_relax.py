@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.relax import SolverLimits, guessed_prices, still_optimal
@@ -23,7 +23,6 @@ from partition_problems import (
     tracking_problem,
 )
 
-Array = NDArray[np.float64]
 ALWAYS = SolverLimits(large=0)
 
 

@@ -9,26 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.learning import FloatArray, Inferred, Sample, StructuredModel, TrainingState
+from bridgetrack.arrays import Array
+from bridgetrack.learning import Inferred, Sample, StructuredModel, TrainingState
 
 Output = tuple[int, ...]
-Best = tuple[Output, FloatArray, float, float]
+Best = tuple[Output, Array, float, float]
 """An output, its joint feature, its task loss and the value that it maximises."""
 
 
 class Enumerable(StructuredModel):
     """Inference by enumeration of all outputs: the reference, and the base of the models."""
 
-    def outputs(self, x: FloatArray) -> Iterator[Output]:
+    def outputs(self, x: Array) -> Iterator[Output]:
         raise NotImplementedError
 
-    def joint_feature(self, x: FloatArray, y: Output) -> FloatArray:
+    def joint_feature(self, x: Array, y: Output) -> Array:
         raise NotImplementedError
 
     def task_loss(self, y_star: Any, y: Output) -> float:
         raise NotImplementedError
 
-    def best(self, x: FloatArray, y_star: Any, w: FloatArray, sign: int, space: str) -> Best | None:
+    def best(self, x: Array, y_star: Any, w: Array, sign: int, space: str) -> Best | None:
         """The best output of a space."""
         found = None
         for y in self.outputs(x):
@@ -41,21 +42,21 @@ class Enumerable(StructuredModel):
                 found = y, feature, loss, value
         return found
 
-    def inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+    def inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         return self._each(samples, w, 0, "all")
 
     def loss_augmented_inference(
-        self, samples: Sequence[Sample], w: FloatArray, sign: int = 1
+        self, samples: Sequence[Sample], w: Array, sign: int = 1
     ) -> Inferred:
         return self._each(samples, w, sign, "all")
 
-    def compatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+    def compatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         return self._each(samples, w, 0, "compatible")
 
-    def incompatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+    def incompatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         return self._each(samples, w, 1, "incompatible")
 
-    def _each(self, samples: Sequence[Sample], w: FloatArray, sign: int, space: str) -> Inferred:
+    def _each(self, samples: Sequence[Sample], w: Array, sign: int, space: str) -> Inferred:
         weights = np.broadcast_to(w, (len(samples), self.n_features))
         none = (), np.zeros(self.n_features), 0.0, -np.inf
         found = [
@@ -80,10 +81,10 @@ class AmbiguousMulticlass(Enumerable):
     def n_features(self) -> int:
         return self.n_classes * self.n_inputs
 
-    def outputs(self, x: FloatArray) -> Iterator[Output]:
+    def outputs(self, x: Array) -> Iterator[Output]:
         return ((c,) for c in range(self.n_classes))
 
-    def joint_feature(self, x: FloatArray, y: Output) -> FloatArray:
+    def joint_feature(self, x: Array, y: Output) -> Array:
         feature = np.zeros((self.n_classes, self.n_inputs))
         feature[y[0]] = x
         return feature.ravel()
@@ -108,10 +109,10 @@ class PartialChain(Enumerable):
     def n_features(self) -> int:
         return self.n_labels * (self.n_inputs + self.n_labels)
 
-    def outputs(self, x: FloatArray) -> Iterator[Output]:
+    def outputs(self, x: Array) -> Iterator[Output]:
         return product(range(self.n_labels), repeat=len(x))
 
-    def joint_feature(self, x: FloatArray, y: Output) -> FloatArray:
+    def joint_feature(self, x: Array, y: Output) -> Array:
         emission = np.zeros((self.n_labels, self.n_inputs))
         transition = np.zeros((self.n_labels, self.n_labels))
         np.add.at(emission, list(y), x)
@@ -121,9 +122,7 @@ class PartialChain(Enumerable):
     def task_loss(self, y_star: Output, y: Output) -> float:
         return float(sum(a not in (-1, b) for a, b in zip(y_star, y, strict=True)))
 
-    def best(
-        self, x: FloatArray, y_star: Output, w: FloatArray, sign: int, space: str
-    ) -> Best | None:
+    def best(self, x: Array, y_star: Output, w: Array, sign: int, space: str) -> Best | None:
         if space == "incompatible" and max(y_star) < 0:
             return None
         k = self.n_labels
@@ -158,14 +157,14 @@ class PartialChain(Enumerable):
         return y, feature, loss, float(feature @ w) + sign * loss
 
 
-def lower_bound(state: TrainingState, w: FloatArray) -> float:
+def lower_bound(state: TrainingState, w: Array) -> float:
     """The largest known lower bound on P; -inf where a group has no plane."""
     best = np.full(state.n_groups, -np.inf)
     np.maximum.at(best, state.groups, state.slopes @ w + state.offsets)
     return float(best.sum())
 
 
-def entropy_of(scores: FloatArray) -> float:
+def entropy_of(scores: Array) -> float:
     """Entropy of ``p ~ exp(score)`` over listed completions, in nats (002, eq. 3).
 
     The paper squashes scores by a sigmoid first. Without it, parts that do not depend on each

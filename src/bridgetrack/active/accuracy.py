@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from bridgetrack.active.suggester import random_order, slot_numbers
@@ -18,7 +17,6 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.schema import Count, Share
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 
-Array = NDArray[np.float64]
 Seconds = Annotated[float, Field(ge=0)]
 
 ENOUGH = 20

@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import NOUN, Kind, Slot
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import cell_diameter
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.hypotheses.events import Event
@@ -34,10 +34,6 @@ from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import allowed_by, choose_events
 from bridgetrack.progress import Progress, Steps, run
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 TEMPERATURE = 1.0
 """Margin at which uncertainty has dropped to 1/e, in units of the task loss."""

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.active.accuracy import Judged
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.arrays import Array
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import LearningOptions, TrainingState
@@ -31,9 +31,6 @@ from bridgetrack.training.pseudo_answers import weighted_answers
 from bridgetrack.training.step import share_of_step
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import AnnotatedComponents, build_training_set
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 _PRECISION = 5e-3
 """Duality gap that is enough, in task loss per annotation."""

@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event, Events
@@ -66,7 +67,7 @@ class Anchored:
     annotations: AnnotationSet
     detections: Detections
     listed: tuple[Annotation, ...]
-    owner: NDArray[np.int64]
+    owner: Index
     events: Events
     lost: tuple[Lost, ...]
     rows: dict[CellRef, int]
@@ -200,7 +201,7 @@ def _twin(annotation: Annotation, rows: dict[CellRef, int]) -> CellRef | None:
     return None
 
 
-def _pairs(rows: list[list[int]]) -> NDArray[np.int64]:
+def _pairs(rows: list[list[int]]) -> Index:
     """Up to two rows of each event, ascending, -1 where there is none, shape (E, 2)."""
     full = [[*sorted(pair), -1, -1][:2] for pair in rows]
     return np.array(full, dtype=np.int64).reshape(-1, 2)
@@ -209,13 +210,13 @@ def _pairs(rows: list[list[int]]) -> NDArray[np.int64]:
 _NO_FRAME, _NOTHING_NEAR, _AMBIGUOUS, _SHARED = -1, -2, -3, -4
 """Why a cell was not found, in place of its row."""
 
-_Index = NDArray[np.int64]
+_Index = Index
 
 
 def _locate(
     frame: _Index,
     label: _Index,
-    position: NDArray[np.float64],
+    position: Array,
     detections: Detections,
     labels: Movie | None,
 ) -> _Index:
@@ -242,14 +243,14 @@ def _locate(
 class _Frame:
     """The detections of one frame: positions, diameters and rising labels."""
 
-    position: NDArray[np.float64]
-    diameter: NDArray[np.float64]
+    position: Array
+    diameter: Array
     label: _Index
-    scale: NDArray[np.float64]
+    scale: Array
 
     def find(
-        self, label: _Index, pixel: NDArray[np.float64], labels: Movie | None, t: int
-    ) -> tuple[_Index, NDArray[np.bool_]]:
+        self, label: _Index, pixel: Array, labels: Movie | None, t: int
+    ) -> tuple[_Index, Mask]:
         """Rows within the frame or why there is none, and which were found by label; (m,)."""
         point = pixel * self.scale
         distance, near = cKDTree(self.position).query(point, k=2)
@@ -263,9 +264,7 @@ class _Frame:
             row = np.where((covering >= 0) & ~by_chance, covering, row)
         return np.where(same >= 0, same, row), same >= 0
 
-    def _same_label(
-        self, label: _Index, point: NDArray[np.float64], nearest: NDArray[np.float64]
-    ) -> _Index:
+    def _same_label(self, label: _Index, point: Array, nearest: Array) -> _Index:
         k = self._row_of(label)
         away = np.linalg.norm(self.position[k] - point, axis=1)
         slack = ROUNDING * float(self.scale.max())
@@ -276,13 +275,13 @@ class _Frame:
         k = np.minimum(np.searchsorted(self.label, label), len(self.label) - 1)
         return np.where(self.label[k] == label, k, -1)
 
-    def _by_centroid(self, near: _Index, distance: NDArray[np.float64]) -> _Index:
+    def _by_centroid(self, near: _Index, distance: Array) -> _Index:
         within = distance <= REACH * self.diameter[near]
         rivals = within[:, 1] & (distance[:, 0] > CLEARLY_NEARER * distance[:, 1])
         found = np.where(within[:, 0], near[:, 0], _NOTHING_NEAR)
         return np.where(rivals, _AMBIGUOUS, found)
 
-    def _covering(self, pixel: NDArray[np.float64], image: NDArray[np.integer]) -> _Index:
+    def _covering(self, pixel: Array, image: NDArray[np.integer]) -> _Index:
         """Rows of the masks that cover positions in pixels."""
         at = np.rint(pixel).astype(np.int64)
         inside = ((at >= 0) & (at < image.shape)).all(axis=1)
@@ -293,10 +292,10 @@ class _Frame:
 
 def _part_shared(
     row: _Index,
-    by_label: NDArray[np.bool_],
-    point: NDArray[np.float64],
-    present: NDArray[np.float64],
-    reach: NDArray[np.float64],
+    by_label: Mask,
+    point: Array,
+    present: Array,
+    reach: Array,
 ) -> None:
     """Unanchor cells that lay apart and are one detection now, but for one with its own label."""
     found, count = np.unique(row[row >= 0], return_counts=True)
@@ -308,7 +307,7 @@ def _part_shared(
             row[group[apart] if by_label[leader] else group] = _SHARED
 
 
-def cell_diameters(detections: Detections) -> NDArray[np.float64]:
+def cell_diameters(detections: Detections) -> Array:
     """Diameter of the disc or ball with each detection's area, in ``geometry.unit``, shape (n,).
 
     Where the masks are not known and an area says nothing (missing, or at most one pixel), half the

@@ -7,16 +7,13 @@ from enum import StrEnum
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import find_contradictions
+from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import BridgetrackError, ContradictionError
 from bridgetrack.hypotheses.events import Events, active_slots
-
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _SHOWN = 5
 

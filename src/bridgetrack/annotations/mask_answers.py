@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import is_time, now
+from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
 
-Index = NDArray[np.int64]
 Runs = tuple[tuple[int, int], ...]
 """Pixels of a frame as first places and lengths of runs in the flat frame, ascending."""
 

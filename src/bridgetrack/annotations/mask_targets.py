@@ -17,14 +17,8 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.anchor import Anchored, anchor
 from bridgetrack.annotations.annotation import VERIFIED, Kind, now
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.mask_answers import (
-    Index,
-    MaskAnswer,
-    MaskAnswers,
-    Runs,
-    pixels_of,
-    runs_of,
-)
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, Runs, pixels_of, runs_of
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
@@ -50,7 +44,7 @@ class _Said:
 
     right: sp.csr_matrix
     wrong: sp.csr_matrix
-    limits: NDArray[np.float64]  # overlap from which a candidate is each of those wrong
+    limits: Array  # overlap from which a candidate is each of those wrong
 
 
 def targets(regions: Regions, answers: MaskAnswers) -> Index:
@@ -99,7 +93,7 @@ def _judged(member: sp.csr_matrix, area: Index, known: _Said) -> Index:
 
 def _compared(
     member: sp.csr_matrix, area: Index, sets: sp.csr_matrix
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Array, Array, Array]:
     """Pixels shared, in the union, and of the smaller, of every candidate with every set."""
     size = np.asarray(sets.sum(axis=1)).ravel()
     shared = np.asarray((member @ sets.T).todense(), dtype=np.float64)
@@ -261,7 +255,7 @@ def _rows_said(anchored: Anchored) -> tuple[Index, Index]:
     cells = np.concatenate([events.sources, events.targets], axis=1)
     false, whole = events.event == Event.FALSE, np.isin(events.event, _ONE_CELL)
 
-    def named(which: NDArray[np.bool_]) -> Index:
+    def named(which: Mask) -> Index:
         found = np.unique(cells[said & which])
         return np.asarray(found[found >= 0])
 

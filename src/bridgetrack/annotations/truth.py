@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event, Events
@@ -46,13 +46,13 @@ SHARES = {Event.MOVE: 0.6, Event.DIVIDE: 0.2}
 """Shares of a stratified count (design section 8); the other kinds share what is left."""
 
 
-def _shares(kinds: NDArray[np.int64]) -> NDArray[np.float64]:
+def _shares(kinds: Index) -> Array:
     rest = [k for k in kinds.tolist() if Event(k) not in SHARES]
     left = (1 - sum(SHARES.values())) / max(len(rest), 1)
     return np.array([SHARES.get(Event(k), left) for k in kinds.tolist()])
 
 
-def allot(count: int, available: NDArray[np.int64]) -> NDArray[np.int64]:
+def allot(count: int, available: Index) -> Index:
     """How many of the events available of each kind, (len(Event),), a stratified draw takes.
 
     60 % moves, 20 % divisions, and 20 % in equal parts of the other kinds that occur. What a kind
@@ -75,7 +75,7 @@ def allot(count: int, available: NDArray[np.int64]) -> NDArray[np.int64]:
     return whole.astype(np.int64)
 
 
-def _allot_fraction(fraction: float, available: NDArray[np.int64]) -> NDArray[np.int64]:
+def _allot_fraction(fraction: float, available: Index) -> Index:
     """At least one of each kind that occurs, otherwise the fraction of each kind."""
     rounded = np.floor(fraction * available + 0.5).astype(np.int64)
     return np.asarray(np.minimum(np.maximum(rounded, 1), available))

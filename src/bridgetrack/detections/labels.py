@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie, as_labels
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 MIXED = 0.25
 """Share of neighbouring pixels of different number from which a frame may be an image.

@@ -18,14 +18,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from bridgetrack.detections.labels import (
-    Array,
-    Foreground,
-    Index,
-    checked_labels,
-    foreground,
-    number_first,
-)
+from bridgetrack.arrays import Array, Index
+from bridgetrack.detections.labels import Foreground, checked_labels, foreground, number_first
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.movie import Movie, check_same_extent
@@ -348,7 +342,7 @@ def _apart(coordinates: Index, scale: Array) -> bool:
     return bool(distance.max() > _APART * diameter)
 
 
-def _warn_scattered(where: str, scattered: NDArray[np.int64]) -> None:
+def _warn_scattered(where: str, scattered: Index) -> None:
     named = ", ".join(str(k) for k in scattered[:5].tolist())
     more = f" and {len(scattered) - 5} more" if len(scattered) > 5 else ""
     warnings.warn(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.progress import in_parts
@@ -113,23 +114,23 @@ class Detections:
     # Looked at thousands of times, at every click too; hence kept, and not to be written to.
 
     @cached_property
-    def frame(self) -> NDArray[np.int64]:
+    def frame(self) -> Index:
         """Frame of every detection, shape (n,)."""
         return _fixed(self.table["frame"].to_numpy(dtype=np.int64))
 
     @cached_property
-    def label(self) -> NDArray[np.int64]:
+    def label(self) -> Index:
         """Label of every detection in its frame, shape (n,)."""
         return _fixed(self.table["label"].to_numpy(dtype=np.int64))
 
     @cached_property
-    def position(self) -> NDArray[np.float64]:
+    def position(self) -> Array:
         """Centroids in ``geometry.unit``, shape (n, ndim)."""
         pixels = self.table[list(self.geometry.axes)].to_numpy(dtype=np.float64)
         return _fixed(pixels * self.geometry.scale_array)
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Index:
         """First row of every frame and the total at the end, shape (n_frames + 1,)."""
         starts = np.searchsorted(self.frame, np.arange(self.geometry.n_frames + 1))
         return _fixed(starts.astype(np.int64))
@@ -176,7 +177,7 @@ def _fixed(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def equivalent_diameter(detections: Detections) -> NDArray[np.float64]:
+def equivalent_diameter(detections: Detections) -> Array:
     """Diameter of the disc or ball with a cell's area, in the movie's unit, shape (n,)."""
     geometry = detections.geometry
     area = detections.table["area"].to_numpy(dtype=np.float64) * float(np.prod(geometry.scale))
@@ -185,12 +186,12 @@ def equivalent_diameter(detections: Detections) -> NDArray[np.float64]:
     return np.asarray(np.cbrt(6.0 * area / np.pi))
 
 
-def content(radius: NDArray[np.float64], ndim: int) -> NDArray[np.float64]:
+def content(radius: Array, ndim: int) -> Array:
     """Area of discs, or volume of balls."""
     return np.asarray(np.pi * radius**2 if ndim == 2 else 4 / 3 * np.pi * radius**3)
 
 
-def border_distance(table: pd.DataFrame, geometry: Geometry) -> NDArray[np.float64]:
+def border_distance(table: pd.DataFrame, geometry: Geometry) -> Array:
     """Distance of centroids to the edge of the frame, whose shape is known, in the unit, (n,)."""
     pixels = table[list(geometry.axes)].to_numpy(dtype=np.float64)
     far_edge = np.asarray(geometry.shape, dtype=np.float64) - 1 - pixels

@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.evaluation.truth import COVERED, cells_of, matching_radius, movie_overlaps
 from bridgetrack.io.ctc import CtcTruth, ctc_form, read_ctc
 from bridgetrack.io.results import READERS, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -93,13 +91,13 @@ class LineageGraph:
     tracks: Tracks  # what it was made from
     labels: Movie | None  # its segmentation; None where there are only centroids
     # frame, label: frame and track label of every cell, sorted by frame, then label; shape (n,)
-    frame: Rows
-    label: Rows
+    frame: Index
+    label: Index
     # centroids in the unit of the geometry (area-weighted over pieces), shape (n, ndim)
-    position: NDArray[np.float64]
-    table: Rows  # rows ``L B E P``, shape (tracks, 4)
-    edges: Rows  # rows of cells that follow each other, shape (E, 2)
-    node_cell: Rows  # cell of every node of the tracks, shape (nodes,)
+    position: Array
+    table: Index  # rows ``L B E P``, shape (tracks, 4)
+    edges: Index  # rows of cells that follow each other, shape (E, 2)
+    node_cell: Index  # cell of every node of the tracks, shape (nodes,)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -137,7 +135,7 @@ def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
     )
 
 
-def _edges(frame: Rows, label: Rows, table: Rows) -> Rows:
+def _edges(frame: Index, label: Index, table: Index) -> Index:
     top = int(label.max(initial=0)) + 1
     key = frame * top + label
     follower = key + top
@@ -230,12 +228,10 @@ def evaluate(
     return Scores(**figures, matching=matching, notes=tuple(notes))
 
 
-def match_cells(
-    truth: LineageGraph, result: LineageGraph
-) -> tuple[Rows, Rows, NDArray[np.float64]]:
+def match_cells(truth: LineageGraph, result: LineageGraph) -> tuple[Index, Index, Array]:
     """Pairs of a true cell and the result's cell that covers more than half of it.
 
-    Rows of the cells and the covered share, shapes (p,), sorted by true cell; a true cell has at
+    Index of the cells and the covered share, shapes (p,), sorted by true cell; a true cell has at
     most one partner, a cell of the result any number. Both graphs have masks.
     """
     assert truth.labels is not None
@@ -254,7 +250,7 @@ def match_cells(
     return rows[good], columns[good], share[good]
 
 
-def _best(columns: Rows, share: NDArray[np.float64]) -> Rows:
+def _best(columns: Index, share: Array) -> Index:
     """Pairs in which every detection keeps the true cell that it covers best, ascending."""
     order = np.lexsort((-share, columns))
     first = np.r_[True, columns[order][1:] != columns[order][:-1]][: len(order)]
@@ -312,7 +308,7 @@ def _in_pixels(graph: LineageGraph) -> LineageGraph:
 
 
 def ctc_scores(
-    truth: LineageGraph, result: LineageGraph, rows: Rows, columns: Rows, *, chota: bool = True
+    truth: LineageGraph, result: LineageGraph, rows: Index, columns: Index, *, chota: bool = True
 ) -> dict[str, float | None]:
     """TRA, DET, LNK, CT, TF, BC, CCA, BIO and CHOTA, keyed by the fields of `Scores`.
 
@@ -336,7 +332,7 @@ def ctc_scores(
     true, true_label = _compact(truth)
     found, found_label = _compact(result)
 
-    def by_frame(frame: Rows, values: Rows) -> list[list[int]]:
+    def by_frame(frame: Index, values: Index) -> list[list[int]]:
         bounds = np.searchsorted(frame, np.arange(n_frames + 1))
         return [values[a:b].tolist() for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
 
@@ -374,7 +370,7 @@ def ctc_scores(
     return {name: _figure(value) for name, value in values.items()}
 
 
-def _compact(graph: LineageGraph) -> tuple[Rows, Rows]:
+def _compact(graph: LineageGraph) -> tuple[Index, Index]:
     """The track table with labels 1..n, and the new label of every cell.
 
     The matrices of py-ctcmetrics are as large as the largest label.
@@ -388,7 +384,7 @@ def _compact(graph: LineageGraph) -> tuple[Rows, Rows]:
 
 
 def edge_scores(
-    truth: LineageGraph, result: LineageGraph, rows: Rows, columns: Rows
+    truth: LineageGraph, result: LineageGraph, rows: Index, columns: Index
 ) -> dict[str, float | int | None]:
     """Edges, divisions and complete tracks, keyed by the fields of `Scores`.
 
@@ -435,7 +431,7 @@ def edge_scores(
     return scores
 
 
-def match_points(truth: LineageGraph, result: LineageGraph, radius: float) -> tuple[Rows, Rows]:
+def match_points(truth: LineageGraph, result: LineageGraph, radius: float) -> tuple[Index, Index]:
     """Cells matched one-to-one by the distance of their centroids (traccuracy's matcher).
 
     The largest distance `radius` is in the unit of the positions. Raises a DependencyError where

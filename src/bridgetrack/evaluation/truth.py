@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.labels import count_pairs
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks, edge_rows
-
-Rows = NDArray[np.int64]
 
 COVERED = 0.5
 """Share of a true cell beyond which a detection covers it (Matula et al. 2015)."""
@@ -40,8 +39,8 @@ class Status(IntEnum):
 class CellIds:
     """Cells of a segmentation; other labels that are drawn count as background."""
 
-    frame: Rows  # of every cell, shape (n,); its row is its identity in `Overlaps`
-    label: Rows
+    frame: Index  # of every cell, shape (n,); its row is its identity in `Overlaps`
+    label: Index
     labels: Movie  # the segmentation
 
 
@@ -55,19 +54,19 @@ def cells_of(tracks: Tracks, labels: Movie) -> CellIds:
 class Overlaps:
     """Every pair of cells that share a pixel, over the whole movie."""
 
-    a: Rows  # rows in the two tables, shape (p,)
-    b: Rows
-    pixels: Rows  # shared pixels, shape (p,)
-    area_a: Rows  # pixels of every cell, shapes (n_a,) and (n_b,)
-    area_b: Rows
+    a: Index  # rows in the two tables, shape (p,)
+    b: Index
+    pixels: Index  # shared pixels, shape (p,)
+    area_a: Index  # pixels of every cell, shapes (n_a,) and (n_b,)
+    area_b: Index
 
     @property
-    def share_of_a(self) -> NDArray[np.float64]:
+    def share_of_a(self) -> Array:
         """Shared part of the first cell, shape (p,)."""
         return np.asarray(self.pixels / self.area_a[self.a], dtype=np.float64)
 
     @property
-    def share_of_b(self) -> NDArray[np.float64]:
+    def share_of_b(self) -> Array:
         """Shared part of the second cell, shape (p,)."""
         return np.asarray(self.pixels / self.area_b[self.b], dtype=np.float64)
 
@@ -84,7 +83,7 @@ def movie_overlaps(first: CellIds, second: CellIds) -> Overlaps:
     n_frames = first.labels.n_frames
     rows_a, rows_b = (_rows_by_frame(cells, n_frames) for cells in (first, second))
 
-    def one_frame(t: int) -> tuple[Rows, Rows, Rows]:
+    def one_frame(t: int) -> tuple[Index, Index, Index]:
         here, there = _drawn(first, rows_a[t], t), _drawn(second, rows_b[t], t)
         seen = (here > 0) | (there > 0)
         a, b, pixels = count_pairs(here[seen], there[seen], len(rows_a[t]) + 1)
@@ -101,13 +100,13 @@ def movie_overlaps(first: CellIds, second: CellIds) -> Overlaps:
     return Overlaps(a[both], b[both], pixels[both], area_a, area_b)
 
 
-def _rows_by_frame(cells: CellIds, n_frames: int) -> list[Rows]:
-    """Rows of the cells of every frame."""
+def _rows_by_frame(cells: CellIds, n_frames: int) -> list[Index]:
+    """Index of the cells of every frame."""
     order = np.lexsort((cells.label, cells.frame))
     return np.split(order, np.searchsorted(cells.frame[order], np.arange(1, n_frames)))
 
 
-def _drawn(cells: CellIds, rows: Rows, t: int) -> Rows:
+def _drawn(cells: CellIds, rows: Index, t: int) -> Index:
     """At every pixel of a frame the place in `rows` of the cell that is drawn there, from 1."""
     image, label = cells.labels.channel_frame(t).ravel(), cells.label[rows]
     top = int(image.max(initial=0))
@@ -121,7 +120,7 @@ def _drawn(cells: CellIds, rows: Rows, t: int) -> Rows:
     return np.asarray(table[image])
 
 
-def matching_radius(points: NDArray[np.float64], frame: Rows) -> float:
+def matching_radius(points: Array, frame: Index) -> float:
     """Half of the median distance between a cell and its nearest neighbour in the frame."""
     if len(points) < 2:
         return 1.0
@@ -137,15 +136,15 @@ class Match:
     """What detections and true cells have to do with each other."""
 
     # row of the one true cell that a detection is, -1 where it is none or more; shape (n,)
-    node: Rows
+    node: Index
     status: NDArray[np.int8]  # see `match_detections`, shape (n,), values of `Status`
-    detection: Rows  # row of the one detection that a true cell is, -1 otherwise; shape (m,)
-    region: Rows  # row of the detection that covers this and other true cells, else -1; shape (m,)
+    detection: Index  # row of the one detection that a true cell is, -1 otherwise; shape (m,)
+    region: Index  # row of the detection that covers this and other true cells, else -1; shape (m,)
     # the two true cells that a merged detection covers, -1 for another number; shape (n, 2)
-    covered: Rows
+    covered: Index
     # the two detections that a true cell is cut into, -1 for another number; shape (m, 2)
-    pieces: Rows
-    missed: NDArray[np.bool_]  # true cells that no detection touches, shape (m,)
+    pieces: Index
+    missed: Mask  # true cells that no detection touches, shape (m,)
 
 
 def match_detections(
@@ -235,7 +234,7 @@ def _by_overlap(overlaps: Overlaps) -> Match:
     return match
 
 
-def _fill_pairs(pairs: Rows, owner: Rows, member: Rows) -> None:
+def _fill_pairs(pairs: Index, owner: Index, member: Index) -> None:
     """Write the two members of every owner that has exactly two, in ascending order."""
     order = np.lexsort((member, owner))
     owner, member = owner[order], member[order]
@@ -289,14 +288,14 @@ def _by_distance(detections: Detections, truth: Tracks) -> Match:
 class _Graph:
     """The true graph by rows; -1 where there is no such cell."""
 
-    frame: Rows
-    child: Rows  # only child of which this is the only parent
-    later: Rows  # that, where it is in the next frame
-    before: Rows  # the same backwards
-    n_children: Rows
-    n_parents: Rows
-    src: Rows
-    tgt: Rows
+    frame: Index
+    child: Index  # only child of which this is the only parent
+    later: Index  # that, where it is in the next frame
+    before: Index  # the same backwards
+    n_children: Index
+    n_parents: Index
+    src: Index
+    tgt: Index
 
 
 def true_events(detections: Detections, truth: Tracks, match: Match) -> Events:
@@ -364,25 +363,25 @@ def _graph(truth: Tracks) -> _Graph:
     return _Graph(frame, child, later, before, n_children, n_parents, src, tgt)
 
 
-def _known(event: Event, sources: list[Rows], targets: list[Rows]) -> Events:
+def _known(event: Event, sources: list[Index], targets: list[Index]) -> Events:
     """Events all of whose cells are known; of two on a side, the lower row comes first."""
     known = np.all([cells >= 0 for cells in (*sources, *targets)], axis=0)
     sides = ([cells[known] for cells in side] for side in (sources, targets))
     return Events.of_kind(event, *(list(np.sort(side, axis=0)) for side in sides))
 
 
-def _at(values: Rows, index: Rows) -> Rows:
+def _at(values: Index, index: Index) -> Index:
     return np.where(index >= 0, values[index], -1)
 
 
-def _still_together(graph: _Graph, match: Match, one: Rows, two: Rows) -> Rows:
+def _still_together(graph: _Graph, match: Match, one: Index, two: Index) -> Index:
     """The detection that covers the next of both cells and nothing else, -1 where none does."""
     later = _at(match.region, graph.later[one])
     same = later == _at(match.region, graph.later[two])
     return np.where(same & (_at(match.covered[:, 0], later) >= 0), later, -1)
 
 
-def _divisions(graph: _Graph) -> tuple[Rows, Rows]:
+def _divisions(graph: _Graph) -> tuple[Index, Index]:
     """Cells with exactly two children, of which they are the only parent, in the next frame."""
     mothers = np.flatnonzero(graph.n_children == 2)
     order = np.lexsort((graph.tgt, graph.src))
@@ -392,7 +391,7 @@ def _divisions(graph: _Graph) -> tuple[Rows, Rows]:
     return mothers[good], daughters[good]
 
 
-def _after_a_gap(graph: _Graph, match: Match) -> Rows:
+def _after_a_gap(graph: _Graph, match: Match) -> Index:
     """The detection of what every true cell becomes after frames in which it is not seen."""
     here = graph.child
     for _ in range(MAX_MISSED):

@@ -10,17 +10,13 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.features.feature import Feature, FeatureSet
 from bridgetrack.features.view import STEPS, EventView, best_other, rank_within
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.generate import LONELY, MAX_GAP
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-
 
 _DECLARED: dict[str, Feature] = {}
 

@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.view import CellMeasures, EventView, describe_cells
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.spread import THREADS
 
-Array = NDArray[np.float64]
 Block = NDArray[np.float32]
 
 _AT_ONCE = 1 << 15
@@ -300,7 +300,7 @@ class BlocksOnDemand(Sequence[Block]):
     def _cells(self) -> CellMeasures:
         return describe_cells(self._evidence)
 
-    def _some_frames(self, event: Event) -> list[NDArray[np.int64]]:
+    def _some_frames(self, event: Event) -> list[Index]:
         """The hypotheses of an event, cut between frames: those of one pair are compared."""
         mine = self._hypotheses.of(event)
         frame = self._evidence.detections.frame[self._hypotheses.take(mine).first]
@@ -309,7 +309,7 @@ class BlocksOnDemand(Sequence[Block]):
         cuts = np.searchsorted(frame, frame[_AT_ONCE::_AT_ONCE])
         return np.split(mine, np.unique(cuts))
 
-    def _of(self, event: Event, mine: NDArray[np.int64]) -> Block:
+    def _of(self, event: Event, mine: Index) -> Block:
         """Features of some hypotheses of an event."""
         sources, targets = self._hypotheses.sources[mine], self._hypotheses.targets[mine]
         view = EventView(self._evidence, self._cells, *sources.T, *targets.T)

@@ -13,17 +13,14 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import LINK_SCORE, Feature, FeatureSet
 from bridgetrack.features.view import EventView
 from bridgetrack.hypotheses.events import Event
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 WEIGHT = 1.0
 """Weight of the value in models that have not learned one."""

@@ -7,14 +7,11 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import late_divisions, skip_pairs
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 STEPS = 3
 """Frames that are looked at beyond an event: as many as windows of a movie overlap by."""

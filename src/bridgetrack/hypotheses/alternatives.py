@@ -12,19 +12,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import best_per_row, cell_reach, nearest, neighbours
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.regions.regions import Regions
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _NEAR, _MOVES, _BACK = 16, 8, 4
 """Later regions looked at per region; moves kept per earlier and per later region."""

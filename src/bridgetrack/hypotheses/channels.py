@@ -10,12 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections, cell_diameter
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 _LEAST = 3
 """Cells that a row has, on average over the frames that hold any."""

@@ -12,12 +12,10 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.progress import in_parts
-
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _HIGHEST = int(np.iinfo(np.int64).max)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import (
     Foreground,
     checked_labels,
@@ -20,9 +20,6 @@ from bridgetrack.hypotheses.motion import Motion, motion_steps
 from bridgetrack.movie.movie import Movie
 from bridgetrack.progress import Progress, Steps, begin
 from bridgetrack.spread import THREADS, spread
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, equivalent_diameter, median_diameter
 from bridgetrack.hypotheses.events import EVERYTHING, Event, EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.motion import Motion, mutual_neighbours
 from bridgetrack.spread import THREADS
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 LAST_RESORT = frozenset((Event.APPEAR, Event.DISAPPEAR))
 """Without events of these kinds there may be no choice at all."""

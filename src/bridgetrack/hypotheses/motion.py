@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.channels import Rows
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.spread import THREADS
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 _NEIGHBOURS = 8
 _ROUNDS = 4

@@ -20,15 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solver import Program
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 States = dict[int, tuple[float, float]]
 """Logarithm of the mass and mean score of every state. Bit k of a state says whether the k-th slot
 from here is covered; Python's integers have as many bits as the band is wide."""
@@ -95,9 +93,7 @@ def gibbs(
     return Gibbs(log_z, entropy, exact)
 
 
-def _by_first_slot(
-    rows: sp.csr_matrix, scores: Array, place: NDArray[np.int64]
-) -> list[list[Column]]:
+def _by_first_slot(rows: sp.csr_matrix, scores: Array, place: Index) -> list[list[Column]]:
     """For every place, the columns that begin there."""
     found: list[list[Column]] = [[] for _ in place]
     for h, score in enumerate(scores.tolist()):

@@ -15,13 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import solve
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _TRIED = 200
 """Columns looked at for the smallest margins."""

@@ -15,12 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import SolverError
 from bridgetrack.progress import in_parts
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Narrow = NDArray[np.int32]
 
 

@@ -23,16 +23,13 @@ from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem, components, members
 from bridgetrack.inference.solver import Program, Relaxed, check_scores
 from bridgetrack.progress import give_back, relayed, run
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Values = tuple[Array, Array]
 """Values of the columns and prices of the slots."""
 

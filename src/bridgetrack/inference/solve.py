@@ -14,17 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import BridgetrackError, SolverError
 from bridgetrack.inference.problem import Problem, Solution, components, members
 from bridgetrack.inference.relax import INTEGRAL, Relaxation, SolverLimits, greedy_choice, relax
 from bridgetrack.inference.solver import Integral, solve_bounded, solve_integer
 from bridgetrack.progress import run
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _SMALL = 4_000
 """Columns up to which an integer program is solved in this process."""

@@ -22,10 +22,8 @@ from mip.highs import ffi
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import InfeasibleError, SolverError
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _NO_CHOICE = "the events cannot explain every cell once (no feasible choice)"
 _GAP = 1e-9
@@ -197,7 +195,7 @@ def check_scores(scores: Array) -> None:
 def solve_integer(
     rows: sp.csr_matrix,
     scores: Array,
-    start: NDArray[np.bool_] | None,
+    start: Mask | None,
     max_nodes: int,
     max_seconds: float,
     free: Mask | None = None,

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Mask
 from bridgetrack.errors import InputError
 from bridgetrack.files import program_version, writing
 from bridgetrack.hypotheses.events import Event
@@ -108,7 +109,7 @@ def plain_cells(tracks: Tracks) -> tuple[pd.DataFrame, pd.DataFrame]:
     return _whole(cells, twin, list(tracks.geometry.axes)), cells[twin]
 
 
-def _whole(cells: pd.DataFrame, twin: NDArray[np.bool_], axes: list[str]) -> pd.DataFrame:
+def _whole(cells: pd.DataFrame, twin: Mask, axes: list[str]) -> pd.DataFrame:
     """The cells with the pieces of each, those marked, as one."""
     if not twin.any():
         return cells

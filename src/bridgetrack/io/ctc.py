@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import tifffile
-from numpy.typing import NDArray
 from skimage.util import map_array
 
+from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.labels import foreground
 from bridgetrack.errors import InputError
 from bridgetrack.files import check_readable, refuse_foreign, staged, writing
@@ -22,8 +22,7 @@ from bridgetrack.movie.opening import open_labels
 from bridgetrack.notes import plural
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
-Rows = NDArray[np.int64]
-Table = NDArray[np.int64]
+Table = Index
 """A track table: rows of label, begin, end and parent (``L B E P``), shape (n, 4)."""
 
 _MASK = re.compile(r"^((?:man_track|mask)_?)(\d+)(\.tiff?)$", re.IGNORECASE)
@@ -135,7 +134,7 @@ def find_table(folder: Path) -> Path | None:
 
 
 def read_track_table(path: Path) -> Table:
-    """Rows ``L B E P`` of a track table, shape (n, 4); columns behind are passed over."""
+    """Index ``L B E P`` of a track table, shape (n, 4); columns behind are passed over."""
     check_readable(path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -170,7 +169,7 @@ def nodes_of(labels: Movie) -> pd.DataFrame:
 def _check_table(table: Table, lines: list[int], path: Path) -> None:
     label, begin, end, parent = table.T
 
-    def refuse(wrong: NDArray[np.bool_], what: str) -> None:
+    def refuse(wrong: Mask, what: str) -> None:
         if np.any(wrong):
             raise InputError(f"{path}, row {lines[int(np.argmax(wrong))]}: {what}")
 
@@ -270,8 +269,8 @@ _SURE = ("divide", "move", "skip")
 class CtcForm:
     """A track table and the label of every node in it."""
 
-    table: Rows  # rows ``L B E P``, sorted by label, shape (n, 4)
-    label: Rows  # label of every node of the tracks, shape (nodes,)
+    table: Index  # rows ``L B E P``, sorted by label, shape (n, 4)
+    label: Index  # label of every node of the tracks, shape (nodes,)
     notes: tuple[str, ...]  # what the format cannot hold
 
 
@@ -300,7 +299,7 @@ def ctc_form(tracks: Tracks) -> CtcForm:
     return CtcForm(table[np.argsort(label)], label[run] if len(runs) else run, tuple(notes))
 
 
-def _runs(track: Rows, frame: Rows) -> tuple[Rows, pd.DataFrame]:
+def _runs(track: Index, frame: Index) -> tuple[Index, pd.DataFrame]:
     """Index of the run of consecutive frames of every node, and the runs."""
     order = np.lexsort((frame, track))
     t, f = track[order], frame[order]
@@ -313,7 +312,7 @@ def _runs(track: Rows, frame: Rows) -> tuple[Rows, pd.DataFrame]:
     return run, table
 
 
-def _labels(runs: pd.DataFrame) -> Rows:
+def _labels(runs: pd.DataFrame) -> Index:
     track = runs["track"].to_numpy(dtype=np.int64)
     later = runs["track"].duplicated().to_numpy(dtype=bool)
     top = int(track.max(initial=0))
@@ -324,7 +323,7 @@ def _labels(runs: pd.DataFrame) -> Rows:
     return label
 
 
-def _parents(runs: pd.DataFrame, links: pd.DataFrame) -> tuple[Rows, list[str]]:
+def _parents(runs: pd.DataFrame, links: pd.DataFrame) -> tuple[Index, list[str]]:
     """Row of every run's parent, -1 where it has none."""
     track, begin = runs["track"].to_numpy(dtype=np.int64), runs["begin"].to_numpy(dtype=np.int64)
     end = runs["end"].to_numpy(dtype=np.int64)
@@ -362,7 +361,7 @@ def _parents(runs: pd.DataFrame, links: pd.DataFrame) -> tuple[Rows, list[str]]:
     return parent, notes
 
 
-def _last_before(track: Rows, end: Rows, wanted: Rows, begin: Rows) -> Rows:
+def _last_before(track: Index, end: Index, wanted: Index, begin: Index) -> Index:
     """Last run of the wanted track that ends before `begin`, -1 where there is none."""
     span = int(end.max(initial=0)) + 2
     key = track * span + end
@@ -425,9 +424,7 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     return tuple(notes)
 
 
-def _renamed(
-    labels: Movie, t: int, old: NDArray[np.int64], new: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _renamed(labels: Movie, t: int, old: Index, new: Index) -> Index:
     """A frame of the segmentation with other labels, 0 for what is no node."""
     image = labels.channel_frame(t)
     absent = old[~np.isin(old, image)]

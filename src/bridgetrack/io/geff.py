@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Index
 from bridgetrack.detections.table import content
 from bridgetrack.errors import InputError
 from bridgetrack.files import in_one_go, program_version, refuse_foreign, staged, writing
@@ -252,7 +253,7 @@ def _own(graph: Any, edges: pd.DataFrame, extra: Any, path: Path) -> Tracks:
     )
 
 
-def _axes(graph: Any, path: Path) -> tuple[Geometry, list[str], NDArray[np.int64]]:
+def _axes(graph: Any, path: Path) -> tuple[Geometry, list[str], Index]:
     """Geometry, properties that are positions, and the frame of every node."""
     axes = graph["metadata"].axes or _usual_axes(graph)
     time = [a for a in axes if a.type == "time"]
@@ -294,7 +295,7 @@ def _usual_axes(graph: Any) -> list[Any]:
 
 
 def _nodes(
-    graph: Any, geometry: Geometry, names: list[str], frame: NDArray[np.int64], path: Path
+    graph: Any, geometry: Geometry, names: list[str], frame: Index, path: Path
 ) -> pd.DataFrame:
     props = graph["node_props"]
     nodes = pd.DataFrame({"id": np.asarray(graph["node_ids"]).astype(np.int64)})

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections, border_distance, content
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.files import check_readable
@@ -74,9 +75,7 @@ class TextTable:
         unit = self.units.get(column) or ("" if found is None else found[found.lastgroup or 0])
         return unit.strip().lower().translate(str.maketrans("µμ²³", "uu23", "^"))
 
-    def numbers(
-        self, column: str, *, empty: float | None = None, infinite: bool = False
-    ) -> NDArray[np.float64]:
+    def numbers(self, column: str, *, empty: float | None = None, infinite: bool = False) -> Array:
         """A column as numbers, shape (n,).
 
         `empty` stands for an empty cell, which is wrong where None; `infinite` lets ``inf`` pass.
@@ -98,7 +97,7 @@ class TextTable:
             values[blank] = empty
         return values
 
-    def integers(self, column: str, *, empty: int | None = None) -> NDArray[np.int64]:
+    def integers(self, column: str, *, empty: int | None = None) -> Index:
         """A column as integers, shape (n,); raises InputError as `numbers`."""
         values = self.numbers(column, empty=None if empty is None else float(empty))
         self.refuse(
@@ -401,7 +400,7 @@ def _frames(
     n_frames: int | None,
     sidecar: Sidecar | None,
     notes: list[str],
-) -> tuple[NDArray[np.int64], float | None]:
+) -> tuple[Index, float | None]:
     """Frame of every row, counted from 0, and minutes between frames where times say them."""
     unit, interval = text.unit(column), None
     values = text.numbers(column)
@@ -423,7 +422,7 @@ def _frames(
     return frame, None
 
 
-def _are_times(values: NDArray[np.float64], name: str, unit: str) -> bool:
+def _are_times(values: Array, name: str, unit: str) -> bool:
     """Whether a column holds times rather than numbers of frames."""
     if minutes(1, unit) is not None:
         return True
@@ -433,9 +432,7 @@ def _are_times(values: NDArray[np.float64], name: str, unit: str) -> bool:
     return len(steps) > 0 and bool(steps.min() > 1 or np.any(values != np.rint(values)))
 
 
-def count_frames(
-    times: NDArray[np.float64], unit: str, what: str
-) -> tuple[NDArray[np.int64], float | None]:
+def count_frames(times: Array, unit: str, what: str) -> tuple[Index, float | None]:
     """Count the times of frames.
 
     Parameters
@@ -495,7 +492,7 @@ def _add_sizes(
     cells: pd.DataFrame,
     text: TextTable,
     columns: Mapping[str, str],
-    to_pixels: NDArray[np.float64],
+    to_pixels: Array,
 ) -> None:
     """Add ``area`` in pixels, NaN where unknown and 0 where a radius is none; centre boxes."""
     ndim = len(to_pixels)
@@ -554,7 +551,7 @@ def _with_ids(cells: pd.DataFrame, text: TextTable, found: dict[str, str]) -> pd
     return cells
 
 
-def _labels(cells: pd.DataFrame, columns: Mapping[str, str], notes: list[str]) -> NDArray[np.int64]:
+def _labels(cells: pd.DataFrame, columns: Mapping[str, str], notes: list[str]) -> Index:
     """An identity that is unique in its frame: the file's label, id or track, or a number.
 
     Notes where the file has labels that are none.

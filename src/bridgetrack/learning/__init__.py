@@ -34,7 +34,6 @@ from bridgetrack.learning.options import (
 from bridgetrack.learning.regularizers import L1, L2, Regularizer, delta_regularizer
 from bridgetrack.learning.result import Stage, TrainingResult, TrainingStep
 from bridgetrack.learning.structured_model import (
-    FloatArray,
     Inferred,
     Sample,
     StructuredModel,
@@ -51,7 +50,6 @@ __all__ = [
     "YU_JOACHIMS",
     "Curriculum",
     "Domain",
-    "FloatArray",
     "Inferred",
     "LearningOptions",
     "Loss",

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bridgetrack.arrays import Array
 from bridgetrack.learning.regularizers import Regularizer
 from bridgetrack.learning.risk import Risk, Tangent
-from bridgetrack.learning.structured_model import FloatArray, Inferred, IntArray, Sample
+from bridgetrack.learning.structured_model import Inferred, IntArray, Sample
 
 IDLE = 10
 """Master problems without a multiplier after which a plane may be dropped."""
@@ -46,7 +47,7 @@ class Incumbent:
         Why the search ended, a key of `cccp.REASONS`; empty while it goes on.
     """
 
-    w: FloatArray
+    w: Array
     upper: float
     lower: float
     reason: str = ""
@@ -83,14 +84,14 @@ class TrainingState:
 
     samples: tuple[Sample, ...]
     n_annotations: float
-    slopes: FloatArray
-    offsets: FloatArray
+    slopes: Array
+    offsets: Array
     groups: IntArray
     n_groups: int
-    points: FloatArray
-    uppers: FloatArray
+    points: Array
+    uppers: Array
     outputs: OutputCache | None
-    w: FloatArray
+    w: Array
 
 
 class Bundle:
@@ -147,18 +148,18 @@ class Bundle:
 
     # --- the surrogate
 
-    def aim(self, tangent: Tangent, w: FloatArray) -> None:
+    def aim(self, tangent: Tangent, w: Array) -> None:
         """Take another tangent of -R, found at ``w``: its outputs are planes of P, too (P >= R)."""
         self.tangent = tangent
         self._base = self._grouped(tangent.reward)
         if self.outputs is not None:
             self.outputs.add(tangent.reward, w)
 
-    def knows(self, w: FloatArray) -> bool:
+    def knows(self, w: Array) -> bool:
         """Whether P was computed at a point."""
         return bool((self._points == w).all(axis=1).any())
 
-    def value(self, w: FloatArray) -> float:
+    def value(self, w: Array) -> float:
         """The surrogate at a point where P was computed; J where the tangent touches."""
         rows = np.flatnonzero((self._points == w).all(axis=1))[-1:]
         return float(self._values(rows)[0])
@@ -169,14 +170,14 @@ class Bundle:
         row = int(np.argmin(values))
         return Incumbent(self._points[row].copy(), float(values[row]), lower, reason)
 
-    def _values(self, rows: IntArray) -> FloatArray:
+    def _values(self, rows: IntArray) -> Array:
         points, tangent = self._points[rows], self.tangent
         linear = points @ tangent.v + tangent.c
         return np.asarray(self.regularizer.value(points) + self._uppers[rows] + linear)
 
     # --- planes
 
-    def touch(self, w: FloatArray, tolerance: float) -> float:
+    def touch(self, w: Array, tolerance: float) -> float:
         """Compute P at a point and add planes; by how much they raise the model of P there.
 
         Where P and the right planes are known, nothing is computed.
@@ -187,7 +188,7 @@ class Bundle:
                 return upper - known
         return self.add(self.ask(w), w, tolerance)
 
-    def ask(self, w: FloatArray) -> Inferred:
+    def ask(self, w: Array) -> Inferred:
         """Compute P at a point, and remember it; the outputs that planes are made of."""
         found, n = self.risk.penalty(w), self.risk.n_annotations
         last = slice(1 - MAX_POINTS, None)
@@ -197,7 +198,7 @@ class Bundle:
             self.outputs.add(found, w)
         return self.risk.without_satisfied(found, self.tangent) if self.risk.literal else found
 
-    def touch_known(self, w: FloatArray, enough: float, tolerance: float) -> bool:
+    def touch_known(self, w: Array, enough: float, tolerance: float) -> bool:
         """Add planes of outputs found before, if they raise the model of P at a point enough."""
         if self.outputs is None or self.risk.literal:
             return False
@@ -208,7 +209,7 @@ class Bundle:
         rise = float(np.maximum(slopes @ w + offsets - self._model(w), 0.0).sum())
         return rise > enough and self.add(found, w, tolerance) > 0
 
-    def add(self, found: Inferred, w: FloatArray, tolerance: float) -> float:
+    def add(self, found: Inferred, w: Array, tolerance: float) -> float:
         """Add the planes of some outputs that raise P_g at a point; by how much in all."""
         slopes, offsets = self._grouped(found)
         values, known = slopes @ w + offsets, self._model(w)
@@ -220,7 +221,7 @@ class Bundle:
         self._idle = np.append(self._idle, np.zeros(len(new), dtype=np.intp))
         return float((values[new] - known[new]).sum())
 
-    def rows(self) -> tuple[FloatArray, FloatArray, IntArray]:
+    def rows(self) -> tuple[Array, Array, IntArray]:
         """The surrogate's planes for the master problem: slopes, offsets and groups.
 
         Those of ``P >= R`` come last. A group that has no other is linear: it joins the tangent,
@@ -238,7 +239,7 @@ class Bundle:
         levels = np.append(self._offsets, offsets[several]) + np.where(first[:, 0], c, 0.0)
         return rows, levels, groups
 
-    def prune(self, alpha: FloatArray) -> None:
+    def prune(self, alpha: Array) -> None:
         """Take note of which rows have a multiplier, and drop planes if there are many."""
         self._idle = np.where(alpha[: len(self)] > 0, 0, self._idle + 1)
         if len(self) > self._max_planes:
@@ -246,14 +247,14 @@ class Bundle:
             self._slopes, self._offsets = self._slopes[keep], self._offsets[keep]
             self._groups, self._idle = self._groups[keep], self._idle[keep]
 
-    def _model(self, w: FloatArray) -> FloatArray:
+    def _model(self, w: Array) -> Array:
         """The largest known lower bound on every P_g at a point, shape (n_groups,)."""
         slopes, offsets = self._base
-        best: FloatArray = slopes @ w + offsets
+        best: Array = slopes @ w + offsets
         np.maximum.at(best, self._groups, self._slopes @ w + self._offsets)
         return best
 
-    def _grouped(self, found: Inferred) -> tuple[FloatArray, FloatArray]:
+    def _grouped(self, found: Inferred) -> tuple[Array, Array]:
         """One plane of every group, of these outputs."""
         n = self.risk.n_annotations
         if self.n_groups == 1:
@@ -262,12 +263,12 @@ class Bundle:
         np.add.at(slopes, self._group_of_sample, found.features)
         return slopes / n, np.bincount(self._group_of_sample, found.losses) / n
 
-    def _upper(self, w: FloatArray) -> float:
+    def _upper(self, w: Array) -> float:
         return float(self._uppers[(self._points == w).all(axis=1)][-1])
 
     # --- from one training to another
 
-    def state(self, w: FloatArray) -> TrainingState:
+    def state(self, w: Array) -> TrainingState:
         """State for a later training."""
         return TrainingState(
             samples=self.risk.samples,
@@ -327,7 +328,7 @@ class OutputCache:
         self._used = np.zeros((n_samples, 4), dtype=np.int64)
         self._clock = 0
 
-    def best(self, w: FloatArray) -> Inferred | None:
+    def best(self, w: Array) -> Inferred | None:
         """The best known output of each sample (of f + Delta), or None if one has none."""
         values = self.features @ w + self.losses
         rows, winner = np.arange(len(values)), values.argmax(axis=1)
@@ -338,7 +339,7 @@ class OutputCache:
         self._used[rows, winner] = self._clock
         return Inferred(self.features[rows, winner], self.losses[rows, winner], best)
 
-    def add(self, found: Inferred, w: FloatArray, rows: IntArray | None = None) -> None:
+    def add(self, found: Inferred, w: Array, rows: IntArray | None = None) -> None:
         """Add an output for some samples (None: all), where it beats those known at ``w``."""
         rows = np.arange(len(self.losses)) if rows is None else rows
         values = found.values(w, 1)

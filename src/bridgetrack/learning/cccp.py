@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.learning import cutting_plane
 from bridgetrack.learning.bundle import Bundle, Incumbent, TrainingState
@@ -32,7 +33,6 @@ from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import Risk
 from bridgetrack.learning.self_paced import train_self_paced
 from bridgetrack.learning.structured_model import (
-    FloatArray,
     Sample,
     StructuredModel,
     as_samples,
@@ -60,7 +60,7 @@ def train(
     loss: str | Loss = "bridge",
     treatment: Treatment = "exact",
     options: LearningOptions | None = None,
-    initial: FloatArray | None = None,
+    initial: Array | None = None,
     state: TrainingState | None = None,
 ) -> Training:
     """Learn weights; a generator that reports progress and can be closed at any time.
@@ -134,7 +134,7 @@ def _train(
     risk: Risk,
     regularizer: Regularizer,
     options: LearningOptions,
-    w: FloatArray,
+    w: Array,
     state: TrainingState | None = None,
 ) -> Training:
     """001, Algorithm 1; its lines 6 to 12 are the inner loop, `cutting_plane.minimise`."""

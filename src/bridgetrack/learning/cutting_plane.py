@@ -16,10 +16,10 @@ from collections.abc import Generator
 
 import numpy as np
 
+from bridgetrack.arrays import Array
 from bridgetrack.learning.bundle import Bundle, Incumbent
 from bridgetrack.learning.master_qp import solve_master
 from bridgetrack.learning.options import LearningOptions
-from bridgetrack.learning.structured_model import FloatArray
 
 Search = Generator[Incumbent, None, Incumbent]
 
@@ -78,7 +78,7 @@ def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Sear
             return bundle.incumbent(lower, reason)
 
 
-def _next_point(bundle: Bundle, best: Incumbent, precision: float) -> tuple[FloatArray, float]:
+def _next_point(bundle: Bundle, best: Incumbent, precision: float) -> tuple[Array, float]:
     """Where to ask for inference next, and the lower bound on the minimum."""
     lower = best.lower
     for _ in range(KNOWN_IN_A_ROW):

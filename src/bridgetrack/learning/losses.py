@@ -20,8 +20,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
-from bridgetrack.learning.structured_model import FloatArray, Sample, StructuredModel, as_samples
+from bridgetrack.learning.structured_model import Sample, StructuredModel, as_samples
 
 Treatment = Literal["exact", "literal"]
 """How a sample without loss (a margin that is already negative) enters the penalty P.
@@ -94,9 +95,9 @@ def find_loss(loss: str | Loss) -> Loss:
 def loss_values(
     model: StructuredModel,
     samples: Iterable[Sample | tuple[Any, Any]],
-    w: FloatArray,
+    w: Array,
     loss: str | Loss,
-) -> FloatArray:
+) -> Array:
     """Loss of each sample by the definition (001, eq. 6), with a real search over Y°.
 
     Slower than training, which needs no such search; meant for checks and reports. A sample

@@ -31,9 +31,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError, SolverError
 from bridgetrack.learning.regularizers import L1, L2, Regularizer, centre
-from bridgetrack.learning.structured_model import FloatArray, IntArray
+from bridgetrack.learning.structured_model import IntArray
 
 ATTEMPTS = (("primal", "daqp"), ("dual", "piqp"), ("dual", "clarabel"), ("primal", "piqp"))
 """Forms and back ends for L2, one after the other until one is accepted."""
@@ -48,8 +49,8 @@ SPARSE = ("clarabel",)
 class Master:
     """A solved master problem."""
 
-    w: FloatArray  # weights, shape (d,)
-    alpha: FloatArray  # multiplier of each row, shape (m,): not negative, sum 1 within each group
+    w: Array  # weights, shape (d,)
+    alpha: Array  # multiplier of each row, shape (m,): not negative, sum 1 within each group
     primal: float  # value of the master problem at ``w``
     dual: float  # certified lower bound on its minimum; -inf if the multipliers prove nothing
     backend: str  # which form and back end found it
@@ -61,8 +62,8 @@ class Master:
 
 
 def solve_master(
-    slopes: FloatArray,
-    offsets: FloatArray,
+    slopes: Array,
+    offsets: Array,
     groups: IntArray,
     regularizer: Regularizer,
     tolerance: float = 1e-8,
@@ -117,14 +118,12 @@ def solve_master(
 class Whitened:
     """The problem in z; shapes of G (m, d), c (m,), and the indicator of groups (n_groups, m)."""
 
-    G: FloatArray
-    c: FloatArray
-    indicator: FloatArray
+    G: Array
+    c: Array
+    indicator: Array
 
     @classmethod
-    def of(
-        cls, slopes: FloatArray, offsets: FloatArray, groups: IntArray, regularizer: L2
-    ) -> Whitened:
+    def of(cls, slopes: Array, offsets: Array, groups: IntArray, regularizer: L2) -> Whitened:
         """The problem in coordinates in which the regulariser is ``1/2 ||z||^2``."""
         numbers = np.arange(groups.max() + 1)
         indicator = (groups[None, :] == numbers[:, None]).astype(float)
@@ -134,37 +133,37 @@ class Whitened:
         return cls(regularizer.whitened(slopes), offsets + slopes @ w0, indicator)
 
     @property
-    def top(self) -> FloatArray:
+    def top(self) -> Array:
         """Largest offset of each group."""
         return self.largest(self.c)
 
-    def largest(self, values: FloatArray) -> FloatArray:
+    def largest(self, values: Array) -> Array:
         """Largest value of each group, shape (n_groups,)."""
-        top: FloatArray = np.where(self.indicator > 0, values, -np.inf).max(axis=1)
+        top: Array = np.where(self.indicator > 0, values, -np.inf).max(axis=1)
         return top
 
-    def primal(self, z: FloatArray) -> float:
+    def primal(self, z: Array) -> float:
         """Value at z."""
         return 0.5 * float(z @ z) + float(self.largest(self.c + self.G @ z).sum())
 
-    def dual(self, alpha: FloatArray) -> float:
+    def dual(self, alpha: Array) -> float:
         """Dual value at feasible multipliers: a lower bound on the minimum."""
         z = self.G.T @ alpha
         return float(self.c @ alpha) - 0.5 * float(z @ z)
 
-    def best_of_each(self) -> FloatArray:
+    def best_of_each(self) -> Array:
         """Multipliers that choose the largest offset of each group."""
         alpha = np.zeros(len(self.c))
         alpha[np.where(self.indicator > 0, self.c, -np.inf).argmax(axis=1)] = 1.0
         return alpha
 
-    def feasible(self, alpha: FloatArray) -> FloatArray:
+    def feasible(self, alpha: Array) -> Array:
         """Multipliers that are not negative and sum to 1 in each group, nearest by scaling."""
         alpha = np.maximum(alpha, 0.0)
         empty = self.indicator @ alpha <= 0
         if empty.any():
             alpha = np.where(empty @ self.indicator > 0, self.best_of_each(), alpha)
-        scaled: FloatArray = alpha / ((self.indicator @ alpha) @ self.indicator)
+        scaled: Array = alpha / ((self.indicator @ alpha) @ self.indicator)
         return scaled
 
 
@@ -212,9 +211,7 @@ def _solve_dual(problem: Whitened, backend: str) -> Master | None:
     return None if solution is None else certify(problem, f"dual {backend}", solution[0])
 
 
-def certify(
-    problem: Whitened, backend: str, alpha: FloatArray, z: FloatArray | None = None
-) -> Master:
+def certify(problem: Whitened, backend: str, alpha: Array, z: Array | None = None) -> Master:
     """Values at the multipliers, made feasible, and at the better of z and ``-G'alpha``.
 
     The point of a back end can be better by far: rounding of alpha is amplified by 1/lambda.
@@ -253,15 +250,15 @@ def polished(problem: Whitened, found: Master) -> Master:
 
 def call_backend(
     backend: str,
-    P: FloatArray,
-    q: FloatArray,
+    P: Array,
+    q: Array,
     *,
-    G: FloatArray | None = None,
-    h: FloatArray | None = None,
-    A: FloatArray | None = None,
-    b: FloatArray | None = None,
-    lb: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray | None] | None:
+    G: Array | None = None,
+    h: Array | None = None,
+    A: Array | None = None,
+    b: Array | None = None,
+    lb: Array | None = None,
+) -> tuple[Array, Array | None] | None:
     """Minimise ``1/2 x'P x + q'x`` subject to ``G x <= h``, ``A x = b``, ``x >= lb``.
 
     The point and the multipliers of ``G x <= h`` (None where the back end gives none); None if the
@@ -303,7 +300,7 @@ def call_backend(
 # --- L1: a linear program
 
 
-def _solve_l1(slopes: FloatArray, offsets: FloatArray, regularizer: L1) -> Master:
+def _solve_l1(slopes: Array, offsets: Array, regularizer: L1) -> Master:
     """``min_s ||s||_1 + top + max_k (c + G s)_k`` with ``s = price * (w - w0)``."""
     from scipy.optimize import linprog
 
@@ -339,7 +336,7 @@ def _solve_l1(slopes: FloatArray, offsets: FloatArray, regularizer: L1) -> Maste
     )
 
 
-def _feasible(alpha: FloatArray, G: FloatArray) -> FloatArray:
+def _feasible(alpha: Array, G: Array) -> Array:
     """Mix in the row of slope zero until the multipliers satisfy the dual constraints."""
     excess = float(np.abs(G.T @ alpha).max(initial=0))
     zero = np.flatnonzero(~G.any(axis=1))

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.cutting_plane import Search
@@ -26,7 +27,6 @@ from bridgetrack.learning.regularizers import L2, centre
 from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import SATISFIED, checked
 from bridgetrack.learning.structured_model import (
-    FloatArray,
     Inferred,
     IntArray,
     Sample,
@@ -71,7 +71,7 @@ class Dual:
         self.w = np.zeros(self.features.shape[1])
         self._inverse = self._l2.inverse(len(self.w))
 
-    def step(self, slope: FloatArray) -> FloatArray:
+    def step(self, slope: Array) -> Array:
         """Where the regulariser plus ``<slope, w - w0>`` is least, less w0."""
         inverse = self._inverse
         return np.asarray(-inverse * slope if inverse.ndim == 1 else -inverse @ slope)
@@ -86,7 +86,7 @@ class Dual:
         mean = float((self.features @ self.w + self.losses).sum()) / self._n
         return float(self._l2.value(self.w)) + mean + self._bundle.tangent.at(self.w)
 
-    def move(self, i: int, feature: FloatArray, loss: float) -> float:
+    def move(self, i: int, feature: Array, loss: float) -> float:
         """Move the multipliers of sample ``i`` towards one output, as far as D rises most.
 
         Along ``alpha_i + eta (e_y - alpha_i)`` D changes by ``eta g - eta^2/2 d' M^-1 d/(lambda
@@ -195,7 +195,7 @@ class FrankWolfe(_Online):
                 dual.move(i, outputs.features[i, k], float(outputs.losses[i, k]))
         dual.refresh()
 
-    def _known_value(self, w: FloatArray) -> float:
+    def _known_value(self, w: Array) -> float:
         """The surrogate at a point as far as the known outputs tell: a lower bound."""
         bundle = self.bundle
         best = None if bundle.outputs is None else bundle.outputs.best(w)
@@ -254,7 +254,7 @@ def train_perceptron(
     samples: Iterable[Sample | tuple[Any, Any]],
     n_annotations: float | None = None,
     *,
-    initial: FloatArray | None = None,
+    initial: Array | None = None,
     rate: float = 0.1,
     max_epochs: int = 15,
     patience: int = 5,

@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import InputError
-from bridgetrack.learning.structured_model import FloatArray
 
 
 @dataclass(frozen=True)
@@ -32,10 +31,10 @@ class L2:
     """
 
     weight: float
-    prior: FloatArray | None = None
-    metric: FloatArray | None = None
+    prior: Array | None = None
+    metric: Array | None = None
 
-    def value(self, w: FloatArray) -> FloatArray:
+    def value(self, w: Array) -> Array:
         """Value at weights (d,), or at each of several, (k, d)."""
         step = w - centre(self, w.shape[-1])
         metric = np.ones(w.shape[-1]) if self.metric is None else self.metric
@@ -46,27 +45,27 @@ class L2:
             scaled = step @ metric
         return np.asarray(0.5 * self.weight * (step * scaled).sum(axis=-1))
 
-    def whitened(self, slopes: FloatArray) -> FloatArray:
+    def whitened(self, slopes: Array) -> Array:
         """Slopes (m, d) in coordinates ``z = sqrt(lambda) L'(w - w0)``, with ``M = L L'``."""
         return self._solved(slopes, "N") / np.sqrt(self.weight)
 
-    def unwhitened(self, z: FloatArray) -> FloatArray:
+    def unwhitened(self, z: Array) -> Array:
         """Weights of coordinates z, shape (d,)."""
         return centre(self, len(z)) + self._solved(z[None], "T")[0] / np.sqrt(self.weight)
 
-    def inverse(self, d: int) -> FloatArray:
+    def inverse(self, d: int) -> Array:
         """``M^-1 / lambda``, as a diagonal (d,) or a matrix (d, d)."""
         metric = np.ones(d) if self.metric is None else self.metric
         return np.asarray(
             (1.0 / metric if metric.ndim == 1 else np.linalg.inv(metric)) / self.weight
         )
 
-    def _solved(self, rows: FloatArray, trans: str) -> FloatArray:
+    def _solved(self, rows: Array, trans: str) -> Array:
         """``L^-1 a`` ("N") or ``L^-T a`` ("T") of each row a, shape (m, d)."""
         if self.metric is None:
             return rows
         if self.metric.ndim == 1:
-            scaled: FloatArray = rows / np.sqrt(self.metric)
+            scaled: Array = rows / np.sqrt(self.metric)
             return scaled
         lower = cholesky(self.metric, lower=True)
         return np.asarray(solve_triangular(lower, rows.T, lower=True, trans=trans).T)
@@ -87,15 +86,15 @@ class L1:
     """
 
     weight: float
-    prior: FloatArray | None = None
-    metric: FloatArray | None = None
+    prior: Array | None = None
+    metric: Array | None = None
 
-    def value(self, w: FloatArray) -> FloatArray:
+    def value(self, w: Array) -> Array:
         """Value at weights (d,), or at each of several, (k, d)."""
         step = np.abs(w - centre(self, w.shape[-1]))
         return np.asarray(self.weight * (step * self.factor(w.shape[-1])).sum(axis=-1))
 
-    def factor(self, d: int) -> FloatArray:
+    def factor(self, d: int) -> Array:
         """m, shape (d,)."""
         return np.ones(d) if self.metric is None else np.asarray(self.metric, dtype=float)
 
@@ -105,10 +104,10 @@ Regularizer = L2 | L1
 
 def delta_regularizer(
     weight: float,
-    source: FloatArray,
+    source: Array,
     *,
-    free: NDArray[np.bool_] | None = None,
-    metric: FloatArray | None = None,
+    free: Mask | None = None,
+    metric: Array | None = None,
 ) -> L2:
     """A source predictor that stays as it is, and a learned delta function (004, Algorithm 1).
 
@@ -156,7 +155,7 @@ def delta_regularizer(
     return L2(weight, source, np.where(free, factor, np.inf))
 
 
-def centre(regularizer: Regularizer, d: int) -> FloatArray:
+def centre(regularizer: Regularizer, d: int) -> Array:
     """The prior, or zeros, shape (d,)."""
     return np.zeros(d) if regularizer.prior is None else np.asarray(regularizer.prior, dtype=float)
 
@@ -178,7 +177,7 @@ def check_regularizer(regularizer: Regularizer, d: int) -> None:
         _check_metric(metric, d, not isinstance(regularizer, L1))
 
 
-def _check_metric(metric: FloatArray, d: int, full: bool) -> None:
+def _check_metric(metric: Array, d: int, full: bool) -> None:
     shapes = [(d,), (d, d)] if full else [(d,)]
     fixed = np.isposinf(metric) if full and metric.ndim == 1 else np.zeros(metric.shape, dtype=bool)
     if metric.shape not in shapes or not (np.isfinite(metric) | fixed).all():

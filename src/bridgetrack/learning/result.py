@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
+from bridgetrack.arrays import Array
 from bridgetrack.learning.bundle import TrainingState
-from bridgetrack.learning.structured_model import FloatArray
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class TrainingStep:
     n_inferences: int
     seconds: float
     inference_seconds: float
-    weights: FloatArray
+    weights: Array
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Stage:
 
     threshold: float
     share: float
-    w: FloatArray
+    w: Array
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,14 @@ class TrainingResult:
         Of the curriculum, if there was one.
     """
 
-    w: FloatArray
+    w: Array
     objective: float
     risk: float
     gap: float
     lower_bound: float
     converged: bool
     reason: str
-    objectives: FloatArray
+    objectives: Array
     steps: tuple[TrainingStep, ...]
     n_inferences: int
     n_reward_inferences: int

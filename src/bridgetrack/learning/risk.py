@@ -16,15 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError, SolverError
 from bridgetrack.learning.losses import Loss, Treatment
-from bridgetrack.learning.structured_model import (
-    FloatArray,
-    Inferred,
-    IntArray,
-    Sample,
-    StructuredModel,
-)
+from bridgetrack.learning.structured_model import Inferred, IntArray, Sample, StructuredModel
 
 SATISFIED = 1e-9
 """A task loss below this counts as zero: the output contradicts no annotation."""
@@ -42,11 +37,11 @@ class Tangent:
         One output of each sample.
     """
 
-    v: FloatArray
+    v: Array
     c: float
     reward: Inferred
 
-    def at(self, w: FloatArray) -> float:
+    def at(self, w: Array) -> float:
         """Value at weights ``w``."""
         return float(self.v @ w) + self.c
 
@@ -106,17 +101,17 @@ class Risk:
         """Inferences over all samples for P; one of some samples counts as a share."""
         return self._inferred // len(self.samples)
 
-    def penalty(self, w: FloatArray) -> Inferred:
+    def penalty(self, w: Array) -> Inferred:
         """Loss-augmented inference of all samples."""
         return self.penalty_of(np.arange(len(self.samples)), w)
 
-    def penalty_of(self, rows: IntArray, w: FloatArray) -> Inferred:
+    def penalty_of(self, rows: IntArray, w: Array) -> Inferred:
         """Loss-augmented inference of some samples, at weights (d,) or (n, d) of each."""
         samples = [self.samples[i] for i in rows]
         self._inferred += len(samples)
         return self._checked(self.model.loss_augmented_inference, samples, w, 1)
 
-    def reward(self, w: FloatArray) -> Inferred:
+    def reward(self, w: Array) -> Inferred:
         """Maximisation over the reward space, all samples."""
         if self.loss.reward == "compatible":
             return self.completions(w)
@@ -126,12 +121,12 @@ class Risk:
             return self._checked(ask, self.samples, w, -1)
         return self._checked(self.model.inference, self.samples, w, 0)
 
-    def completions(self, w: FloatArray) -> Inferred:
+    def completions(self, w: Array) -> Inferred:
         """The best compatible outputs of all samples."""
         self.n_reward_inferences += 1
         return self._checked(self.model.compatible_inference, self.samples, w, 0)
 
-    def tangent(self, w: FloatArray, near: Tangent | None = None) -> Tangent:
+    def tangent(self, w: Array, near: Tangent | None = None) -> Tangent:
         """Upper bound on -R that touches at ``w``, of outputs no worse there than another's."""
         found, sign = self.reward(w), self.loss.reward_sign
         if near is not None:  # inexact inference may have got worse
@@ -156,9 +151,9 @@ class Risk:
 
     def _checked(
         self,
-        ask: Callable[[Sequence[Sample], FloatArray], Inferred],
+        ask: Callable[[Sequence[Sample], Array], Inferred],
         samples: Sequence[Sample],
-        w: FloatArray,
+        w: Array,
         sign: int,
     ) -> Inferred:
         start = time.perf_counter()
@@ -167,7 +162,7 @@ class Risk:
         return checked(found, samples, w, sign)
 
 
-def checked(found: Inferred, samples: Sequence[Sample], w: FloatArray, sign: int) -> Inferred:
+def checked(found: Inferred, samples: Sequence[Sample], w: Array, sign: int) -> Inferred:
     """What was found, with bounds that are never below what was attained."""
     n, d = len(samples), w.shape[-1]
     features = np.asarray(found.features, dtype=float)

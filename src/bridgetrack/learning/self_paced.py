@@ -22,12 +22,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from bridgetrack.arrays import Array
 from bridgetrack.learning.master_qp import call_backend
 from bridgetrack.learning.options import Criterion, LearningOptions
 from bridgetrack.learning.regularizers import L2, Regularizer
 from bridgetrack.learning.result import Stage, Training
 from bridgetrack.learning.risk import Risk
-from bridgetrack.learning.structured_model import FloatArray
 
 AT_LEAST = 0.1
 """Share of the samples that come in with each stage at least."""
@@ -49,11 +49,11 @@ VIOLATION = 1e-2
 
 
 def train_self_paced(
-    train: Callable[[Risk, Regularizer, LearningOptions, FloatArray], Training],
+    train: Callable[[Risk, Regularizer, LearningOptions, Array], Training],
     risk: Risk,
     regularizer: Regularizer,
     options: LearningOptions,
-    w: FloatArray,
+    w: Array,
 ) -> Training:
     """Train on growing selections, then on everything.
 
@@ -105,9 +105,7 @@ def train_self_paced(
     )
 
 
-def difficulties(
-    criterion: Criterion, risk: Risk, regularizer: Regularizer, w: FloatArray
-) -> FloatArray:
+def difficulties(criterion: Criterion, risk: Risk, regularizer: Regularizer, w: Array) -> Array:
     """Difficulty of every sample, not negative, shape (n,).
 
     Slack and entropy are divided by the size of the sample: a large one is not difficult because
@@ -122,12 +120,12 @@ def difficulties(
     return np.asarray(np.maximum(above, 0.0) / risk.model.sizes(risk.samples))
 
 
-def _quantile(values: FloatArray, share: float) -> float:
+def _quantile(values: Array, share: float) -> float:
     """The smallest value that at least this share of all values does not exceed."""
     return float(np.quantile(values, share, method="inverted_cdf"))
 
 
-def novelties(risk: Risk, regularizer: Regularizer, w: FloatArray) -> FloatArray:
+def novelties(risk: Risk, regularizer: Regularizer, w: Array) -> Array:
     """Novelty of every sample, shape (n,); inf where no change of the weights is enough.
 
     The regulariser's metric measures the change (the identity for L1).
@@ -135,7 +133,7 @@ def novelties(risk: Risk, regularizer: Regularizer, w: FloatArray) -> FloatArray
     l2 = L2(1.0, metric=regularizer.metric if isinstance(regularizer, L2) else None)
     n = len(risk.samples)
     done = risk.completions(w).features
-    slopes: list[list[FloatArray]] = [[] for _ in range(n)]
+    slopes: list[list[Array]] = [[] for _ in range(n)]
     offsets: list[list[float]] = [[] for _ in range(n)]
     steps, value = np.zeros((n, len(w))), np.zeros(n)
     for _ in range(ROUNDS):
@@ -154,7 +152,7 @@ def novelties(risk: Risk, regularizer: Regularizer, w: FloatArray) -> FloatArray
     return value
 
 
-def nearest(slopes: FloatArray, offsets: FloatArray) -> FloatArray | None:
+def nearest(slopes: Array, offsets: Array) -> Array | None:
     """The shortest u (d,) with ``<a_k, u> + b_k <= 0`` for all k; None if there is none."""
     length = np.linalg.norm(slopes, axis=1)
     empty = length <= 1e-9

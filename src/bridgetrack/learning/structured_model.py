@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Sign = Literal[-1, 1]
 
@@ -59,13 +59,13 @@ class Inferred:
         shape (n,); equal to the values attained where the solver is exact.
     """
 
-    features: FloatArray
-    losses: FloatArray
-    bounds: FloatArray
+    features: Array
+    losses: Array
+    bounds: Array
 
-    def values(self, w: FloatArray, sign: int) -> FloatArray:
+    def values(self, w: Array, sign: int) -> Array:
         """Attained values of ``f + sign * Delta`` at ``w``, (d,) or (n, d), shape (n,)."""
-        f: FloatArray = self.features @ w if w.ndim == 1 else (self.features * w).sum(axis=1)
+        f: Array = self.features @ w if w.ndim == 1 else (self.features * w).sum(axis=1)
         return f + sign * self.losses
 
 
@@ -86,17 +86,17 @@ class StructuredModel(ABC):
         """Length d of the joint feature and of the weights."""
 
     @abstractmethod
-    def inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+    def inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         """Maximise ``f`` over all outputs Y."""
 
     @abstractmethod
     def loss_augmented_inference(
-        self, samples: Sequence[Sample], w: FloatArray, sign: Sign = 1
+        self, samples: Sequence[Sample], w: Array, sign: Sign = 1
     ) -> Inferred:
         """Maximise ``f + sign * Delta`` over Y; ``w`` (d,), or (n, d) with weights of each."""
 
     @abstractmethod
-    def compatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+    def compatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         """Maximise ``f`` over the compatible outputs Y* (latent completion).
 
         Raises
@@ -105,7 +105,7 @@ class StructuredModel(ABC):
             If no output is compatible.
         """
 
-    def incompatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+    def incompatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         """Maximise ``f + Delta`` over the incompatible outputs Y°; bounds are -inf without any.
 
         Only `loss_values` asks for it, training does not.
@@ -116,11 +116,11 @@ class StructuredModel(ABC):
         """Samples that one inference solves together, as positions in ``samples``."""
         return [np.array([i], dtype=np.intp) for i in range(len(samples))]
 
-    def sizes(self, samples: Sequence[Sample]) -> FloatArray:
+    def sizes(self, samples: Sequence[Sample]) -> Array:
         """Size of every sample, such as its number of annotations, shape (n,)."""
         return np.ones(len(samples))
 
-    def hidden_entropies(self, samples: Sequence[Sample], w: FloatArray) -> FloatArray:
+    def hidden_entropies(self, samples: Sequence[Sample], w: Array) -> Array:
         """Entropy of the compatible outputs under ``p(y) ~ exp(f(x, y; w))``, shape (n,)."""
         raise InputError(
             "this model cannot say how uncertain the hidden part is; choose slack or novelty"
@@ -145,7 +145,7 @@ def as_samples(samples: Iterable[Sample | tuple[Any, Any]]) -> tuple[Sample, ...
     return found
 
 
-def checked_weights(weights: FloatArray, d: int) -> FloatArray:
+def checked_weights(weights: Array, d: int) -> Array:
     """A copy of weights to start from."""
     found = np.array(weights, dtype=float)
     if found.shape != (d,) or not np.isfinite(found).all():

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.learning.regularizers import L2, centre
 from bridgetrack.learning.structured_model import (
-    FloatArray,
     Inferred,
     Sample,
     Sign,
@@ -90,8 +90,8 @@ class Stacked(StructuredModel):
         domains: Sequence[Domain],
         weight: float,
         tie: float,
-        prior: FloatArray | None = None,
-        metric: FloatArray | None = None,
+        prior: Array | None = None,
+        metric: Array | None = None,
     ) -> None:
         _check(domains, weight, tie)
         self.domains = tuple(domains)
@@ -114,15 +114,15 @@ class Stacked(StructuredModel):
             1.0 / (len(x.samples) if x.n_annotations is None else x.n_annotations) for x in domains
         ]
 
-    def shared(self, w: FloatArray) -> FloatArray:
+    def shared(self, w: Array) -> Array:
         """The shared weights, shape (d,)."""
         return w[: self._d]
 
-    def weights(self, w: FloatArray) -> FloatArray:
+    def weights(self, w: Array) -> Array:
         """The weights of every domain, shape (D, d)."""
         return np.array([self._of(w, k) for k in range(len(self.domains))])
 
-    def stacked(self, shared: FloatArray) -> FloatArray:
+    def stacked(self, shared: Array) -> Array:
         """Stacked weights at which every domain has the shared ones (d,)."""
         return np.concatenate([shared, np.zeros(self._n - self._d)])
 
@@ -131,25 +131,25 @@ class Stacked(StructuredModel):
         """Length of the stacked weights."""
         return self._n
 
-    def inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+    def inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         """Maximise f over all outputs."""
         return self._each(samples, w, lambda model, mine, w_d: model.inference(mine, w_d))
 
     def loss_augmented_inference(
-        self, samples: Sequence[Sample], w: FloatArray, sign: Sign = 1
+        self, samples: Sequence[Sample], w: Array, sign: Sign = 1
     ) -> Inferred:
         """Maximise f + sign * Delta over all outputs."""
         return self._each(
             samples, w, lambda model, mine, w_d: model.loss_augmented_inference(mine, w_d, sign)
         )
 
-    def compatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+    def compatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         """Maximise f over the compatible outputs."""
         return self._each(
             samples, w, lambda model, mine, w_d: model.compatible_inference(mine, w_d)
         )
 
-    def incompatible_inference(self, samples: Sequence[Sample], w: FloatArray) -> Inferred:
+    def incompatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         """Maximise f + Delta over the incompatible outputs."""
         return self._each(
             samples, w, lambda model, mine, w_d: model.incompatible_inference(mine, w_d)
@@ -158,8 +158,8 @@ class Stacked(StructuredModel):
     def _each(
         self,
         samples: Sequence[Sample],
-        w: FloatArray,
-        ask: Callable[[StructuredModel, list[Sample], FloatArray], Inferred],
+        w: Array,
+        ask: Callable[[StructuredModel, list[Sample], Array], Inferred],
     ) -> Inferred:
         features = np.zeros((len(samples), self.n_features))
         losses, bounds = np.zeros((2, len(samples)))
@@ -172,14 +172,14 @@ class Stacked(StructuredModel):
             losses[rows], bounds[rows] = factor * found.losses, factor * found.bounds
         return Inferred(features, losses, bounds)
 
-    def _of(self, w: FloatArray, k: int) -> FloatArray:
+    def _of(self, w: Array, k: int) -> Array:
         """The weights of a domain, (d,) or (n, d)."""
         if not self._scale:
             return w
-        own: FloatArray = w[..., : self._d] + self._scale * w[..., self._block(k)]
+        own: Array = w[..., : self._d] + self._scale * w[..., self._block(k)]
         return own
 
-    def _placed(self, features: FloatArray, k: int) -> FloatArray:
+    def _placed(self, features: Array, k: int) -> Array:
         """Features (n, d) of a domain among the stacked ones, divided as its risk is."""
         placed = np.zeros((len(features), self.n_features))
         placed[:, : self._d] = self._factor[k] * features

@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import ModelError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.files import program_version, write_text
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

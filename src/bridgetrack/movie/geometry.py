@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.schema import OpenEntry, made_by
 
@@ -84,7 +84,7 @@ class Geometry:
         return ("z", "y", "x")[-self.ndim :]
 
     @property
-    def scale_array(self) -> NDArray[np.float64]:
+    def scale_array(self) -> Array:
         """The scale as an array, shape (ndim,)."""
         return np.asarray(self.scale, dtype=np.float64)
 

@@ -10,6 +10,7 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.geometry import Geometry
 
@@ -97,7 +98,7 @@ class Movie:
         raise InputError(f"{self.source}: there is no channel {channel!r}; the movie has {known}")
 
 
-def label_frame(movie: Movie, t: int) -> NDArray[np.int64]:
+def label_frame(movie: Movie, t: int) -> Index:
     """Load one frame of a label movie, shape ([Z,] Y, X), and check that it holds labels."""
     return as_labels(pixels_of(movie.array[t, 0]), f"{movie.source}, frame {t}")
 
@@ -125,7 +126,7 @@ def looks_like_labels(movie: Movie) -> bool:
     return bool(inside.any() and (left == right)[inside].mean() >= _EVEN)
 
 
-def as_labels(pixels: NDArray[Any], where: str) -> NDArray[np.int64]:
+def as_labels(pixels: NDArray[Any], where: str) -> Index:
     """Check one label image and give it as integers; whole-number floats are accepted.
 
     Raises
@@ -170,7 +171,7 @@ def check_same_extent(
         )
 
 
-def _refuse(bad: NDArray[np.bool_], pixels: NDArray[Any], where: str, why: str) -> None:
+def _refuse(bad: Mask, pixels: NDArray[Any], where: str, why: str) -> None:
     if not bad.any():
         return
     position = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))

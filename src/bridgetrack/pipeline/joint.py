@@ -19,6 +19,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.measure import measure_frame
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InfeasibleError, InputError
@@ -40,10 +41,6 @@ from bridgetrack.regions.regions import (
     layers,
 )
 from bridgetrack.regions.score import choose_by_frame
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _COMPARING = (
     "move.rank_forward",

@@ -8,10 +8,10 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_targets import SOURCE, as_candidates, targets
+from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import (
     Candidates,
@@ -46,9 +46,6 @@ from bridgetrack.segmentation.probability import (
 from bridgetrack.segmentation.segment import CellposeReading
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import spread
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 _BLOCKS = 4
 """Places of a movie, of three frames each, from which it teaches its score."""

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
-
-Index = NDArray[np.int64]
 
 _SAME = 0.9
 """Intersection over union from which two regions are taken for the same."""
@@ -171,14 +170,14 @@ def _repeated(labels: Index) -> Index:
     return found[count > 1]
 
 
-def _centres(frame: NDArray[Any]) -> NDArray[np.float64]:
+def _centres(frame: NDArray[Any]) -> Array:
     """Pixels of every label and the sums of their coordinates, shape (labels, 1 + ndim)."""
     inside = np.nonzero(frame)
     labels = frame[inside].astype(np.int64)
     return np.stack([np.bincount(labels), *(np.bincount(labels, axis) for axis in inside)], axis=1)
 
 
-def _mean(places: list[NDArray[np.float64]], before: Index, after: Index) -> tuple[float, ...]:
+def _mean(places: list[Array], before: Index, after: Index) -> tuple[float, ...]:
     """Mean pixel of the labels that stood there; of those that stand there now where none did."""
     count, *sums = (places[0][before] if len(before) else places[1][after]).sum(axis=0).tolist()
     return tuple(total / count for total in sums)

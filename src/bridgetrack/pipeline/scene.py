@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored, anchor
 from bridgetrack.annotations.annotation import Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import Constraints, compile_constraints, required_events
+from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.depth import with_slice_distance
 from bridgetrack.detections.labels import checked_labels, refuse_image
 from bridgetrack.detections.measure import (
@@ -40,8 +40,6 @@ from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_same_extent
 from bridgetrack.progress import Progress, Steps, begin
-
-Index = NDArray[np.int64]
 
 _DEAR = 1000.0
 """What an appearance costs that is a last resort; scores are a few units."""
@@ -224,7 +222,7 @@ def _without_last_resort(
     hypotheses: Events,
     anchored: Anchored,
     kinds: EventKinds,
-    active: NDArray[np.bool_],
+    active: Mask,
 ) -> Events:
     """The hypotheses without appearances or disappearances, but those that cannot be spared.
 

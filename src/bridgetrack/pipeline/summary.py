@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored, event_refs
 from bridgetrack.annotations.annotation import NOUN, describe_event
+from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError, SolverError
 from bridgetrack.hypotheses.events import ODD, Event, kind_words
 from bridgetrack.inference.margins import best_without, smallest_first, smallest_margins
@@ -17,8 +17,6 @@ from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
 from bridgetrack.tracks.tracks import Tracks
-
-Index = NDArray[np.int64]
 
 _NOTHING = 1e-6
 """Differences of scores that are rounding: features are held in single precision."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Kind, describe
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds
@@ -30,10 +30,6 @@ from bridgetrack.tracks.tracks import Tracks, lineage_graph
 
 if TYPE_CHECKING:
     import networkx as nx
-
-Index = NDArray[np.int64]
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

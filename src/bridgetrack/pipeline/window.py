@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.constraints import (
@@ -25,6 +24,7 @@ from bridgetrack.annotations.constraints import (
     required_events,
     usable_with,
 )
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.features.feature import FeatureSet, compute_features
 from bridgetrack.features.view import CellMeasures, describe_cells
@@ -35,10 +35,6 @@ from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.relax import SolverLimits, prices
 from bridgetrack.inference.solve import solve
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 REACH = MAX_GAP
 """Frames that an event spans at most."""

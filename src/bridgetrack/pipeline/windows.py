@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import compile_constraints
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InfeasibleError, InputError
 from bridgetrack.features.default import default_features
@@ -59,10 +59,6 @@ from bridgetrack.pipeline.window import (
 from bridgetrack.progress import Progress, Steps, begin
 from bridgetrack.spread import spread
 from bridgetrack.tracks.build import build_tracks
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _FIRST = REACH + 1
 """Frames on either side of a meeting that are chosen again at first."""

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from skimage.segmentation import watershed
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
 from bridgetrack.regions.propose import propose_frame
-from bridgetrack.regions.regions import Array, Index, Mask, Regions, no_regions
+from bridgetrack.regions.regions import Regions, no_regions
 from bridgetrack.regions.tree import merge_tree
 from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.signal import Image, Sampling, finite_image, gaussian
@@ -229,7 +230,7 @@ class _Part:
 
     site: MendSite
     box: tuple[slice, ...]
-    labels: NDArray[np.int64]
+    labels: Index
 
     def of(self, frame: NDArray[Any]) -> NDArray[Any]:
         return frame[self.box]

@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.labels import numbered
-from bridgetrack.regions.regions import Array, Index, Mask, Regions
+from bridgetrack.regions.regions import Regions
 from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.cells import order_within
 from bridgetrack.segmentation.signal import Sampling
@@ -76,7 +77,7 @@ def describe_frame(regions: Regions, view: FrameView) -> Array:
 
     Returns
     -------
-    NDArray[np.float64]
+    Array
         The first `SPATIAL` columns of `FEATURES`, shape (R, SPATIAL).
     """
     if not len(regions):
@@ -317,7 +318,7 @@ def _fainter(outline: _Outline, values: NDArray[Any], n: int) -> Array:
     return np.where(count > 0, ordered[np.minimum(place, len(on))], 0.0)
 
 
-def _least_alike(value: Array, area: NDArray[np.int64], shared: sp.csr_matrix) -> Array:
+def _least_alike(value: Array, area: Index, shared: sp.csr_matrix) -> Array:
     """The least value among the candidates that are much like each, shape (R,)."""
     pairs = shared.tocoo()
     alike = pairs.data > _MUCH_ALIKE * (area[pairs.row] + area[pairs.col] - pairs.data)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
-from bridgetrack.regions.regions import Array, Index, Regions
+from bridgetrack.regions.regions import Regions
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import Sampling, sampling_of
 

@@ -16,12 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.labels import numbered
 from bridgetrack.movie.movie import Movie
 from bridgetrack.regions.regions import (
-    Array,
-    Index,
-    Mask,
     Regions,
     concatenate,
     largest_pieces,

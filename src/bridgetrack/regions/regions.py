@@ -12,12 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.labels import numbered
 from bridgetrack.errors import InputError
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _PICTURE = 2_000_000
 """Pixels of regions that are looked at together."""

@@ -12,10 +12,11 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.regions.describe import FEATURES
-from bridgetrack.regions.regions import Array, Index, Mask, Regions, exclusions
+from bridgetrack.regions.regions import Regions, exclusions
 
 Targets = NDArray[np.int8]
 
@@ -138,7 +139,7 @@ def prune(
 
     Returns
     -------
-    NDArray[np.int64]
+    Index
         Numbers of those kept, ascending.
     """
     shared = regions.overlaps

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.regions.describe import FEATURES
-from bridgetrack.regions.regions import Array, Index, Mask, Regions
+from bridgetrack.regions.regions import Regions
 from bridgetrack.regions.score import MOST_ODDS, RegionScore, Targets
 
 if TYPE_CHECKING:

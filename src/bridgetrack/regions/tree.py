@@ -15,12 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.segmentation.cells import passes
 
-Array = NDArray[np.float64]
 Image = NDArray[np.float32]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

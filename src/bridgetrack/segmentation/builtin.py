@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from skimage.filters import threshold_otsu
 from skimage.measure import label, regionprops
 
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.segmentation.cells import (
     SEPARATION,
     Labels,
-    Mask,
     cell_landscape,
     clean_cells,
     cut_edges,
@@ -248,7 +248,7 @@ def _reduced_planes(image: NDArray[Any]) -> tuple[list[NDArray[np.float32]], int
     return [block_mean(stack[z], (factor, factor)) for z in chosen], factor
 
 
-def _widths(image: NDArray[Any], foreground: str, diameter: float) -> NDArray[np.float64]:
+def _widths(image: NDArray[Any], foreground: str, diameter: float) -> Array:
     """Diameters of discs with the areas of the cells of a plane, in pixels."""
     settings = SegmentationSettings(foreground=foreground, sensitivity=6.0)  # type: ignore[arg-type]
     smoothing = max(0.5, SMOOTHING * diameter)
@@ -263,13 +263,13 @@ def _widths(image: NDArray[Any], foreground: str, diameter: float) -> NDArray[np
     return np.asarray(2 * np.sqrt(areas[areas > 4] / np.pi))
 
 
-def _weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+def _weighted_median(values: Array, weights: Array) -> float:
     order = np.argsort(values)
     total = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(total, total[-1] / 2)])
 
 
-def _rough_mask(plane: NDArray[Any], foreground: str) -> NDArray[np.bool_]:
+def _rough_mask(plane: NDArray[Any], foreground: str) -> Mask:
     """Foreground of a plane by Otsu's threshold, but well above the quartiles' spread."""
     diameter = min(plane.shape) / 15
     values = cell_signal(plane, foreground, diameter, 1.0, _PLANE).values

@@ -11,10 +11,10 @@ from skimage.filters import threshold_otsu
 from skimage.measure import label
 from skimage.segmentation import clear_border, relabel_sequential, watershed
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import Image, Sampling, Signal, gaussian
 
-Mask = NDArray[np.bool_]
 Labels = NDArray[np.int32]
 
 _EDGE = 0.3
@@ -203,9 +203,7 @@ def merge_shallow(labels: Labels, height: Image, depth: float) -> Labels:
     return component[labels]
 
 
-def passes(
-    labels: Labels, height: Image
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def passes(labels: Labels, height: Image) -> tuple[Index, Index, Array]:
     """Pairs of labels that touch, the smaller number first, and the highest point between them."""
     n = np.int64(labels.max(initial=0)) + 1
     keys, heights = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.float32)]

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
+from bridgetrack.arrays import Mask
+
 Image = NDArray[np.float32]
 Sampling = tuple[float, ...]
 
@@ -39,10 +41,10 @@ class Signal:
 
     values: Image
     noise: float
-    invalid: NDArray[np.bool_]
+    invalid: Mask
 
 
-def finite_image(image: NDArray[Any]) -> tuple[Image, NDArray[np.bool_]]:
+def finite_image(image: NDArray[Any]) -> tuple[Image, Mask]:
     """The frame as float32 with NaN and infinite pixels replaced by the median, and where.
 
     The replaced pixels never become part of a cell.

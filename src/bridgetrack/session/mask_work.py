@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie
@@ -206,7 +207,7 @@ def highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> di
     return highest
 
 
-def _numbered(before: NDArray[Any], after: NDArray[np.int32], highest: int) -> NDArray[np.int64]:
+def _numbered(before: NDArray[Any], after: NDArray[np.int32], highest: int) -> Index:
     """Numbers as before where cells stay; new ones above all that were ever named."""
     kept = keep_numbers(before, after).astype(np.int64)
     last = int(before.max(initial=0))

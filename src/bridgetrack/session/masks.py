@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
 from bridgetrack.annotations.mask_files import MaskStore, masks_path
 from bridgetrack.annotations.mask_targets import honoured
+from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
@@ -22,15 +23,13 @@ from bridgetrack.movie.movie import Movie, pixels_of
 from bridgetrack.regions.acts import agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
 from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place
-from bridgetrack.regions.regions import Array, Regions
+from bridgetrack.regions.regions import Regions
 from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.session.answers import chosen_path
 from bridgetrack.session.movie import MovieAndCells
-
-Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import (
@@ -16,6 +15,7 @@ from bridgetrack.annotations.annotation import (
     describe_event,
     short_words,
 )
+from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.table import verified_tracks
@@ -36,7 +36,7 @@ class CellNames:
         self._tracking = tracking
 
     @cached_property
-    def _of_row(self) -> tuple[NDArray[np.int64], dict[int, str]]:
+    def _of_row(self) -> tuple[Index, dict[int, str]]:
         """Track of every detection, 0 where it has none, and letters of pieces by their row."""
         assert self._tracking is not None
         nodes = self._tracking.tracks.nodes

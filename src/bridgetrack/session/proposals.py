@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import EventRef
+from bridgetrack.arrays import Array, Index
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
 from bridgetrack.tracks.table import certainty_of
@@ -83,9 +83,7 @@ def proposals(
     ]
 
 
-def shared(
-    weight: NDArray[np.float64], first: NDArray[np.int64], margin: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def shared(weight: Array, first: Index, margin: Array) -> Array:
     """Probabilities of alternatives: that of the first by its margin, the rest by their weights.
 
     Parameters
@@ -97,7 +95,7 @@ def shared(
     margin
         Its margin, shape of ``first``.
     """
-    share: NDArray[np.float64] = weight / max(float(weight.sum()), 1e-12)
+    share: Array = weight / max(float(weight.sum()), 1e-12)
     rest = np.delete(weight, first)
     if len(first) == 1 and len(rest) and rest.sum() > 0 and not np.isnan(margin[0]):
         sure = float(certainty_of(margin)[0])

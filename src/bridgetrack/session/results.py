@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.notes import plural
 from bridgetrack.progress import Progress, Steps
@@ -31,7 +32,7 @@ from bridgetrack.tracks.trees import Lineages, lineages
 class TracksData:
     """Rows (id, t, [z,] y, x), one feature value per row, and parents of each track."""
 
-    data: NDArray[np.float64]
+    data: Array
     features: pd.DataFrame
     graph: dict[int, list[int]]
 
@@ -67,9 +68,7 @@ class CellsByTrack:
         Other numbers for the nodes of the tracks, shape (nodes,).
     """
 
-    def __init__(
-        self, labels: Movie, tracks: Tracks, numbers: NDArray[np.int64] | None = None
-    ) -> None:
+    def __init__(self, labels: Movie, tracks: Tracks, numbers: Index | None = None) -> None:
         self._labels, self._nodes = labels, tracks.nodes[["frame", "label", "track_id"]]
         if numbers is not None:
             self._nodes = self._nodes.assign(track_id=numbers)
@@ -78,7 +77,7 @@ class CellsByTrack:
         self._last: tuple[int, NDArray[np.int32]] | None = None
 
     @cached_property
-    def _named(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    def _named(self) -> dict[int, tuple[Index, NDArray[np.int32]]]:
         """Labels of each frame, ascending, and their tracks."""
         table = self._nodes.sort_values(["frame", "label"])
         frames, first = np.unique(table["frame"].to_numpy(np.int64), return_index=True)
@@ -126,8 +125,6 @@ def summary(tracks: Tracks) -> str:
     return ", ".join(parts) + "."
 
 
-Array = NDArray[np.float64]
-
 _BINS = 40
 
 
@@ -146,8 +143,8 @@ class Distribution:
     """
 
     edges: Array  # of the bins, shape (n + 1,)
-    counts: NDArray[np.int64]  # of all, shape (n,)
-    chosen: NDArray[np.int64]  # of those chosen, shape (n,)
+    counts: Index  # of all, shape (n,)
+    chosen: Index  # of those chosen, shape (n,)
 
     @property
     def table(self) -> pd.DataFrame:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import VERIFIED, CellRef, EventRef, Kind
 from bridgetrack.annotations.imported_tracks import ImportedTracks, compare_tracks
+from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.results import read_tracks
@@ -170,7 +170,7 @@ class TrackEdits:
             raise InputError(f"{cell} is in no track")
         return track
 
-    def _rows_of(self, tracks: set[int]) -> NDArray[np.int64]:
+    def _rows_of(self, tracks: set[int]) -> Index:
         """Rows of the cells of some tracks, in order of time."""
         nodes = self._tracking().tracks.nodes
         mine = nodes[nodes["track_id"].isin(tracks)].sort_values(["frame", "id"])

@@ -14,15 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.tracks.more_than_two import more_than_two
 from bridgetrack.tracks.tracks import AT_LEAST, Tracks
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 PART_AFTER = 5
 """Frames that both parts of a split must live apart to be taken for two touching cells."""
@@ -34,7 +31,7 @@ _RANK = np.argsort(np.argsort(_KEYS)).astype(np.int8)
 def build_tracks(
     detections: Detections,
     hypotheses: Events,
-    chosen: NDArray[np.bool_],
+    chosen: Mask,
     scores: Array | None = None,
     margins: Array | None = None,
 ) -> Tracks:
@@ -130,7 +127,7 @@ class ChainEnds:
     last_position: Array
     first_size: Array
     last_size: Array
-    length: NDArray[np.int64]
+    length: Index
 
 
 def _chain_ends(detections: Detections, first: Index, last: Index) -> ChainEnds:
@@ -239,7 +236,7 @@ class Identities:
 
 
 def _numbered(
-    kept: NDArray[np.bool_], track: Index, first: Index, links: list[tuple[int, int, str]]
+    kept: Mask, track: Index, first: Index, links: list[tuple[int, int, str]]
 ) -> tuple[Index, pd.DataFrame]:
     """Number from 1 of every founding chain, 0 for others; and the table of links."""
     begin = np.full(int(track.max()) + 1 if len(track) else 1, len(kept), dtype=np.int64)
@@ -258,7 +255,7 @@ def _numbered(
 
 def _nodes(
     detections: Detections,
-    kept: NDArray[np.bool_],
+    kept: Mask,
     number: Index,
     chain: Index,
     root: Index,

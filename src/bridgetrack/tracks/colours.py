@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.table import (
@@ -23,8 +24,6 @@ from bridgetrack.tracks.table import (
     track_titles,
 )
 from bridgetrack.tracks.tracks import Tracks
-
-Array = NDArray[np.float64]
 
 _GOLDEN = 0.618033988749895
 _APART = 31
@@ -71,8 +70,8 @@ class Colouring:
     by: str
     words: str
     palette: str
-    track_id: NDArray[np.int64]
-    frame: NDArray[np.int64]
+    track_id: Index
+    frame: Index
     shades: Array
     low: float
     high: float
@@ -83,7 +82,7 @@ class Colouring:
         """Red, green and blue of every sight, shape (n, 3)."""
         return paint(self.shades, self.palette)
 
-    def at(self, track_id: NDArray[np.int64], frame: NDArray[np.int64]) -> NDArray[np.int64]:
+    def at(self, track_id: Index, frame: Index) -> Index:
         """Rows of the sights of some tracks in some frames."""
         wide = int(self.frame.max(initial=0)) + 1
         return np.searchsorted(self.track_id * wide + self.frame, track_id * wide + frame)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.tracks.table import time_unit, track_table, track_titles
 from bridgetrack.tracks.tracks import Tracks
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ def cell_cycles(tracks: Tracks, certainty: float = 0.0) -> CellCycles:
     )
 
 
-def survival(duration: Array, divides: NDArray[np.bool_]) -> pd.DataFrame:
+def survival(duration: Array, divides: Mask) -> pd.DataFrame:
     """Kaplan and Meier's estimate of how many have not divided by a time.
 
     Parameters

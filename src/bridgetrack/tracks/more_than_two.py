@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Index
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.hypotheses.events import Event, Events
-
-Index = NDArray[np.int64]
 
 _WITHIN = np.log(1.35)
 """Logarithm of the factor by which parts must add up to the whole."""

@@ -10,13 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.hypotheses.events import Events
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import Tracks, margin_column, rows_by_id
-
-Rows = NDArray[np.int64]
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 VERIFIED = "verified"
 """Column of nodes and of the table of tracks; there only where some track is verified."""
@@ -251,13 +248,13 @@ def sights(tracks: Tracks, more: Sequence[str] = ()) -> pd.DataFrame:
     return found
 
 
-def _parents(ids: Rows, links: pd.DataFrame) -> tuple[list[str], list[str]]:
+def _parents(ids: Index, links: pd.DataFrame) -> tuple[list[str], list[str]]:
     words = links[["parent_id", "event"]].astype(str).groupby(links["track_id"]).agg(" ".join)
     words = words.reindex(ids, fill_value="")
     return words["parent_id"].tolist(), words["event"].tolist()
 
 
-def generations(ids: Rows, start: Rows, links: pd.DataFrame) -> Rows:
+def generations(ids: Index, start: Index, links: pd.DataFrame) -> Index:
     """Divisions before every track, by all ways it came, shape (tracks,)."""
     came: dict[int, list[tuple[int, int]]] = {}
     for child, parent, event in zip(
@@ -271,7 +268,7 @@ def generations(ids: Rows, start: Rows, links: pd.DataFrame) -> Rows:
     return np.asarray([generation[i] for i in ids.tolist()], dtype=np.int64)
 
 
-def _divisions(ids: Rows, start: Rows, links: pd.DataFrame) -> Rows:
+def _divisions(ids: Index, start: Index, links: pd.DataFrame) -> Index:
     """Divisions of every track and its descendants, each counted once."""
     count = dict.fromkeys(ids.tolist(), 0)
     divides = links.loc[links["event"] == "divide", "parent_id"]
@@ -298,9 +295,7 @@ def _growth(steps: pd.DataFrame, geometry: Geometry) -> Array:
     return slope.where(counts >= 3).to_numpy(dtype=np.float64)
 
 
-def _endings(
-    ids: Rows, start: Rows, end: Rows, at_edge: NDArray[np.bool_], tracks: Tracks
-) -> Sequence[str]:
+def _endings(ids: Index, start: Index, end: Index, at_edge: Mask, tracks: Tracks) -> Sequence[str]:
     ending = np.full(len(ids), "unknown", dtype=object)
     ending[at_edge] = "leaving"
     links = tracks.links
@@ -315,7 +310,7 @@ def _endings(
     return [str(e) for e in ending]
 
 
-def _at_edge(last: pd.DataFrame, geometry: Geometry) -> NDArray[np.bool_]:
+def _at_edge(last: pd.DataFrame, geometry: Geometry) -> Mask:
     if geometry.shape is None:
         return np.zeros(len(last), dtype=bool)
     area = last["area"].to_numpy(dtype=np.float64)
@@ -346,7 +341,7 @@ def with_verified(tracks: Tracks, chosen: Events, confirmed: Mask) -> Tracks:
         return tracks
     n = int(nodes["id"].max()) + 1
 
-    def named(events: Events) -> NDArray[np.int64]:
+    def named(events: Events) -> Index:
         cells = np.concatenate([events.sources, events.targets], axis=1).ravel()
         return np.bincount(cells[(cells >= 0) & (cells < n)], minlength=n)
 
@@ -405,7 +400,7 @@ def to_napari(tracks: Tracks) -> tuple[Array, dict[str, NDArray[Any]], dict[int,
     return data, properties, _graph(tracks)
 
 
-def _histories(tracks: Tracks, ids: NDArray[np.int64], frame: NDArray[np.int64]) -> dict[str, Any]:
+def _histories(tracks: Tracks, ids: Index, frame: Index) -> dict[str, Any]:
     incoming = tracks.edges.drop_duplicates("target").set_index("target").reindex(ids)
     event = incoming["event"].astype(object).to_numpy(copy=True)
     unknown = incoming["event"].isna().to_numpy(dtype=bool)

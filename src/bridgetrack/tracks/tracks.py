@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
 
 if TYPE_CHECKING:
     import networkx as nx
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Tracks:
         return int(self.nodes["track_id"].nunique())
 
 
-def rows_by_id(tracks: Tracks) -> Callable[[Rows], Rows]:
+def rows_by_id(tracks: Tracks) -> Callable[[Index], Index]:
     """A function that gives the rows of nodes by their ids; any row for an id that no node has."""
     ids = tracks.nodes["id"].to_numpy(dtype=np.int64)
     if (np.diff(ids) >= 0).all():
@@ -85,7 +83,7 @@ def margin_column(table: pd.DataFrame) -> str:
 
 
 def events_from_edges(
-    nodes: pd.DataFrame, edges: pd.DataFrame, src: Rows, tgt: Rows, n_frames: int
+    nodes: pd.DataFrame, edges: pd.DataFrame, src: Index, tgt: Index, n_frames: int
 ) -> pd.DataFrame:
     """The events that a graph amounts to (see `Tracks.events`).
 
@@ -149,7 +147,7 @@ def _grouped(kind: str, ends: pd.DataFrame, margin: str) -> pd.DataFrame:
     )
 
 
-def _lonely(kind: str, ids: Rows, frame: Rows, margin: str) -> pd.DataFrame:
+def _lonely(kind: str, ids: Index, frame: Index, margin: str) -> pd.DataFrame:
     named = [(i,) for i in ids.tolist()]
     nobody: list[tuple[int, ...]] = [()] * len(ids)
     return pd.DataFrame(
@@ -227,8 +225,8 @@ def assemble_tracks(
     )
 
 
-def edge_rows(nodes: pd.DataFrame, edges: pd.DataFrame, source: str) -> tuple[Rows, Rows]:
-    """Rows of the two ends of every edge in `nodes`, shapes (E,) and (E,).
+def edge_rows(nodes: pd.DataFrame, edges: pd.DataFrame, source: str) -> tuple[Index, Index]:
+    """Index of the two ends of every edge in `nodes`, shapes (E,) and (E,).
 
     Raises
     ------
@@ -260,7 +258,7 @@ def edge_rows(nodes: pd.DataFrame, edges: pd.DataFrame, source: str) -> tuple[Ro
     return src, tgt
 
 
-def _rows_of(ordered: Rows, order: Rows, wanted: Rows, source: str) -> Rows:
+def _rows_of(ordered: Index, order: Index, wanted: Index, source: str) -> Index:
     at = np.searchsorted(ordered, wanted)
     at = np.minimum(at, max(len(ordered) - 1, 0))
     unknown = ordered[at] != wanted if len(ordered) else np.ones(len(wanted), dtype=bool)
@@ -271,7 +269,9 @@ def _rows_of(ordered: Rows, order: Rows, wanted: Rows, source: str) -> Rows:
     return order[at] if len(ordered) else at
 
 
-def _complete_edges(nodes: pd.DataFrame, edges: pd.DataFrame, src: Rows, tgt: Rows) -> pd.DataFrame:
+def _complete_edges(
+    nodes: pd.DataFrame, edges: pd.DataFrame, src: Index, tgt: Index
+) -> pd.DataFrame:
     edges = edges.reset_index(drop=True).copy()
     if "event" not in edges.columns:
         frame = nodes["frame"].to_numpy(dtype=np.int64)
@@ -289,13 +289,13 @@ def _complete_edges(nodes: pd.DataFrame, edges: pd.DataFrame, src: Rows, tgt: Ro
     return edges[head + [c for c in edges.columns if c not in head]]
 
 
-def components(n: int, src: Rows, tgt: Rows) -> Rows:
+def components(n: int, src: Index, tgt: Index) -> Index:
     """Number of the connected component of every node, shape (n,)."""
     graph = sp.coo_matrix((np.ones(len(src), dtype=np.int8), (src, tgt)), shape=(n, n))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
-def chains(n: int, src: Rows, tgt: Rows, allowed: NDArray[np.bool_] | None = None) -> Rows:
+def chains(n: int, src: Index, tgt: Index, allowed: Mask | None = None) -> Index:
     """Number of the longest unbranched path of every node, from 1 by first node, shape (n,).
 
     Parameters
@@ -303,7 +303,7 @@ def chains(n: int, src: Rows, tgt: Rows, allowed: NDArray[np.bool_] | None = Non
     n
         Number of nodes.
     src, tgt
-        Rows that every edge joins, shapes (E,) and (E,).
+        Index that every edge joins, shapes (E,) and (E,).
     allowed
         Edges that a path may take, shape (E,); all where None.
     """
@@ -318,7 +318,7 @@ def chains(n: int, src: Rows, tgt: Rows, allowed: NDArray[np.bool_] | None = Non
     return rank[inverse] if n else np.zeros(0, dtype=np.int64)
 
 
-def lineage_ids(track_id: Rows, src: Rows, tgt: Rows) -> Rows:
+def lineage_ids(track_id: Index, src: Index, tgt: Index) -> Index:
     """Track of the earliest node of every node's lineage, shape (n,); nodes sorted by frame."""
     n = len(track_id)
     if n == 0:
@@ -334,7 +334,7 @@ def lineage_ids(track_id: Rows, src: Rows, tgt: Rows) -> Rows:
 
 
 def links_from_edges(
-    nodes: pd.DataFrame, edges: pd.DataFrame, src: Rows, tgt: Rows
+    nodes: pd.DataFrame, edges: pd.DataFrame, src: Index, tgt: Index
 ) -> pd.DataFrame:
     """Which track comes from which: one row per pair of tracks that an edge joins."""
     track = nodes["track_id"].to_numpy(dtype=np.int64)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import staged, writing
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, colouring, paint
@@ -21,8 +21,6 @@ from bridgetrack.tracks.tracks import Tracks
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 PICTURES = (".svg", ".png", ".pdf")
 """Kinds of pictures that are written."""
@@ -59,7 +57,7 @@ class Lineages:
     links: pd.DataFrame
 
     @cached_property
-    def _order(self) -> Rows:
+    def _order(self) -> Index:
         return self.branches["track_id"].to_numpy(dtype=np.int64)
 
     def row_of(self, track: int) -> int:
@@ -95,7 +93,7 @@ class Lineages:
         ends[:, 1, 1] = np.maximum(ends[:, 1, 1], ends[:, 0, 1] + _SEEN_ONCE * (not colours.along))
         return ends, shades
 
-    def joints(self, colours: Colouring) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def joints(self, colours: Colouring) -> tuple[Array, Array, Mask]:
         """Lines from parents to the tracks that come from them.
 
         Returns
@@ -166,7 +164,7 @@ def lineages(tracks: Tracks, families: Collection[int] | None = None) -> Lineage
     return Lineages(table, links)
 
 
-def _known_links(ids: Rows, links: pd.DataFrame) -> pd.DataFrame:
+def _known_links(ids: Index, links: pd.DataFrame) -> pd.DataFrame:
     known = links["track_id"].isin(ids) & links["parent_id"].isin(ids)
     links = links[known]
     return pd.DataFrame(
@@ -180,7 +178,7 @@ def _known_links(ids: Rows, links: pd.DataFrame) -> pd.DataFrame:
 
 
 def _children(links: pd.DataFrame) -> dict[int, list[int]]:
-    """Rows of the tracks that come from each row, by their first parents."""
+    """Index of the tracks that come from each row, by their first parents."""
     found: dict[int, list[int]] = {}
     main = links[links["main"]]
     for child, parent in zip(main["child"].tolist(), main["parent"].tolist(), strict=True):
@@ -189,7 +187,7 @@ def _children(links: pd.DataFrame) -> dict[int, list[int]]:
 
 
 def _roots(table: pd.DataFrame, links: pd.DataFrame) -> list[int]:
-    """Rows without a parent, those of one family next to each other."""
+    """Index without a parent, those of one family next to each other."""
     rootless = np.ones(len(table), dtype=bool)
     rootless[links["child"].to_numpy(dtype=np.int64)] = False
     rows = np.flatnonzero(rootless)

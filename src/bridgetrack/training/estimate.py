@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtrit
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.notes import plural
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 CONFIDENCE = 0.95
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.learning import (
     L1,
     L2,
@@ -38,8 +38,6 @@ from bridgetrack.training.pseudo_answers import weigh_pseudo_answers
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 Fit = Generator[TrainingStep, None, TrainingResult]
 
 STAGE = "Testing on held-out answers"

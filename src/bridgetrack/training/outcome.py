@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation, describe
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
@@ -24,9 +25,6 @@ from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.pseudo_answers import explained_by_slips
 from bridgetrack.training.training_set import TrainingSet
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _LISTED = 3
 """Unusual answers that a remark lists."""

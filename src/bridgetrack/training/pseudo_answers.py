@@ -24,15 +24,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import betainc
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.training.training_set import TrainingSet, balanced, digest
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 CONFIDENT = 4.0
 """Margin from which on the starting model is confident, in contradicted answers. On seven real

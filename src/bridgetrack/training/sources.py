@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import EventKinds
@@ -19,7 +19,6 @@ from bridgetrack.pipeline.project import is_project, load_project
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.progress import Steps
 
-Array = NDArray[np.float64]
 Source = Model | Scene
 """A trained model, or an annotated movie."""
 Strategy = Literal["target", "source", "union", "transfer", "delta", "prior"]

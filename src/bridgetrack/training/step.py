@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.constraints import compile_constraints
+from bridgetrack.arrays import Array
 from bridgetrack.learning.losses import find_loss
 from bridgetrack.learning.risk import Risk
 from bridgetrack.pipeline.scene import Scene
@@ -28,8 +28,6 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.pseudo_answers import weighted_answers
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
-
-Array = NDArray[np.float64]
 
 TEMPERATURE = 3.0
 """Answers about cells side by side repeat each other: each counts as a third of an independent one.

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import ContradictionError, InfeasibleError
 from bridgetrack.inference.gibbs import LIMIT, Gibbs, gibbs
 from bridgetrack.inference.margins import cheapest_flip
@@ -30,10 +30,6 @@ from bridgetrack.learning import Inferred, Sample, StructuredModel
 from bridgetrack.learning.structured_model import IntArray, Sign
 from bridgetrack.spread import THREADS
 from bridgetrack.training.training_set import TrainingSet
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Index = NDArray[np.int64]
 
 SIZE = 4_000
 """Columns of a program at most, where samples are not larger."""

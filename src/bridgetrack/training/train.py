@@ -30,9 +30,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.learning import TrainingResult, TrainingStep
@@ -71,9 +71,6 @@ from bridgetrack.training.sources import (
 from bridgetrack.training.step import share_of_step
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 TIE = 100.0
 """``rho n`` of transfer with n annotations of the target."""

@@ -20,16 +20,13 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.annotations.annotation import RANDOM, UNIFORM
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import components
 from bridgetrack.learning import Sample
 from bridgetrack.pipeline.scene import Scene
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 LARGEST = 1500
 """Slots above which a component is cut into frame pairs for training."""

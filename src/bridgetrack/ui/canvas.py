@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from napari.layers import Points, Vectors
-from numpy.typing import NDArray
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QWidget
 
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
@@ -96,7 +96,7 @@ class SliceInView:
         return tuple(low), tuple(high)
 
     @property
-    def extent(self) -> NDArray[np.float64]:
+    def extent(self) -> Array:
         """Height and width of a frame in pixels, shape (2,)."""
         scene = self._session.scene
         if scene is not None and scene.detections.geometry.shape is not None:

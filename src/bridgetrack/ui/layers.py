@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections, border_distance
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
@@ -269,7 +270,7 @@ def detections_of(layer: Any, image: Movie | None = None) -> Detections:
     return Detections(table, geometry, has_masks=False)
 
 
-def _geometry(layer: Any, data: NDArray[np.float64], image: Movie | None) -> Geometry:
+def _geometry(layer: Any, data: Array, image: Movie | None) -> Geometry:
     """Extent of the image where there is one, else what the layer says of itself."""
     if image is not None:
         if image.geometry.ndim != data.shape[1] - 1:
@@ -287,7 +288,7 @@ def _geometry(layer: Any, data: NDArray[np.float64], image: Movie | None) -> Geo
     return Geometry(n_frames, None if shape is None else tuple(shape), scale, unit, interval)
 
 
-def _labels(layer: Any, frame: NDArray[np.int64]) -> NDArray[np.int64]:
+def _labels(layer: Any, frame: Index) -> Index:
     """Labels of the layer, with new numbers for points that have none or one that is taken."""
     given = layer.features.get("label")
     label = np.zeros(len(frame), dtype=np.int64)
@@ -300,7 +301,7 @@ def _labels(layer: Any, frame: NDArray[np.int64]) -> NDArray[np.int64]:
     return label
 
 
-def _areas(layer: Any) -> NDArray[np.float64]:
+def _areas(layer: Any) -> Array:
     """Areas of the layer; 1 where unknown."""
     given = layer.features.get("area")
     if given is None:

@@ -7,16 +7,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, Name, by_label
+from bridgetrack.arrays import Array
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.proposals import Proposal
 from bridgetrack.ui.looks import GHOST, LOOKS, PROPOSAL, rgba
-
-Array = NDArray[np.float64]
-
 
 Colour = tuple[float, float, float, float]
 

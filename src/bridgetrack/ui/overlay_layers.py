@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 from napari.layers import Points, Vectors
-from numpy.typing import NDArray
 
+from bridgetrack.arrays import Array
 from bridgetrack.ui.layers import add_below, place_like, placed_like, tag
 from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.overlay import CLEAR, Arrow, Drawing, Mark
-
-Array = NDArray[np.float64]
 
 _ON_TOP = "translucent_no_depth"
 """Not hidden by opaque cells in front, where a volume is in view."""

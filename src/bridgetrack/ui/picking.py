@@ -13,6 +13,7 @@ from skimage.segmentation import find_boundaries
 
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import CellRef, EventRef
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
@@ -262,11 +263,11 @@ class CellFinder:
         """A reference to a cell by its row."""
         return cell_refs(self._detections, np.array([row]))[0]
 
-    def outline(self, row: int) -> NDArray[np.float64]:
+    def outline(self, row: int) -> Array:
         """Pixels along a cell's border, shape (k, ndim); in 3D those of its middle slice."""
         return self._traced(row)
 
-    def _trace(self, row: int) -> NDArray[np.float64]:
+    def _trace(self, row: int) -> Array:
         t, label = int(self._detections.frame[row]), int(self._detections.label[row])
         inside = self.frame(t) == label
         where = np.argwhere(inside)
@@ -277,7 +278,7 @@ class CellFinder:
         return np.argwhere(_border(box)).astype(np.float64) + low
 
 
-def _border(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _border(mask: Mask) -> Mask:
     """Pixels of a mask that have a neighbour in the plane outside of it."""
     if mask.ndim > 2:
         return np.stack([_border(plane) for plane in mask])
@@ -310,7 +311,7 @@ class PointFinder:
         """A reference to a cell by its row."""
         return cell_refs(self._detections, np.array([row]))[0]
 
-    def outline(self, row: int) -> NDArray[np.float64]:
+    def outline(self, row: int) -> Array:
         """Points along the disc of a cell, shape (k, ndim)."""
         angle = np.linspace(0, 2 * np.pi, 32, endpoint=False)
         ring = np.repeat(self._place[row][None], len(angle), axis=0)

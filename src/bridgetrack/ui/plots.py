@@ -14,6 +14,7 @@ from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtGui import QColor
 
 from bridgetrack.active.accuracy import Point
+from bridgetrack.arrays import Index
 from bridgetrack.errors import OutputError
 from bridgetrack.session.results import Distribution
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
@@ -222,7 +223,7 @@ class TreePlot(StillPlot):
             middle = (x.min() + x.max()) / 2
             self.setXRange(middle - wide / 2, middle + wide / 2, padding=0)
 
-    def _rows(self, tracks: Collection[int]) -> NDArray[np.int64]:
+    def _rows(self, tracks: Collection[int]) -> Index:
         if self.drawn is None:
             return np.zeros(0, np.int64)
         found = [self.drawn.row_of(t) for t in tracks]

@@ -14,6 +14,7 @@ from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Cell, CellRef, Name, by_label
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.detections.table import Detections
 from bridgetrack.movie import Movie
 from bridgetrack.movie.movie import pixels_of
@@ -23,10 +24,8 @@ from bridgetrack.ui.looks import LOOKS, rgba
 from bridgetrack.ui.overlay import Numbered, numbered
 
 Pixels = NDArray[np.uint8]
-Array = NDArray[np.float64]
 
 
-Mask = NDArray[np.bool_]
 Window = tuple[slice, slice]
 
 _ROOM = 1.5
@@ -207,7 +206,7 @@ def _disc(place: Sequence[float] | Array, window: Window, size: float) -> Mask:
     return np.asarray((y - v) ** 2 + (x - u) ** 2 <= (size / 2) ** 2)
 
 
-def _rim(mask: NDArray[np.bool_], thick: int) -> NDArray[np.bool_]:
+def _rim(mask: Mask, thick: int) -> Mask:
     """Pixels of a mask at most so far from its edge."""
     from scipy.ndimage import binary_erosion
 

@@ -6,17 +6,12 @@ import numpy as np
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.arrays import Array
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue, Links
 from bridgetrack.ui.canvas import Canvas
-from bridgetrack.ui.overlay import (
-    Array,
-    Drawing,
-    SliceShown,
-    draw_question,
-    draw_subject,
-)
+from bridgetrack.ui.overlay import Drawing, SliceShown, draw_question, draw_subject
 
 _CELL = 60.0
 """Screen pixels that a cell is at least across, until somebody zooms."""

@@ -15,6 +15,7 @@ from superqt.utils import qdebounced
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_files import MaskStore, masks_path
+from bridgetrack.arrays import Index
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Geometry
 from bridgetrack.notes import plural
@@ -397,7 +398,7 @@ def how_found_of(labels: Any) -> Finding | None:
     return None if path is None else how_found(path)
 
 
-Painted = tuple[int, NDArray[np.int64], NDArray[np.int64]]
+Painted = tuple[int, Index, Index]
 """A frame, the places in it that were painted, and their labels before."""
 
 
