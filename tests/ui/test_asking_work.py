@@ -65,7 +65,7 @@ def test_failing_to_learn_is_told_and_ends_nothing(asked, said, monkeypatch):
     def fail(*_):
         raise InfeasibleError("two answers exclude each other")
 
-    monkeypatch.setattr("bridgetrack.active.update.annotate", fail)
+    monkeypatch.setattr("bridgetrack.active.session.annotate", fail)
     for _ in range(5):
         asked.annotator.accept()
     assert "exclude each other" in asked.annotator.hint

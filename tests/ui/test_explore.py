@@ -86,11 +86,15 @@ def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     table = panel.tree.drawn.branches
     branch = table[table["end"] - table["start"] > 3].iloc[0]
     frame = int(branch["start"]) + 2
-    qtbot.wait(600)  # the layout; and else it is a double click
-    spot = panel.tree.plotItem.vb.mapViewToScene(QPointF(branch["x"], frame))
-    qtbot.mouseClick(panel.tree.viewport(), LEFT, pos=panel.tree.mapFromScene(spot))
     track = int(branch["track_id"])
-    qtbot.waitUntil(lambda: state.looks.chosen == (track,), timeout=20_000)
+
+    def chosen_by_a_click() -> bool:
+        qtbot.wait(600)  # the layout; and else it is a double click
+        spot = panel.tree.plotItem.vb.mapViewToScene(QPointF(branch["x"], frame))
+        qtbot.mouseClick(panel.tree.viewport(), LEFT, pos=panel.tree.mapFromScene(spot))
+        return state.looks.chosen == (track,)
+
+    qtbot.waitUntil(chosen_by_a_click, timeout=20_000)
     assert state.canvas.frame == frame and selected(panel) == [track]
     # The family of the track chosen alone, and all, as files.
     panel.save_trees(tmp_path / "one.svg")
