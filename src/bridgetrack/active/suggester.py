@@ -41,6 +41,9 @@ TEMPERATURE = 1.0
 DOUBTFUL = float(np.log(9))
 """Margin of an event that is 90 % certain."""
 
+TRIED = 3
+"""Times as many questions as are wanted whose margins are found."""
+
 ALTERNATIVES = 4
 """Alternatives that a suggestion names at most."""
 
@@ -278,7 +281,7 @@ def rank_steps(
     rarity = beliefs.kinds[slot] @ rarity_of_kinds(scene, beliefs)
     # Of events with the same bound those come first whose alternatives are more probable.
     best = np.lexsort((-beliefs.total[slot], -beliefs.uncertainty[column] * rarity))
-    best = best[apart(scene, column[best], k, options.separation)]
+    best = best[apart(scene, column[best], TRIED * k, options.separation)]
     column, slot, rarity = column[best], slot[best], rarity[best]
     beliefs = yield from exact_steps(scene, beliefs, np.union1d(column, chosen))
     order = np.argsort(-beliefs.uncertainty[column] * rarity, kind="stable")
