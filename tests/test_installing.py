@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 PROJECT = Path(__file__).parents[1]
@@ -136,3 +138,17 @@ def _run(command: list[str], folder: Path, extra: dict[str, str] | None = None) 
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
+
+
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extra = project["optional-dependencies"]["gui"]
+    called = {"dask": "dask-core", "matplotlib": "matplotlib-base"}  # the parts that are needed
+    wheel = {
+        (called.get(r.name, r.name), r.specifier)
+        for r in map(Requirement, [*project["dependencies"], *extra])
+    }
+    text = (PROJECT / "tools/conda/bridgetrack/recipe.yaml").read_text(encoding="utf-8")
+    run = yaml.safe_load(text)["requirements"]["run"]
+    conda = {(r.name, r.specifier) for r in map(Requirement, run[1:])}
+    assert conda == wheel
