@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
 from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.arrays import Array
@@ -49,7 +50,6 @@ from common import (
     row,
     score,
 )
-from simulated_annotator import SimulatedAnnotator, answer_by
 
 COUNTS = (10, 20, 50, 100)
 

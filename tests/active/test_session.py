@@ -16,6 +16,7 @@ from bridgetrack.active.session_file import (
     save_session,
     session_to_json,
 )
+from bridgetrack.active.simulated_annotator import answer_by, simulate_session, true_accuracy
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
@@ -25,7 +26,6 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
-from simulated_annotator import answer_by, simulate_session, true_accuracy
 from training.training_cases import blind_prior, plain_scene
 
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotations.annotation_cases import table_of
+from bridgetrack.active.simulated_annotator import with_mistakes
 from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import find_contradictions
@@ -19,7 +20,6 @@ from bridgetrack.hypotheses.evidence import gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.progress import run
-from simulated_annotator import with_mistakes
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_data" / "01_GT"
 N_FRAMES, PER_FRAME = 12, 40

@@ -38,8 +38,9 @@ def test_from_adding_to_tracking_by_name(
     assert run("track", truth, "--model", "HeLa lab 3", "--out", out).status == 0
     assert run("explain", out, "--frame", 1, "--cell", 1).status == 0
     assert run("models", "add", file, "--name", "hela LAB 3").status == 1
-    (library / "HeLa lab 3.json").unlink()
-    assert run("models", "show", "hela lab 3").status == 1
+    assert run("models", "remove", "hela lab 3").status == 0
+    assert run("models", "remove", "hela lab 3").status == 1
+    assert not list(library.glob("*.json"))
     assert json.loads(run("models", "list", "--json").out)["models"] == []
 
 

@@ -7,10 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.simulated_annotator import (
+    SimulatedAnnotator,
+    simulate_session,
+    true_accuracy,
+    with_mistakes,
+)
 from bridgetrack.active.suggester import suggest_steps
-from bridgetrack.active.suggestion import Suggestion, SuggestOptions
+from bridgetrack.active.suggestion import SessionOptions, Suggestion, SuggestOptions
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import save_annotations
-from bridgetrack.annotations.truth import draw_annotations
+from bridgetrack.annotations.truth import draw_annotations, read_events
 from bridgetrack.cli.console import answer, note_lines, show
 from bridgetrack.cli.options import (
     Axes,
@@ -30,12 +38,13 @@ from bridgetrack.cli.options import (
 )
 from bridgetrack.detections.table import Detections
 from bridgetrack.evaluation.truth import match_detections, true_events
+from bridgetrack.hypotheses.events import Events
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.io.may_write import check_file, signed
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, collecting_warnings, note_texts, plural
 from bridgetrack.pipeline.inputs import Reading, open_files, open_weights
-from bridgetrack.pipeline.scene import measure
+from bridgetrack.pipeline.scene import Scene, prepare
 
 
 @one_option_each(SuggestOptions, "random_share", "seed")
@@ -99,9 +108,21 @@ def annotate(
     count: Annotated[
         int | None, typer.Option("--count", metavar="N", min=1, help="Number of events.")
     ] = None,
+    suggested: Annotated[
+        bool,
+        typer.Option(
+            "--suggested",
+            help="Answer --count suggestions in turn, as in the window, while the model learns "
+            "from the answers.",
+        ),
+    ] = False,
+    wrong: Annotated[
+        float,
+        typer.Option("--wrong", metavar="F", min=0, max=1, help="Share of wrong answers, 0 to 1."),
+    ] = 0.0,
     seed: Annotated[
         int,
-        typer.Option("--seed", metavar="S", min=0, help="Seed of the draw."),
+        typer.Option("--seed", metavar="S", min=0, help="Seed of the draw and of wrong answers."),
     ] = 0,
     image: Image = None,
     axes: Axes = None,
@@ -109,27 +130,49 @@ def annotate(
 ) -> None:
     """Write the answers that a person who knows the ground truth would give.
 
-    Detections are matched to the true cells by overlap; rare events are drawn more often than they
-    occur. For experiments: how many answers does a movie need?
+    Detections are matched to the true cells by overlap. Without --suggested, events are drawn, rare
+    ones more often than they occur. For experiments: how many answers does a movie need, and what
+    do mistakes cost?
     """
     if (fraction is None) == (count is None):
         raise typer.BadParameter("give one of --fraction and --count")
+    if suggested and count is None:
+        raise typer.BadParameter("--suggested needs --count")
     check_file(out, labels, image, ground_truth)
-    notes: list[Note] = []
+    notes, more = list[Note](), dict[str, Any]()
     with collecting_warnings(notes):
         cells, pixels = open_files(labels, image, Reading(axes), [])
         truth = read_ctc(ground_truth)
-        detections = show(measure(cells, pixels))
+        scene = show(prepare(cells, pixels))
         movie = None if isinstance(cells, Detections) else cells
-        match = match_detections(detections, movie, truth.tracks, truth.labels)
-        events = true_events(detections, truth.tracks, match)
-        answers = draw_annotations(events, detections, count=count, fraction=fraction, seed=seed)
+        match = match_detections(scene.detections, movie, truth.tracks, truth.labels)
+        events = true_events(scene.detections, truth.tracks, match)
+        if suggested and count is not None:
+            answers, more["right"] = _answered(scene, events, count, wrong, seed)
+        else:
+            answers = draw_annotations(
+                events, scene.detections, count=count, fraction=fraction, seed=seed
+            )
+            answers = with_mistakes(answers, events, scene.detections, wrong, seed)
         with signed(out) as spare:
             save_annotations(answers, spare)
     counts = {event.key: number for event, number in answers.counts().items()}
     total = sum(counts.values())
-    record = {"out": str(out), "annotations": total, "events": counts}
+    record = {"out": str(out), "annotations": total, "events": counts, **more}
     kinds = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
     lines = [f"{plural(total, 'annotation')} ({kinds}) in {out}"]
+    if suggested:
+        lines.append(f"with them {100 * more['right']:.1f} % of the true events are found")
     record["notes"] = note_texts(notes)
     answer(json, record, lambda: [*lines, *note_lines(notes)])
+
+
+def _answered(
+    scene: Scene, events: Events, count: int, wrong: float, seed: int
+) -> tuple[AnnotationSet, float]:
+    """Answers to suggestions, and the share of true events that the session then finds."""
+    asked = read_events(events, scene.detections)
+    annotator = SimulatedAnnotator(asked, scene.detections, wrong, seed)
+    session = ActiveSession(scene, options=SessionOptions(suggest=SuggestOptions(seed=seed)))
+    show(simulate_session(session, annotator, count))
+    return session.annotations, true_accuracy(session, asked)

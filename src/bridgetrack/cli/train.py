@@ -290,7 +290,7 @@ def _gained_and_lost(changes: dict[str, dict[str, int]]) -> str:
 
 models = typer.Typer(
     name="models",
-    help="List, add and show the models that are known by name.",
+    help="List, add, remove and show the models that are known by name.",
     no_args_is_help=False,
     rich_markup_mode=None,
 )
@@ -328,6 +328,13 @@ def add(
     """Copy a model file into the library, so that --model and --prior know it by its name."""
     kept = Library().add(check_usable(load_model(file), file), file.stem if name is None else name)
     answer(json, {"name": kept.stem, "file": str(kept)}, lambda: [f"kept as {kept.stem} in {kept}"])
+
+
+@models.command()
+def remove(name: Name, json: Json = False) -> None:
+    """Delete the file of a model in the library."""
+    file = Library().remove(name)
+    answer(json, {"name": name, "file": str(file)}, lambda: [f"removed {name}: {file}"])
 
 
 @models.command()

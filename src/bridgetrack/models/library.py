@@ -115,12 +115,27 @@ class Library:
         taken = next((known for known in self._files() if _same_name(known, name)), None)
         if taken is not None:
             raise InputError(
-                f"there is a model {taken!r} in {self.folder} already; delete its file first, or "
-                "choose another name"
+                f"there is a model {taken!r} in {self.folder} already; remove it first, or choose "
+                "another name"
             )
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         return save_model(replace(model, name=name), self.folder / f"{name}.json")
+
+    def remove(self, name: str) -> Path:
+        """Delete the file of a model; gives the name that it had.
+
+        Raises
+        ------
+        ModelError
+            Where there is no such model.
+        OutputError
+            Where it cannot be deleted.
+        """
+        file = self.file(name)
+        with writing(file, "the model"):
+            file.unlink()
+        return file
 
 
 def find_model(given: Path | str, library: Library | None = None) -> Model:
