@@ -31,7 +31,7 @@ from bridgetrack.pipeline.inputs import open_cells
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Tracking, track_scene
-from bridgetrack.pipeline.windows import parse_memory, track_steps
+from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, run
 from bridgetrack.segmentation.probability import open_probability
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
@@ -126,10 +126,9 @@ def track(
     scores = open_link_scores(link_scores, weights)
     features = features if scores is None else with_link_scores(scores, features)
     kinds = EventKinds.without(without)
-    bytes_ = parse_memory(memory) if isinstance(memory, str) else memory
     steps = track_steps(
         cells, pixels, weights, answers, features,
-        kinds=kinds, memory=bytes_, window=window, client=client,
+        kinds=kinds, memory=memory, window=window, client=client,
     )  # fmt: skip
     tracking = run(steps, progress)
     check_link_scores(scores, tracking.scene)

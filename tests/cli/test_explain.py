@@ -57,6 +57,21 @@ def test_labels_in_place_of_a_result(run: Run, result: Path, truth: Path) -> Non
     assert of_labels.out == of_result.out
 
 
+def test_a_result_of_windows_knows_its_alternatives(
+    run: Run, result: Path, truth: Path, tmp_path: Path
+) -> None:
+    words = ("--out", tmp_path / "windows", "--window", 9)
+    assert run("track", truth, *words).status == 0
+    frame, cell, _ = labels_of(result, "divide")
+    words = ("--frame", frame, "--cell", cell, "--json")
+    whole, parts = (
+        json.loads(run("explain", r, *words).out) for r in (truth, tmp_path / "windows")
+    )
+    assert parts.pop("contributions") and whole.pop("contributions")
+    assert parts["margin"] == pytest.approx(whole["margin"])
+    assert parts["alternative"] == whole["alternative"]
+
+
 def test_what_cannot_be_explained(run: Run, result: Path) -> None:
     cases = (
         (("--frame", 0, "--cell", 99_999), 1, "no cell with label 99999 in frame 0"),

@@ -18,15 +18,14 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.pipeline.summary import explain_event, least_certain, use_of_annotations
-from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.windows import (
-    _bytes_needed,
-    even_windows,
-    parse_memory,
-    track_in_windows,
+from bridgetrack.pipeline.summary import (
+    explain_event,
+    find_event,
+    least_certain,
+    use_of_annotations,
 )
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.windows import _bytes_needed, near, parse_memory
 
 
 def walk(cells: int, frames: int, lost: float = 0.01) -> pd.DataFrame:
@@ -58,22 +57,9 @@ def whole(table: Path) -> Tracking:
     return bt.track(table)
 
 
-def in_windows(evidence: Evidence, *windows: range) -> Tracking:
-    """The movie tracked in windows."""
-    return bt.run(track_in_windows(evidence, None, None, list(windows)))
-
-
-CUTS = [
-    (range(40),),
-    (range(12), range(11, 17), range(16, 30), range(29, 40)),
-]
-
-
-@pytest.mark.parametrize("cuts", CUTS)
-def test_the_tracks_are_those_of_the_whole_movie(
-    table: Path, whole: Tracking, cuts: tuple[range, ...]
-) -> None:
-    found = in_windows(whole.scene.evidence, *cuts)
+@pytest.mark.parametrize("frames", (6, 14, 25))
+def test_the_tracks_are_those_of_the_whole_movie(table: Path, whole: Tracking, frames: int) -> None:
+    found = bt.track(table, window=frames)
     pd.testing.assert_frame_equal(found.tracks.nodes, whole.tracks.nodes)
     edges = [t.tracks.edges.drop(columns="margin_at_least") for t in (found, whole)]
     pd.testing.assert_frame_equal(*edges)
@@ -81,36 +67,41 @@ def test_the_tracks_are_those_of_the_whole_movie(
     assert found.solution.value == pytest.approx(whole.solution.value, rel=1e-12)
     assert found.windows is not None
     assert found.windows.hypotheses == len(whole.scene.hypotheses)
-    assert found.windows.count == len(cuts)
+    assert found.windows.count == -(-39 // (frames - 1))
+    assert bt.track(table, window=40).windows is None
 
 
-def test_windows_reach_farther_into_each_other_until_nothing_is_lost(
+def test_nothing_is_lost_where_windows_meet_and_the_bound_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     walk(60, 40, lost=0.1).to_csv(tmp_path / "cells.csv", index=False)
     whole = bt.track(tmp_path / "cells.csv")
     assert whole.solution.gap < 1e-6
-    monkeypatch.setattr("bridgetrack.pipeline.windows._FIRST", 1)  # so that something is lost
-    hasty = in_windows(whole.scene.evidence, *even_windows(40, 3))
+    found = bt.track(tmp_path / "cells.csv", window=3)
+    assert found.windows is not None and found.windows.count == 20
+    assert found.solution.value == pytest.approx(whole.solution.value, rel=1e-12)
+    assert found.solution.gap < 1e-4
+    monkeypatch.setattr("bridgetrack.pipeline.windows._AROUND", 1)  # so that something is lost
+    hasty = bt.track(tmp_path / "cells.csv", window=3)
     lost = whole.solution.value - hasty.solution.value
     assert lost > 1
     assert lost <= hasty.solution.gap + 1e-6
     hasty.solution.check(hasty.scene.problem, hasty.scores)
-    grown = bt.track(tmp_path / "cells.csv", window=3)
-    assert grown.solution.value == pytest.approx(whole.solution.value, rel=1e-12)
-    assert grown.solution.gap < 1e-4
-    assert grown.windows is not None and hasty.windows is not None
-    assert grown.windows.overlap > hasty.windows.overlap == 2
-    assert grown.windows.count == 20
 
 
-def test_the_least_certain_events_are_told(whole: Tracking) -> None:
-    found = in_windows(whole.scene.evidence, range(40))
+def test_the_least_certain_events_are_told_and_explained(table: Path, whole: Tracking) -> None:
+    found = bt.track(table, window=20)
     assert found.solution.gap < 1e-4
     told = least_certain(found)
     assert len(told) == 5 and all(event["at_least"] for event in told)
     rows = np.argsort(found.margins)[:5]
     assert [event["margin"] for event in told] == pytest.approx(found.margins[rows].tolist())
+    for event in found.scene.hypotheses.take(rows).first.tolist():
+        cell = found.scene.detections.table.iloc[event]
+        place = int(cell["frame"]), int(cell["label"])
+        around = near(found, place[0])
+        exact = explain_event(whole, find_event(whole, *place))
+        assert explain_event(around, find_event(around, *place)) == exact
     columns = whole.scene.hypotheses.find(found.scene.hypotheses.take(rows))
     for row, column in zip(rows, columns, strict=True):
         assert found.margins[row] <= explain_event(whole, int(column)).margin + 1e-6
@@ -175,10 +166,10 @@ def test_enough_memory_needs_no_windows(
     with pytest.raises(BridgetrackError, match=f"this machine has 0.002 GB free, which {few}"):
         bt.track(table)
     tables, per_cell = _bytes_needed(whole.scene.evidence)
-    tight = tables + per_cell * (n // 2)
+    tight = tables + per_cell * 0.6 * n
     monkeypatch.setattr("bridgetrack.pipeline.windows.free_memory", lambda: tight)
     found = bt.track(table)
-    assert found.windows is not None and found.windows.count == 3
+    assert found.windows is not None and found.windows.count == 2
     assert found.solution.value == pytest.approx(whole.solution.value)
 
 

@@ -27,6 +27,7 @@ from bridgetrack.pipeline.project import load_project, run_project
 from bridgetrack.pipeline.result_folder import given_run
 from bridgetrack.pipeline.summary import Explanation, explain_event, find_event
 from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.windows import near
 
 Kind = Literal["move", "divide", "split", "merge", "appear", "disappear", "skip", "false"]
 
@@ -77,7 +78,7 @@ def explain(
     targets = _labels(to)
     given = given_run(source, image, model, annotations)
     with collecting_warnings([]):
-        tracking = tracked_again(given)
+        tracking = near(tracked_again(given), frame)
         if targets or event is not None:
             column = _column(tracking, frame, cell, targets, event)
         else:

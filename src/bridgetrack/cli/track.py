@@ -56,6 +56,15 @@ from bridgetrack.pipeline.windows import parse_memory
 from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
 from bridgetrack.session.project import found_of
 
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Memory to keep to, such as 4GB: a movie that needs more is tracked a few frames at a "
+        "time. Without it, what the machine has free counts.",
+    ),
+]
 _ROUNDING = 1e-8
 """Share of the score that is rounding."""
 
@@ -77,15 +86,7 @@ def track(
     formats: Formats = "csv",
     repair: Repair = False,
     channel: Annotated[str | None, channel_option(" that --repair goes by")] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            "--memory",
-            metavar="SIZE",
-            help="Memory to keep to, such as 4GB: a movie that needs more is tracked a few frames "
-            "at a time. Without it, what the machine has free counts.",
-        ),
-    ] = None,
+    memory: Memory = None,
     window: Annotated[
         int | None,
         typer.Option(
@@ -194,6 +195,7 @@ def batch(
     channel: Annotated[str | None, channel_option()] = None,
     repair: Repair = False,
     without: Without = "",
+    memory: Memory = None,
     reading: Reading,
     json: Json = False,
     **settings: Any,
@@ -204,11 +206,13 @@ def batch(
     DIR/batch.csv lists them all, the least certain first. A movie that fails does not stop the
     others; the exit status is 1 then.
     """
+    if memory is not None:
+        parse_memory(memory)  # refused before the work
     choose = make(MaskChoice, choose=settings.pop("choose"))
     given = BatchRun(
         folder, out, model, labels, parse_choices(formats, FORMATS, "--format"), choose,
         make(SegmentationSettings, **settings), parse_channel(channel), repair,
-        parse_kinds(without), reading,
+        parse_kinds(without), reading, memory,
     )  # fmt: skip
     rows = show(batch_steps(given))
     failed = [r for r in rows if r.problem]

@@ -91,6 +91,8 @@ class BatchRun:
         What can happen in the movies.
     reading
         How the files are read.
+    memory
+        To keep to, see `track_steps`.
     """
 
     folder: Path
@@ -104,6 +106,7 @@ class BatchRun:
     repair: bool = False
     kinds: EventKinds = EVERYTHING
     reading: Reading = field(default_factory=Reading)
+    memory: str | None = None
 
 
 @dataclass(frozen=True)
@@ -203,7 +206,7 @@ def _track(movie: BatchFiles, given: BatchRun, file: Path | None, model: Model) 
     inputs = RunInputs(
         movie.labels or out / FOUND_HERE[0], movie.image, file, None, given.reading,
         given.formats, command="batch", found_here=movie.labels is None, repair=repairs,
-        without=given.kinds.words, channel=given.channel,
+        without=given.kinds.words, channel=given.channel, memory=given.memory,
     )  # fmt: skip
     check_folder(out, *inputs.inputs)
     with ExitStack() as temporary:
@@ -216,8 +219,7 @@ def _track(movie: BatchFiles, given: BatchRun, file: Path | None, model: Model) 
             else:
                 assert movie.image is not None and beside is not None
                 pixels = given.reading.open_image(movie.image)
-                work = _found_here(pixels, inputs, beside, given, notes)
-                cells, found = yield from work
+                cells, found = yield from _found_here(pixels, inputs, beside, given, notes)
             if repairs:
                 assert beside is not None
                 mending = repair_into(beside, out, cells, pixels, model, inputs)
@@ -225,7 +227,8 @@ def _track(movie: BatchFiles, given: BatchRun, file: Path | None, model: Model) 
             elif given.repair and movie.labels is not None:
                 words = "the masks were not repaired, as there is no image of them in the folder"
                 notes.append(Note(NoteKind.WARNING, words))
-            tracking = yield from track_steps(cells, pixels, model, kinds=given.kinds)
+            work = track_steps(cells, pixels, model, kinds=given.kinds, memory=given.memory)
+            tracking = yield from work
         save_run(tracking, out, inputs, began, notes, beside, found)
     told = tuple(n.words for n in notes if n.kind == NoteKind.WARNING)
     return row_of(movie.name, tracking, told)

@@ -80,6 +80,27 @@ class Scene:
     constraints: Constraints
     kinds: EventKinds = EVERYTHING
 
+    @classmethod
+    def of(
+        cls,
+        labels: Movie | None,
+        evidence: Evidence,
+        hypotheses: Events,
+        features: FeatureSet,
+        anchored: Anchored,
+        kinds: EventKinds = EVERYTHING,
+        covered: Mask | None = None,
+    ) -> Scene:
+        """Of candidate events; `covered` says which slots they explain (2n,), None: all."""
+        active = active_slots(evidence.detections) if covered is None else covered
+        matrix = compute_features(evidence, hypotheses, features)
+        problem = Problem(hypotheses.covering(active))
+        constraints = compile_constraints(anchored, hypotheses)
+        slots = np.flatnonzero(active)
+        return cls(
+            labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints, kinds
+        )
+
     @property
     def detections(self) -> Detections:
         """The cells."""
@@ -181,19 +202,15 @@ def propose(
     check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
     hypotheses = generate_hypotheses(evidence, required_events(anchored), kinds=kinds)
-    active = active_slots(evidence.detections)
     if kinds.absent & LAST_RESORT:
-        hypotheses = _without_last_resort(evidence, hypotheses, anchored, kinds, active)
+        hypotheses = _without_last_resort(evidence, hypotheses, anchored, kinds)
+    scene = Scene.of(labels, evidence, hypotheses, features or default_features(), anchored, kinds)
     # Features of others are computed at once, so that mistakes in them are told here.
     known = set(default_features().features)
-    usual = features is None or all(f in known or f.name == LINK_SCORE for f in features.features)
-    matrix = compute_features(evidence, hypotheses, features or default_features())
-    for _ in () if usual else matrix.keeping():
-        pass
-    slots = np.flatnonzero(active)
-    problem = Problem(hypotheses.covering(active))
-    constraints = compile_constraints(anchored, hypotheses)
-    return Scene(labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints, kinds)
+    if features and any(f not in known and f.name != LINK_SCORE for f in features.features):
+        for _ in scene.matrix.keeping():
+            pass
+    return scene
 
 
 def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
@@ -218,29 +235,23 @@ def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
 
 
 def _without_last_resort(
-    evidence: Evidence,
-    hypotheses: Events,
-    anchored: Anchored,
-    kinds: EventKinds,
-    active: Mask,
+    evidence: Evidence, hypotheses: Events, anchored: Anchored, kinds: EventKinds
 ) -> Events:
     """The hypotheses without appearances or disappearances, but those that cannot be spared.
 
     These are the ones that are chosen where each of them costs more than all else can win.
     """
-    matrix = compute_features(evidence, hypotheses, default_features())
+    scene = Scene.of(None, evidence, hypotheses, default_features(), anchored)
     last = np.isin(hypotheses.event, list(kinds.absent & LAST_RESORT))
-    scores = matrix.scores(shipped_model().aligned(matrix.features)) - _DEAR * last
+    scores = scene.matrix.scores(shipped_model().aligned(scene.matrix.features)) - _DEAR * last
     allowed = np.ones(len(hypotheses), dtype=bool)
-    allowed[compile_constraints(anchored, hypotheses).forbidden] = False
-    problem = Problem(hypotheses.covering(active))
+    allowed[scene.constraints.forbidden] = False
     try:
-        chosen = solve(problem, scores, allowed).chosen
+        chosen = solve(scene.problem, scores, allowed).chosen
     except InfeasibleError:
         return hypotheses  # annotations contradict each other, which tracking tells
-    asked = required_events(anchored)
     named = np.zeros(len(hypotheses), dtype=bool)
-    named[hypotheses.find(asked)] = True
+    named[hypotheses.find(required_events(anchored))] = True
     return hypotheses.take(~last | chosen | named)
 
 

@@ -167,7 +167,7 @@ def track_scene(
     solution = yield from choose_events(scene, scores, allowed, limits)
     margins = margin_bounds(scene.problem, scores, solution, allowed)
     yield begin("Joining tracks")
-    return _tracked(scene, model, scores, solution, margins)
+    return tracked(scene, model, scores, solution, margins)
 
 
 def known_solution(tracking: Tracking | None, scene: Scene, weights: Array) -> Solution | None:
@@ -193,23 +193,18 @@ def choose_events(
         raise explain_contradiction(scene) from error
 
 
-def _tracked(
+def tracked(
     scene: Scene, model: Model, scores: Array, solution: Solution, margins: Array
 ) -> Tracking:
-    tracks = build_tracks(scene.detections, scene.hypotheses, solution.chosen, scores, margins)
-    tracks = tell_verified(tracks, scene, solution.chosen)
-    return Tracking(scene, model, scores, solution, margins, tracks)
-
-
-def tell_verified(tracks: Tracks, scene: Scene, chosen: Mask) -> Tracks:
-    """The tracks, told which of them answers confirm altogether."""
-    anchored = scene.anchored
+    """The tracks of chosen events; those that answers confirm altogether are told."""
+    chosen, anchored = solution.chosen, scene.anchored
+    tracks = build_tracks(scene.detections, scene.hypotheses, chosen, scores, margins)
     said = np.array([a.kind == Kind.CONFIRM for a in anchored.listed], dtype=bool)[anchored.owner]
-    if not said.any():
-        return tracks
-    found = scene.hypotheses.find(anchored.events.take(said))
-    rows = np.flatnonzero(chosen)
-    return with_verified(tracks, scene.hypotheses.take(rows), np.isin(rows, found))
+    if said.any():
+        found = scene.hypotheses.find(anchored.events.take(said))
+        rows = np.flatnonzero(chosen)
+        tracks = with_verified(tracks, scene.hypotheses.take(rows), np.isin(rows, found))
+    return Tracking(scene, model, scores, solution, margins, tracks)
 
 
 def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Tracking]:
@@ -247,7 +242,7 @@ def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Tracking]:
         raise explain_contradiction(scene) from error
     margins = margin_bounds(scene.problem, scores, solution, allowed)
     yield Progress("Honouring your answer", 0.5)
-    return _tracked(scene, model, scores, solution, margins)
+    return tracked(scene, model, scores, solution, margins)
 
 
 def explain_contradiction(scene: Scene) -> ContradictionError:

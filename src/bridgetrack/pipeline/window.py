@@ -1,12 +1,12 @@
-"""What is done with a few frames of a movie: choose their events, and mend where two parts meet.
+"""What is done with a few frames of a movie: choose their events, and mend where windows meet.
 
 Moves, divisions, splits and merges cover fates of one frame and histories of the next, so the
 slots of a movie fall into pairs of frames that only skips and false detections tie together. A
-part of a movie from frame a to frame b has the fates of a..b-1 and the histories of a+1..b; parts
-that meet in a frame share no slot, and each is solved for itself.
+window from frame a to frame b has the fates of a..b-1 and the histories of a+1..b; windows that
+meet in a frame share no slot, and each is solved for itself.
 
-What may reach from part to part is looked at afterwards. Around the frame where two parts meet
-the events are chosen again, and the prices of the slots (the duals of the relaxations) are set
+What may reach from window to window is looked at afterwards. Around the frame where two meet the
+events are chosen again, and the prices of the slots (the duals of the relaxations) are set
 again such that the price of its slots is at least the score of every event: then no choice of
 events of the whole movie is worth more than all prices together.
 """
@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bridgetrack.annotations.anchor import Anchored
+from bridgetrack.annotations.anchor import Anchored, anchor
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import (
     answered_slots,
     compile_constraints,
@@ -25,16 +26,19 @@ from bridgetrack.annotations.constraints import (
     usable_with,
 )
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.errors import InfeasibleError
+from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.feature import FeatureSet, compute_features
 from bridgetrack.features.view import CellMeasures, describe_cells
-from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots
+from bridgetrack.hypotheses.events import EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.generate import MAX_GAP, events_between, rare_events
+from bridgetrack.hypotheses.generate import LAST_RESORT, MAX_GAP, events_between, rare_events
 from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.relax import SolverLimits, prices
 from bridgetrack.inference.solve import solve
+from bridgetrack.models.model import Model
+from bridgetrack.movie.movie import Movie
+from bridgetrack.pipeline.scene import Scene, check_kinds
 
 REACH = MAX_GAP
 """Frames that an event spans at most."""
@@ -56,12 +60,10 @@ class WholeMovie:
         What scores are made of.
     anchored, answered
         The annotations, and the slot of each, -1 where it has none, shape (A,).
-    meetings
-        Frames where parts meet.
     kinds
         What can happen in the movie.
-    limits
-        When the choice in a window gives up.
+    windows
+        Frames of each; the last frame of one is the first of the next.
     """
 
     evidence: Evidence
@@ -71,29 +73,54 @@ class WholeMovie:
     weights: Array
     anchored: Anchored
     answered: Index
-    meetings: tuple[int, ...]
-    kinds: EventKinds = EVERYTHING
-    limits: SolverLimits | None = None
+    kinds: EventKinds
+    windows: list[range]
 
     @classmethod
     def of(
         cls,
         evidence: Evidence,
+        labels: Movie | None,
         features: FeatureSet,
-        weights: Array,
-        anchored: Anchored,
-        meetings: tuple[int, ...],
-        *,
-        kinds: EventKinds = EVERYTHING,
-        limits: SolverLimits | None = None,
+        model: Model,
+        annotations: AnnotationSet | None,
+        kinds: EventKinds,
+        windows: list[range],
     ) -> WholeMovie:
-        """Of the evidence and the annotations of a movie, and weights for these features."""
+        """Of what is known of a movie.
+
+        Raises
+        ------
+        InputError
+            Where appearances or disappearances are ruled out: which of them cannot be spared is
+            known of the whole movie only.
+        ContradictionError
+            Where an annotation names an event of a kind that does not occur.
+        """
+        if kinds.absent & LAST_RESORT:
+            raise InputError(
+                "a movie that is tracked a few frames at a time cannot be without appearances or "
+                "disappearances; allow them, or more memory"
+            )
+        annotations = annotations or AnnotationSet(evidence.detections.geometry)
+        check_kinds(annotations, kinds)
+        anchored = anchor(annotations, evidence.detections, labels)
         cells, rare = describe_cells(evidence), rare_events(evidence)
         rare = rare.take(~np.isin(rare.event, list(kinds.absent)))
         if anchored.listed:
             rare = Events.join([rare, required_events(anchored)]).unique()
-        known = evidence, cells, rare, features, weights, anchored
-        return cls(*known, answered_slots(anchored), meetings, kinds, limits)
+        known = evidence, cells, rare, features, model.aligned(features), anchored
+        return cls(*known, answered_slots(anchored), kinds, windows)
+
+    @property
+    def meetings(self) -> list[int]:
+        """Frames where windows meet."""
+        return [frames.start for frames in self.windows[1:]]
+
+    @property
+    def limits(self) -> SolverLimits:
+        """When the choice in a window gives up: frames around meetings are chosen twice."""
+        return SolverLimits(max_seconds=SolverLimits.max_seconds / (2 * len(self.windows)))
 
     @property
     def active(self) -> Mask:
@@ -145,6 +172,25 @@ class WholeMovie:
         local = local.take(np.flatnonzero(usable_with(local, events)))
         allowed[compile_constraints(local, events).forbidden] = False
         return allowed
+
+    def scene(self, events: Events) -> Scene:
+        """The whole movie with some of its events; its labels are not known here."""
+        return Scene.of(None, self.evidence, events, self.features, self.anchored, self.kinds)
+
+    def near(self, frames: range, chosen: Events) -> tuple[Scene, Array]:
+        """Some frames with all that may happen there, and the scores of that.
+
+        What is chosen beyond these frames, or leads there, stays.
+        """
+        slots, active = self.slots_of(frames), self.active
+        events, scores = self.proposed(frames)
+        free = np.zeros_like(slots)
+        free[_covered(chosen.take(~chosen.touching(active & ~slots)), active)] = True
+        usable = np.flatnonzero(events.touching(free) & ~events.touching(active & ~free))
+        events, told = events.take(usable), self.anchored
+        told = told.take(np.flatnonzero(usable_with(told, events)))
+        scene = Scene.of(None, self.evidence, events, self.features, told, self.kinds, free)
+        return scene, scores[usable]
 
     def noted(self, events: Events, scores: Array) -> Chosen:
         """Those of some events that annotations speak of, which the result must know."""
@@ -204,10 +250,10 @@ class Part:
     hypotheses: int = 0
 
 
-def solve_part(movie: WholeMovie, frames: range) -> Part:
-    """Choose the events of a part of a movie that shares no slot with the others.
+def solve_window(movie: WholeMovie, frames: range) -> Part:
+    """Choose the events of a window, which shares no slot with the others.
 
-    Annotations that events beyond the part may meet are left to `mend_meeting`.
+    Annotations that events beyond it may meet are left to `mend_meeting`.
     """
     slots = movie.slots_of(frames)
     events, scores = movie.proposed(frames)
@@ -229,7 +275,7 @@ def solve_part(movie: WholeMovie, frames: range) -> Part:
 
 @dataclass(frozen=True)
 class Meeting:
-    """A frame where two parts meet, and what is known around it.
+    """A frame where two windows meet, and what is known around it.
 
     Parameters
     ----------
