@@ -100,7 +100,7 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     image = ("--image", f["image"])
     said = ("--network", f["model"], "--annotations", f["outlines"])
     yield "segment", (f["image"], *said), "--out", ("image", "model", "outlines")
-    others = ("--labels", f["labels"], "--labels", f["other"], "--probability", f["probable"])
+    others = ("--candidates", f["labels"], f["other"], "--probability", f["probable"])
     yield "segment", (f["image"], *others), "--out", ("labels", "other", "probable")
     drawn = ("labels", "image", "01_GT/TRA/man_track.txt")
     yield "annotate", (f["labels"], *truth, *image, "--count", 5), "--out", drawn

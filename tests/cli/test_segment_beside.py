@@ -1,4 +1,4 @@
-"""``segment --labels`` and ``--probability``: what other programs say, beside the image."""
+"""``segment --candidates`` and ``--probability``: what other programs say, beside the image."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_cells_of_other_programs_are_candidates(run: Run, rough: Rough, tmp_path
     words = ("segment", image, "--out", out)
     assert run(*words).status == 0
     assert seen(out, truth) == [1, 2, 3, 5]
-    two = ("--labels", files["others"], "--labels", files["one"])
+    two = ("--candidates", files["others"], files["one"])
     shown = run(*words, *two)
     assert shown.status == 0, shown.err
     assert seen(out, truth) == [1, 2, 3, 4, 5]
@@ -96,13 +96,13 @@ def test_probabilities_of_another_program_show_cells(
     ):
         refused = run(*words, odd)
         assert refused.status == 1 and said in refused.err
-    refused = run(*words[:-1], "--labels", files["few"])
+    refused = run(*words[:-1], "--candidates", files["few"])
     assert refused.status == 1 and "give labels of this movie" in refused.err
-    refused = run(*words[:-1], "--labels", out)
+    refused = run(*words[:-1], "--candidates", out)
     assert refused.status == 1 and "labels.tif" in refused.err
     for more in (
         ("--probability", files["bytes"], "--choose", "plain"),
-        ("--labels", files["one"], "--choose", "plain"),
+        ("--candidates", files["one"], "--choose", "plain"),
     ):
         assert run(*words[:-1], *more).status == 2
     assert out.read_bytes() == before

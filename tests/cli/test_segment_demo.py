@@ -136,7 +136,7 @@ def test_how_sure_each_mask_is_stands_beside_the_labels(run: Run, tmp_path: Path
     words = ("segment", image, "--out", out)
     work = Finding().choices(open_movie(images))
     chosen = [step for step in work if isinstance(step, FrameChoice)]
-    for more in (), ("--labels", brought):
+    for more in (), ("--candidates", brought):
         assert run(*words, *more).status == 0
         sure, labels = pd.read_csv(table), tifffile.imread(out)
         assert list(sure) == ["frame", "label", "score", "margin_at_least"]

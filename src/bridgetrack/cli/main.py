@@ -26,6 +26,8 @@ from bridgetrack.errors import BridgetrackError, DependencyError
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 _NAME = "bridgetrack"
+_SEVERAL = "--candidates"
+"""An option that takes several values."""
 _OF_THE_DISK = (
     errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP
 )  # fmt: skip
@@ -123,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
-    words = [word for word in words if word != "--debug"]
+    words = _each_named([word for word in words if word != "--debug"])
     try:
         status = _status(lambda: app(words, prog_name=_NAME, standalone_mode=False), debug)
         sys.stdout.flush()
@@ -132,6 +134,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = FAILURE
     return status
+
+
+def _each_named(words: list[str]) -> list[str]:
+    """``--candidates a b`` as ``--candidates a --candidates b``: the parser takes one at a time."""
+    named, several = list[str](), False
+    for word in words:
+        first = word == _SEVERAL
+        if several and not word.startswith("-") and named[-1] != _SEVERAL:
+            named.append(_SEVERAL)
+        several = first or (several and not word.startswith("-"))
+        named.append(word)
+    return named
 
 
 def _status(command: Callable[[], Any], debug: bool) -> int:

@@ -70,13 +70,13 @@ def segment(
         str | None,
         typer.Option("--network", metavar="NAME", help="Network of cellpose, by name or file."),
     ] = None,
-    labels: Annotated[
+    candidates: Annotated[
         list[Path] | None,
         typer.Option(
-            "--labels",
-            metavar="LABELS",
-            help="Masks of this movie by another program, whose cells are candidates, too; may be "
-            "given several times. Cells that stay keep the numbers of the first.",
+            "--candidates",
+            metavar="LABELS...",
+            help="Masks of this movie by other programs: their cells are candidates, too. Cells "
+            "that stay keep the numbers of the first.",
         ),
     ] = None,
     probability: Annotated[
@@ -109,7 +109,7 @@ def segment(
     """
     choose = _way(settings.pop("choose"), backend, context)
     wanted = make(SegmentationSettings, **settings)
-    brought = labels or []
+    brought = candidates or []
     _refuse_odd(choose, answers, foreign=bool(brought) or probability is not None)
     record_file, margins_file = beside_labels(out, "run"), beside_labels(out, "masks", "csv")
     inputs = [image, None if network is None else Path(network), answers, *brought, probability]
@@ -175,7 +175,7 @@ def _refuse_odd(choose: Choose, answers: Path | None, *, foreign: bool) -> None:
         )
     if foreign:
         raise typer.BadParameter(
-            "--labels and --probability give candidates to choose among: --choose jointly"
+            "--candidates and --probability give more to choose among: --choose jointly"
         )
 
 
