@@ -112,6 +112,7 @@ def test_sparse_truth_gives_only_what_is_safe(truth: CtcTruth) -> None:
     scores = evaluate(truth.tracks, sparse, labels=truth.labels, sparse=True).to_dict()
     safe = {"edge_recall", "division_recall", "complete_tracks", "tf"}
     assert {k for k in (*ALL, "cca") if scores[k] is not None} == safe
+    assert scores["holds_for_sparse_truth"] == sorted(safe, key=list(scores).index)
     assert all(scores[k] == 1.0 for k in safe)
     full = evaluate(truth.tracks, sparse, labels=truth.labels)
     assert full.edge_precision is not None

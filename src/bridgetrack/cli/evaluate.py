@@ -19,7 +19,7 @@ from bridgetrack.evaluation.sample import (
     read_sample,
     write_sample,
 )
-from bridgetrack.evaluation.scores import Scores
+from bridgetrack.evaluation.scores import SPARSE, Scores
 from bridgetrack.evaluation.scores import evaluate as score
 from bridgetrack.files import write_text
 from bridgetrack.io.may_write import check_file, is_ours, sign, signed
@@ -80,24 +80,29 @@ def _masks(result: Path, labels: Path | None) -> Movie | None:
 
 def _score_lines(scores: Scores) -> list[str]:
     names = (
-        ("edges F1", scores.edge_f1, f"of {scores.n_edges:,} true edges"),
-        ("  precision", scores.edge_precision, ""),
-        ("  recall", scores.edge_recall, ""),
-        ("divisions F1", scores.division_f1, f"of {scores.n_divisions:,} true divisions"),
-        ("  within a frame", scores.division_f1_within_1, ""),
-        ("TRA", scores.tra, "tracking accuracy"),
-        ("DET", scores.det, "detection accuracy"),
-        ("LNK", scores.lnk, "linking accuracy"),
-        ("BIO", scores.bio, "mean of CT, TF, BC, CCA"),
-        ("CT", scores.ct, "complete tracks"),
-        ("TF", scores.tf, "track fractions"),
-        ("CHOTA", scores.chota, ""),
+        ("edges F1", "edge_f1", f"of {scores.n_edges:,} true edges"),
+        ("  precision", "edge_precision", ""),
+        ("  recall", "edge_recall", ""),
+        ("divisions F1", "division_f1", f"of {scores.n_divisions:,} true divisions"),
+        ("  within a frame", "division_f1_within_1", ""),
+        ("  recall", "division_recall", ""),
+        ("TRA", "tra", "tracking accuracy"),
+        ("DET", "det", "detection accuracy"),
+        ("LNK", "lnk", "linking accuracy"),
+        ("BIO", "bio", "mean of CT, TF, BC, CCA"),
+        ("CT", "ct", "complete tracks"),
+        ("TF", "tf", "track fractions"),
+        ("CHOTA", "chota", ""),
     )
-    figures = ["-" if value is None else f"{value:.4f}" for _, value, _ in names]
-    rows = [[name, figure] for (name, _, _), figure in zip(names, figures, strict=True)]
-    lines = table(["", "score"], rows)[1:]
+    values = [getattr(scores, key) for _, key, _ in names]
+    sparse = ["yes" if key in SPARSE else "no" for _, key, _ in names]
+    rows = [
+        [name, "-" if value is None else f"{value:.4f}", holds]
+        for (name, *_), value, holds in zip(names, values, sparse, strict=True)
+    ]
+    head, *lines = table(["", "score", "holds for a sparse truth"], rows)
     described = (f"{line}  {row[2]}".rstrip() for line, row in zip(lines, names, strict=True))
-    return [*described, *(f"note: {note}" for note in scores.notes)]
+    return [head, *described, *(f"note: {note}" for note in scores.notes)]
 
 
 @one_option_each(SampleOptions)

@@ -80,8 +80,8 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, float | int | str | list[str] | None]:
-        """The figures as plain values, for JSON."""
-        return {**asdict(self), "notes": list(self.notes)}
+        """The figures as plain values, for JSON, and which of them hold for a sparse truth."""
+        return {**asdict(self), "notes": list(self.notes), "holds_for_sparse_truth": list(SPARSE)}
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,8 @@ def _edges(frame: Index, label: Index, table: Index) -> Index:
 
 
 Truth = Path | str | CtcTruth | Tracks
-_SAFE = ("edge_recall", "division_recall", "complete_tracks", "tf")
+SPARSE = ("edge_recall", "division_recall", "complete_tracks", "tf")
+"""Scores that also hold where the truth follows only some of the cells."""
 _CHOTA_TRACKS = 1500
 _NEED_MASKS = ("tra", "det", "lnk", "chota")
 
@@ -222,7 +223,7 @@ def evaluate(
     if not by_masks:
         figures |= dict.fromkeys(_NEED_MASKS)
     if sparse:
-        figures |= {k: None for k, v in figures.items() if isinstance(v, float) and k not in _SAFE}
+        figures |= {k: None for k, v in figures.items() if isinstance(v, float) and k not in SPARSE}
         notes.append("sparse truth: figures that count what the truth leaves out are not given")
     matching = "overlap" if by_masks else "distance"
     return Scores(**figures, matching=matching, notes=tuple(notes))
