@@ -77,26 +77,6 @@ def scipy_distance(cells: Cells) -> tuple[Links, Any]:
     return links, {"reach": reach}
 
 
-def scipy_overlap(cells: Cells) -> tuple[Links, Any]:
-    """Assignment by IoU; who is left over joins the cell that covers it most."""
-    from scipy.optimize import linear_sum_assignment
-
-    links: Links = []
-    for t in range(cells.n_frames - 1):
-        a, b = cells.rows(t), cells.rows(t + 1)
-        before, after = cells.labels[t].ravel(), cells.labels[t + 1].ravel()
-        shared = np.zeros((len(a) + 1, len(b) + 1))
-        np.add.at(shared, (before, after), 1.0)
-        size_a, size_b = shared.sum(axis=1)[1:], shared.sum(axis=0)[1:]
-        shared = shared[1:, 1:]
-        like = shared / (size_a[:, None] + size_b[None] - shared)
-        one, other = linear_sum_assignment(-like)
-        good = like[one, other] > 0
-        links += zip(a[one[good]].tolist(), b[other[good]].tolist(), strict=True)
-        links += second_daughters(shared / size_b, one[good], other[good], a, b, 0.0)
-    return links, {}
-
-
 def second_daughters(near: Any, one: Any, other: Any, a: Any, b: Any, least: float) -> Links:
     """Cells that nobody was assigned to join their nearest, each mother once."""
     links: Links = []
@@ -281,7 +261,6 @@ def with_trackpy(cells: Cells) -> tuple[Links, Any]:
 
 TOOLS: dict[str, Callable[[Cells], tuple[Links, Any]]] = {
     "assignment by distance": scipy_distance,
-    "assignment by overlap": scipy_overlap,
     "LapTrack": laptrack,
     "LapTrack, tuned": laptrack_tuned,
     "LapTrack, overlap": laptrack_overlap,
@@ -289,7 +268,7 @@ TOOLS: dict[str, Callable[[Cells], tuple[Links, Any]]] = {
     "motile": with_motile,
     "trackpy": with_trackpy,
 }
-NEED_MASKS = ("assignment by overlap", "LapTrack, overlap")
+NEED_MASKS = ("LapTrack, overlap",)
 
 
 def main() -> None:

@@ -2,17 +2,19 @@
 
     python benchmarks/peers.py --peers /path/to/python [--sets HeLa ...] [--tools LapTrack ...]
 
-``--peers`` is the interpreter of an environment with laptrack, btrack, motile and trackpy
-(``python -m venv DIR; DIR/bin/pip install laptrack btrack motile trackpy scipy``), ``--btrack``
-another for btrack, where it needs libraries of its own; the defaults are ``$BRIDGETRACK_PEERS`` and
+``--peers`` is the interpreter of an environment with laptrack, btrack, motile and trackpy (``python
+-m venv DIR; DIR/bin/pip install laptrack btrack motile trackpy scipy``), ``--btrack`` another for
+btrack, where it needs libraries of its own; the defaults are ``$BRIDGETRACK_PEERS`` and
 ``$BRIDGETRACK_BTRACK``. True cells are what every tool gets, as centroids and, where there are any,
 as masks: Bridgetrack untrained, and trained on the same share of the true links that LapTrack is
-tuned on (a twentieth: a block of frames in the middle). The raw images, where there are any, go to
-Bridgetrack alone, once with and once without them. *Development* movies have been looked at while
-setting Bridgetrack's weights; *unseen* ones had no part in any choice.
+tuned on (a twentieth: a block of frames in the middle). A short matcher by overlap, whose only
+threshold is tuned on the whole truth of each movie, needs no environment. The raw images, where
+there are any, go to Bridgetrack alone, once with and once without them. *Development* movies have
+been looked at while setting Bridgetrack's weights; *unseen* ones had no part in any choice.
 
 Edge and division F1 and AOGM (with the Cell Tracking Challenge's weights) are traccuracy's, cell by
-cell. Seconds are of the processor, imports left out. Finished runs are kept in ``--log`` (delete it
+cell; wrong events are the share of cells' fates, and of first appearances, that are not the true
+ones. Seconds are of the processor, imports left out. Finished runs are kept in ``--log`` (delete it
 where a version changed). Draws ``docs/images/peers.svg``.
 """
 
@@ -28,7 +30,9 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +48,10 @@ from common import DATA, graph_errors, header, row, save_figure
 from peer_runner import NEED_MASKS, TOOLS
 
 OURS = ("Bridgetrack", "Bridgetrack, no image", "Bridgetrack, 5 %")
+MATCHER = "matcher by overlap"
+HERE = (*OURS, MATCHER)
+"""Tools that run in this environment."""
+THRESHOLDS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 SHARE = 0.05
 MOST = {"motile": 3000}
 """Cells up to which tools are run that take long."""
@@ -79,6 +87,10 @@ class Movie:
 SETS = {
     "HeLa, second half": Movie("Fluo-N2DL-HeLa-01", "01", (0.645, 0.645), 30, first=0.5),
     "bacteria": Movie("bacteria"),
+    "iPSC 01": Movie("iPSC-01-masks"),
+    "iPSC 03": Movie("iPSC-03-masks", "03"),
+    "SIM+": Movie("Fluo-N2DH-SIM+-01-masks"),
+    "DIC": Movie("DIC-C2DH-HeLa-01", "01", (0.19, 0.19), 10),
     "PSC, first tenth": Movie("PhC-C2DL-PSC-01", "01", (1.6, 1.6), 10, stop=0.1),
     "epidermis, first half": Movie("MouseEpidermis-01-masks", stop=0.5),
     "epidermis, second half": Movie("MouseEpidermis-01-masks", first=0.5, unseen=True),
@@ -186,6 +198,66 @@ def numbered(
     return np.stack(frames)
 
 
+def events_of(cells: Cells, links: Iterable[Sequence[int]]) -> set[tuple[int, ...]]:
+    """What links say: of every cell with a next frame its later cells; which cells are new."""
+    later: dict[int, list[int]] = {}
+    known = set()
+    for a, b in links:
+        later.setdefault(int(a), []).append(int(b))
+        known.add(int(b))
+    last = int(cells.frame.max())
+    fates = {(k, *sorted(later.get(k, []))) for k in np.flatnonzero(cells.frame < last).tolist()}
+    return fates | {(-1, k) for k in np.flatnonzero(cells.frame > 0).tolist() if k not in known}
+
+
+def matched_by_overlap(cells: Cells, least: float) -> list[tuple[int, int]]:
+    """Links of most overlap in all, IoU above a threshold; who is left over may be a daughter.
+
+    It joins the cell that covers most of it, if more than the threshold, and that has a match.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    assert cells.labels is not None
+    links: list[tuple[int, int]] = []
+    start = np.searchsorted(cells.frame, np.arange(len(cells.labels) + 1))
+    for t, (before, after) in enumerate(pairwise(cells.labels)):
+        both = np.zeros(np.diff(start)[t : t + 2] + 1)
+        np.add.at(both, (before, after), 1.0)
+        shared, size = both[1:, 1:], (both.sum(axis=1)[1:, None], both.sum(axis=0)[1:])
+        iou = shared / (size[0] + size[1] - shared)
+        one, two = linear_sum_assignment(np.where(iou > least, iou, 0), maximize=True)
+        good = iou[one, two] > least
+        match = dict(zip(one[good].tolist(), two[good].tolist(), strict=True))
+        pairs = list(match.items())
+        for k in sorted(set(range(len(size[1]))) - set(match.values())):
+            mother = int(np.argmax(shared[:, k])) if len(shared) else -1
+            if mother in match and shared[mother, k] > least * size[1][k]:
+                pairs.append((mother, k))
+                del match[mother]  # no cell has three daughters
+        links += [(int(start[t]) + a, int(start[t + 1]) + b) for a, b in pairs]
+    return links
+
+
+def with_matcher(cells: Cells) -> dict[str, Any]:
+    """Links by overlap, with the threshold that makes the fewest events of this movie wrong."""
+    true = events_of(cells, cells.links)
+    found = [matched_by_overlap(cells, least) for least in THRESHOLDS]
+    wrong = [len(true - events_of(cells, links)) for links in found]
+    spent = time.process_time()
+    links = matched_by_overlap(cells, THRESHOLDS[int(np.argmin(wrong))])
+    spent = time.process_time() - spent
+    return {
+        "links": links, "seconds": spent, "cpu": spent, "memory": peak_megabytes(),
+        "threshold": THRESHOLDS[int(np.argmin(wrong))],
+    }  # fmt: skip
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process had."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+
+
 def with_bridgetrack(cells: Cells, tool: str) -> dict[str, Any]:
     """Links by Bridgetrack, in this process."""
     image = None if cells.image is None or "no image" in tool else cells.image
@@ -209,10 +281,8 @@ def with_bridgetrack(cells: Cells, tool: str) -> dict[str, Any]:
     links = at[graph.edges]
     kept = np.unique(start_of[node_frame] + number - 1)
     lost = sorted(set(range(len(cells.frame))) - set(kept.tolist()))
-    status = Path("/proc/self/status").read_text().splitlines()
-    peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
     return {
-        "links": links.tolist(), "seconds": seconds, "cpu": cpu, "memory": peak,
+        "links": links.tolist(), "seconds": seconds, "cpu": cpu, "memory": peak_megabytes(),
         "lost": lost,
     }  # fmt: skip
 
@@ -299,13 +369,13 @@ def measure(name: str, tools: list[str], given: argparse.Namespace) -> None:
     missing = [
         t
         for t in tools
-        if (name, t) not in done and (t in OURS or interpreter(t, given) is not None)
+        if (name, t) not in done and (t in HERE or interpreter(t, given) is not None)
     ]
     if not missing or not (given.data / SETS[name].folder).is_dir():
         return
     cells = load(SETS[name], given.data)
     for tool in missing:
-        if cells.labels is None and tool in NEED_MASKS:
+        if cells.labels is None and tool in (*NEED_MASKS, MATCHER):
             continue
         if cells.image is None and "no image" in tool:
             continue
@@ -313,14 +383,16 @@ def measure(name: str, tools: list[str], given: argparse.Namespace) -> None:
             continue
         found = (
             in_own_process(name, tool, given)
-            if tool in OURS
+            if tool in HERE
             else with_peer(cells, tool, interpreter(tool, given))
         )
         line = {"set": name, "tool": tool, "cells": len(cells.frame), "true": len(cells.links)}
         if "error" in found:
             line["error"] = found["error"]
         else:
-            line |= {k: found[k] for k in ("seconds", "cpu", "memory")}
+            line |= {k: found[k] for k in ("seconds", "cpu", "memory", "threshold") if k in found}
+            true = events_of(cells, cells.links)
+            line["wrong_events"] = len(true - events_of(cells, found["links"])) / len(true)
             line |= graph_errors(
                 cells.frame, cells.position, cells.links, found["links"], found.get("lost", ())
             )
@@ -353,8 +425,8 @@ def kept(log: Path) -> list[dict[str, Any]]:
 def table(names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools: list[str]) -> str:
     """A table in markdown, a block for each movie."""
     lines = [
-        header("movie", "tool", "edge F1", "division F1", "AOGM", "wrong links", "missed links",
-               "seconds", "peak MB")
+        header("movie", "tool", "edge F1", "division F1", "wrong events, %", "AOGM", "wrong links",
+               "missed links", "seconds", "peak MB")
     ]  # fmt: skip
     for name in names:
         mine = [t for t in tools if (name, t) in rows]
@@ -363,9 +435,10 @@ def table(names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools: 
             r = rows[name, tool]
             first = f"{name} ({r['cells']:,} cells)" if not k else ""
             if "error" in r:
-                lines.append(row(first, tool, r["error"], "", "", "", "", "", ""))
+                lines.append(row(first, tool, r["error"], "", "", "", "", "", "", ""))
                 continue
             cells = [best(r, good, "edge_f1", 4), best(r, good, "division_f1", 3)]
+            cells += [f"{100 * r['wrong_events']:.2f}" if "wrong_events" in r else "–"]
             cells += [best(r, good, "aogm", 0, low=True), f"{r['wrong']:,}", f"{r['missed']:,}"]
             lines.append(row(first, tool, *cells, f"{r['cpu']:.1f}", f"{r['memory']:,.0f}"))
     return "\n".join(lines)
@@ -460,7 +533,7 @@ def picture(
 def main() -> None:
     """Run what is missing, print the tables, and draw."""
     warnings.simplefilter("ignore")
-    every = [*OURS, *TOOLS]
+    every = [*HERE, *TOOLS]
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the movies")
     parser.add_argument("--peers", default=os.environ.get("BRIDGETRACK_PEERS"), metavar="PYTHON")
@@ -474,9 +547,10 @@ def main() -> None:
         sys.exit(f"{given.data}: there is no such folder; give it with --data")
     if given.one:
         name, tool = given.one
-        print(json.dumps(with_bridgetrack(load(SETS[name], given.data), tool)))
+        cells = load(SETS[name], given.data)
+        print(json.dumps(with_matcher(cells) if tool == MATCHER else with_bridgetrack(cells, tool)))
         return
-    if given.peers is None and set(given.tools) - set(OURS):
+    if given.peers is None and set(given.tools) - set(HERE):
         sys.exit("give the interpreter of the other trackers' environment with --peers")
     for name in ("peers", "btrack"):
         path = getattr(given, name)
