@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -22,6 +21,7 @@ from bridgetrack.session.proposals import proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from hand import Hand
+from kept_viewer import KeptViewer, alive, close, open_window
 from pace import Pace
 from session_fixtures import *  # noqa: F403
 
@@ -70,19 +70,38 @@ def _has_screen() -> bool:
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or shutil.which("Xvfb"))
 
 
-@pytest.fixture
-def viewer(request: pytest.FixtureRequest) -> Any:
-    """A visible viewer."""
+@pytest.fixture(scope="session")
+def kept() -> Iterator[KeptViewer]:
+    """The viewer that tests share one after the other."""
     pytest.importorskip("napari", reason="napari is not installed")
     if not _has_screen():
         pytest.skip("no display: install Xvfb (see .ci/system-packages.sh)")
-    factory = request.getfixturevalue("make_napari_viewer")
-    # napari and its dependencies warn about their own futures.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = factory(show=True)
-    made.window.resize(1200, 800)
-    return made
+    made = KeptViewer()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Any]:
+    """A visible viewer without layers."""
+    yield kept.lend(lambda: open_window(qtbot))
+    kept.clear()
+
+
+@pytest.fixture
+def another_viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Callable[[], Any]]:
+    """Opens viewers of the test's own; nothing holds on to them once they are closed."""
+    before, made = alive(), []
+
+    def opened() -> Any:
+        made.append(open_window(qtbot))
+        return made[-1]
+
+    yield opened
+    while made:
+        close(made.pop())
+    gc.collect()
+    assert not alive() - before
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -54,7 +54,7 @@ def found(viewer, qtbot, file):
 
 
 def test_cells_that_were_found_and_mended_are_there_again(
-    found, viewer, hand, qtbot, file, make_napari_viewer
+    found, viewer, hand, qtbot, file, another_viewer
 ):
     state, widget = found
     assert cells_path(state.session.answers.path).parent == file.parent
@@ -88,7 +88,7 @@ def test_cells_that_were_found_and_mended_are_there_again(
     assert not state.guard.losses
     viewer.close()
 
-    again = make_napari_viewer(show=True)
+    again = another_viewer()
     panel = fill(again, file, None)
     other = state_of(again)
     settled(other, qtbot)
@@ -178,7 +178,7 @@ def test_closing_asks_where_something_cannot_be_kept(viewer, qtbot, file, pace):
 
 
 def test_a_project_is_saved_and_opened_at_the_head(
-    found, viewer, qtbot, file, tmp_path, monkeypatch, make_napari_viewer
+    found, viewer, qtbot, file, tmp_path, monkeypatch, another_viewer
 ):
     _, widget = found
     click = Qt.MouseButton.LeftButton
@@ -195,7 +195,7 @@ def test_a_project_is_saved_and_opened_at_the_head(
     how = tags_of(find_role(viewer.layers, "labels"))["found"]
     viewer.close()
 
-    again = make_napari_viewer(show=True)
+    again = another_viewer()
     again.add_image(np.zeros((2, 8, 8)), name="another")
     _, panel = again.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     qtbot.wait(50)

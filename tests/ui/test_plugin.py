@@ -218,10 +218,10 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
     assert not np.allclose(layer.track_colors, before)
 
 
-def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):
+def test_two_viewers_do_not_interfere(another_viewer, qtbot, pixels):
     from bridgetrack.ui.state import state_of
 
-    one, two = make_napari_viewer(show=True), make_napari_viewer(show=True)
+    one, two = another_viewer(), another_viewer()
     _, labels = pixels
     for v, n in ((one, 3), (two, 4)):
         v.add_labels(labels[:n].copy(), name="cells")

@@ -10,7 +10,7 @@ from bridgetrack.annotations.files import load_annotations
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def test_answers_are_there_again(viewer, qtbot, pixels, tmp_path, make_napari_viewer):
+def test_answers_are_there_again(viewer, qtbot, pixels, tmp_path, another_viewer):
     from bridgetrack.ui.state import state_of
     from bridgetrack.ui.workflow import fill
 
@@ -28,7 +28,7 @@ def test_answers_are_there_again(viewer, qtbot, pixels, tmp_path, make_napari_vi
     assert len(given) == 4 and list(load_annotations(path)) == given
     viewer.close()
 
-    again = make_napari_viewer(show=True)
+    again = another_viewer()
     widget = fill(again, *files)
     session = state_of(again).session
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)

@@ -34,7 +34,7 @@ def tables(folder):
 
 @pytest.mark.slow
 def test_from_the_movie_to_the_same_files_without_a_window(
-    viewer, hand, qtbot, tmp_path, make_napari_viewer, monkeypatch
+    viewer, hand, qtbot, tmp_path, another_viewer, monkeypatch
 ):
     from bridgetrack.ui.state import state_of
     from bridgetrack.ui.workflow import fill
@@ -99,7 +99,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     given, model = session.annotations, session.model
     viewer.close()
 
-    again = make_napari_viewer(show=True)
+    again = another_viewer()
     panel = fill(again, tmp_path / "movie.json", None)
     other = state_of(again).session
     qtbot.waitUntil(lambda: other.tracking is not None, timeout=60_000)

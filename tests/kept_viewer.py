@@ -1,0 +1,84 @@
+"""One viewer that one test after the other has for itself: opening one takes seconds."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+
+def open_window(qtbot: Any) -> Any:
+    """A new visible viewer."""
+    from napari import Viewer
+
+    # napari and its dependencies warn about their own futures.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # The status is computed in a thread that tests do not wait for.
+        with patch("napari._qt.threads.status_checker.StatusChecker.start", lambda *_: None):
+            viewer = Viewer(show=True, show_welcome_screen=False)
+    qtbot.waitExposed(viewer.window._qt_window, timeout=20_000)
+    return viewer
+
+
+def is_open(viewer: Any) -> bool:
+    """Whether its window is still there."""
+    return hasattr(viewer.window, "_qt_window")
+
+
+def close(viewer: Any) -> None:
+    """Close a viewer that may be closed already; where its window was is not kept."""
+    if is_open(viewer):
+        with patch.object(viewer.window._qt_window, "_save_current_window_settings"):
+            viewer.close()
+
+
+def alive() -> set[Any]:
+    """The windows that something still holds on to."""
+    from napari._qt.qt_viewer import QtViewer
+
+    return set(QtViewer._instances)
+
+
+class KeptViewer:
+    """Lends a viewer; a test that closes it gets the next test a new one."""
+
+    def __init__(self) -> None:
+        self._viewer: Any = None
+
+    def lend(self, open_one: Callable[[], Any]) -> Any:
+        """The viewer, empty and in view."""
+        if self._viewer is None or not is_open(self._viewer):
+            self._viewer = open_one()
+        self._viewer.window.resize(1200, 800)
+        return self._viewer
+
+    def clear(self) -> None:
+        """Take away what a test left in it."""
+        viewer = self._viewer
+        if not is_open(viewer):
+            self._viewer = None
+            return
+        from qtpy.QtCore import QCoreApplication, QEvent
+        from qtpy.QtWidgets import QApplication
+
+        docks = list(viewer.window._wrapped_dock_widgets.values())
+        for dock in docks:
+            inner = dock.widget()
+            viewer.window.remove_dock_widget(dock)
+            inner.deleteLater()
+        del docks
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        viewer.layers.clear()
+        viewer.dims.ndisplay = 2
+        viewer.dims.ndim = 2
+        QApplication.processEvents()
+        gc.collect(1)
+
+    def end(self) -> None:
+        """Close it."""
+        if self._viewer is not None:
+            close(self._viewer)
+            self._viewer = None
