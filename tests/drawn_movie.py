@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_files import MaskStore
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
 
@@ -74,7 +74,7 @@ def answered(path: Path, one: bool, frame: int = 1) -> Path:
     before, after = np.ones_like(pixels), np.full_like(pixels, 2)
     sides = (both, parts) if one else (parts, both)
     mend = Mend(kind, frame, (), pixels, before, after, (1, 2), *sides)
-    MaskStore(path, GEOMETRY).exchange(come=MaskAnswers(GEOMETRY).next_for([mend]))
+    AutosavingStore(path, GEOMETRY).edit(masks_add=MaskAnswers(GEOMETRY).next_for([mend]))
     return path
 
 

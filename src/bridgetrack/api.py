@@ -13,9 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.files import load_annotations
+from bridgetrack.annotations.files import load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_files import load_mask_answers
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.features.feature import FeatureSet, needs_link_scores
 from bridgetrack.features.link_scores import LinkScores, with_link_scores

@@ -4,11 +4,8 @@ from hypothesis import given, settings
 from annotations.annotation_cases import cell, event, says
 from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations.annotation import EventRef
-from bridgetrack.annotations.annotation_set import (
-    AnnotationSet,
-    conflicts_with,
-    find_contradictions,
-)
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.contradictions import conflicts_with, find_contradictions
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
 

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from bridgetrack.annotations.imported_tracks import link_events
+from bridgetrack.annotations.from_tracks import link_events
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import Tracks

@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.files import load_mask_answers, mask_answer_to_json
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_files import MaskStore, load_mask_answers
 from bridgetrack.annotations.mask_targets import as_candidates, honoured, targets
-from bridgetrack.errors import InputError, OutputError
+from bridgetrack.annotations.store import AutosavingStore
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.regions import Regions, concatenate, regions_of_labels
@@ -144,64 +147,54 @@ def test_answers_come_where_they_stood_before() -> None:
 # ---------------------------------------------------------------------- the file
 
 
-def kept(path: Path) -> MaskStore:
+def kept(path: Path) -> AutosavingStore:
     """A store of a few answers, one of which was taken back."""
-    store = MaskStore(path, MOVIE)
+    store = AutosavingStore(path, MOVIE)
     for mend in (CUT, said(MendKind.REMOVE, [], [box(0, 0, 2, 2)], t=3)):
-        store.exchange(come=store.answers.next_for([mend]))
-    store.exchange(store.answers.past[-1:])
+        store.edit(masks_add=store.masks.next_for([mend]))
+    store.edit(masks_remove=["m2"])
     return store
 
 
-def test_an_answer_is_appended_and_a_store_goes_on_where_it_stopped(tmp_path) -> None:
-    path, before = tmp_path / "movie.masks.json", b""
-    store = MaskStore(path, MOVIE)
-    assert not path.exists()
-    for mend in (CUT, CUT, CUT):
-        store.exchange(come=store.answers.next_for([mend]))
-        now = path.read_bytes()
-        assert now.startswith(before) and now.count(b"\n") == before.count(b"\n") + 1
-        before = now
-    store = kept(tmp_path / "other.masks.json")
-    there = MaskStore(tmp_path / "other.masks.json", replace(MOVIE, n_frames=9)).answers
-    assert there.past == store.answers.past
-    assert (there.last_id, there.last_label) == (2, 9)
-
-
-def test_a_torn_last_line_is_told_and_left_out(tmp_path) -> None:
-    path = tmp_path / "movie.masks.json"
+def test_answers_go_on_where_they_stopped_and_are_undone(tmp_path) -> None:
+    path = tmp_path / "movie.annotations.json"
     store = kept(path)
-    path.write_bytes(path.read_bytes() + b'{"removed": ["m1"')
-    again = MaskStore(path, MOVIE)
-    assert again.answers == store.answers and "is not whole" in again.notice
-    again.exchange(again.answers)
-    assert not MaskStore(path, MOVIE).notice and not len(MaskStore(path, MOVIE).answers)
+    again = AutosavingStore(path, replace(MOVIE, n_frames=9))
+    assert again.masks.past == store.masks.past == load_mask_answers(path).past
+    assert (again.masks.last_id, again.masks.last_label) == (2, 9)
+    again.undo()
+    assert [a.id for a in again.masks] == ["m1", "m2"]
+    again.undo()
+    again.undo()
+    assert not len(again.masks) and not again.history.past
+    assert AutosavingStore(path, again.masks.geometry).history == again.history
+    again.redo()
+    assert [a.id for a in load_mask_answers(path)] == ["m1"]
 
 
-def test_what_another_program_answered_is_not_overwritten(tmp_path) -> None:
-    path = tmp_path / "movie.masks.json"
-    store = kept(path)
-    MaskStore(path, MOVIE).exchange(store.answers)
-    before = path.read_bytes()
-    with pytest.raises(OutputError, match="changed by another program"):
-        store.exchange(store.answers)
-    assert len(store.answers) == 1 and path.read_bytes() == before
+def test_masks_chosen_anew_are_no_answers(tmp_path) -> None:
+    pixels = np.flatnonzero(np.ones(SHAPE))[:4]
+    chosen = Mend(MendKind.PAINT, 0, (), pixels, pixels * 0, pixels * 0 + 5, (), (), ())
+    store = kept(tmp_path / "movie.annotations.json")
+    store.edit(masks_add=store.masks.next_for([chosen, chosen]))
+    assert [a.id for a in store.masks] == ["m1"] and len(store.masks.past) == 3
+    assert store.masks.mended == 1 and store.masks.last_label == 9
 
 
 def test_a_line_that_removes_no_answer_is_refused(tmp_path) -> None:
-    path = tmp_path / "movie.masks.json"
+    path = tmp_path / "movie.annotations.json"
     kept(path)
-    path.write_bytes(path.read_bytes() + b'{"removed": ["m7"], "added": []}\n')
+    path.write_bytes(path.read_bytes() + b'{"do": "answer", "masks_removed": ["m7"]}\n')
     with pytest.raises(InputError, match="line 4: there is no such answer"):
-        MaskStore(path, MOVIE)
+        AutosavingStore(path, MOVIE)
 
 
 def test_answers_about_another_movie_are_refused(tmp_path) -> None:
-    path = tmp_path / "movie.masks.json"
+    path = tmp_path / "movie.annotations.json"
     kept(path)
     for other in (Geometry(4, (20, 31), (1.0, 1.0)), Geometry(3, SHAPE, (1.0, 1.0))):
         with pytest.raises(InputError, match="another movie"):
-            MaskStore(path, other)
+            AutosavingStore(path, other)
 
 
 @pytest.mark.parametrize(
@@ -217,14 +210,39 @@ def test_answers_about_another_movie_are_refused(tmp_path) -> None:
 def test_a_file_that_was_tampered_with_is_refused_in_a_sentence(
     tmp_path, entry, value, words
 ) -> None:
-    path = tmp_path / "movie.masks.json"
+    path = tmp_path / "movie.annotations.json"
     kept(path)
     content = json.loads(path.read_text().splitlines()[0])
-    content["answers"][0][entry] = value
+    content["masks"]["answers"][0][entry] = value
     path.write_text(json.dumps(content))
     with pytest.raises(InputError, match=words):
         load_mask_answers(path)
-    content["answers"][0] = {"id": "m1"}
+    content["masks"]["answers"][0] = {"id": "m1"}
     path.write_text(json.dumps(content))
     with pytest.raises(InputError, match="lacks"):
         load_mask_answers(path)
+
+
+def test_files_of_earlier_versions_are_one_history(tmp_path) -> None:
+    """Answers about events, about masks and masks chosen anew were three files, in no order."""
+    path = tmp_path / "movie.annotations.json"
+    first = AutosavingStore(path, MOVIE)
+    leaves = EventRef(Event.DISAPPEAR, (CellRef(0, 1, (1.0, 1.0)),))
+    first.add(Annotation("a1", Kind.CONFIRM, (leaves,), "2026-01-01T10:00:01+00:00"))
+    line = json.loads(path.read_text())
+    path.write_text(json.dumps({**line, "version": 2}) + "\n")
+    head = {"format": "bridgetrack-masks", "version": 2, "movie": line["movie"]}
+    chosen = Mend(MendKind.PAINT, 0, (), BOTH, BOTH * 0, BOTH * 0 + 5, (), (), ())
+    for mend, second, name in ((CUT, 2, "movie.masks.json"), (chosen, 0, "movie.chosen.json")):
+        [answer] = MaskAnswers(MOVIE).next_for([mend])
+        answer = replace(answer, created=f"2026-01-01T10:00:0{second}+00:00")
+        shared = {**head, "answers": [], "last_id": 0, "last_label": 0}
+        added = {"removed": [], "added": [mask_answer_to_json(answer)]}
+        (tmp_path / name).write_text(json.dumps(shared) + "\n" + json.dumps(added) + "\n")
+    store = AutosavingStore(path, MOVIE)
+    assert store.resumed == 2 and [a.says_nothing for a in store.masks.past] == [True, False]
+    store.undo()
+    assert not len(store.masks) and len(store.annotations) == 1
+    store.undo()
+    assert not len(store.annotations) and len(store.masks.past) == 1
+    assert AutosavingStore(path, MOVIE).history == store.history, "now one file"

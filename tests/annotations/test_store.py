@@ -16,7 +16,7 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.files import (
     ANNOTATION_FILE,
-    ANNOTATION_JOURNAL,
+    first_line,
     history_to_json,
     load_annotations,
     save_annotations,
@@ -296,7 +296,7 @@ def test_a_change_at_the_very_moment_of_writing_is_not_lost(tmp_path, monkeypatc
     def interrupted(*given):
         monkeypatch.undo()
         step(*given)
-        path.write_text(ANNOTATION_JOURNAL.first_line(AnswerHistory(theirs)))
+        path.write_text(first_line(AnswerHistory(theirs)))
 
     monkeypatch.setattr(files, moment, interrupted)
     with suppress(OutputError):

@@ -9,8 +9,8 @@ from annotations.annotation_cases import table_of
 from bridgetrack.active.simulated_annotator import with_mistakes
 from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.annotation_set import find_contradictions
 from bridgetrack.annotations.constraints import compile_constraints, required_events
+from bridgetrack.annotations.contradictions import find_contradictions
 from bridgetrack.annotations.truth import draw_annotations, read_events
 from bridgetrack.detections.measure import measure
 from bridgetrack.errors import InputError

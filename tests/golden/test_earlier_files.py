@@ -12,13 +12,13 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.active.session_file import load_session
-from bridgetrack.annotations.mask_files import MaskStore, load_mask_answers
+from bridgetrack.annotations.files import load_mask_answers
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.cli.main import main
 from bridgetrack.features.default import default_features
 from bridgetrack.models.library import find_model
 from bridgetrack.pipeline.project import load_project
-from bridgetrack.session.kept import load_settings
+from bridgetrack.session.settings import load_settings
 
 FILES = Path(__file__).parent / "files"
 HERE = {"axes": "TYX", "scale": (0.645, 0.645), "frame_interval": 10.0}
@@ -41,10 +41,13 @@ def _answers(path: Path) -> list[str]:
 
 
 def _masks(path: Path) -> list[str]:
-    store = MaskStore(path, load_mask_answers(path).geometry)
-    store.exchange(store.answers.past[:1])
-    assert load_mask_answers(path) == store.answers
-    return [str(store.answers.last_id), *(a.id for a in store.answers)]
+    movie = path.with_name("movie.annotations.json")
+    shutil.copy(path, path.with_name("movie.masks.json"))
+    store = AutosavingStore(movie, load_mask_answers(path).geometry)
+    assert store.masks == load_mask_answers(path)
+    store.undo()
+    assert load_mask_answers(movie) == store.masks != load_mask_answers(path)
+    return [str(store.masks.last_id), *(a.id for a in store.masks)]
 
 
 def _model(path: Path) -> list[str]:
@@ -66,9 +69,10 @@ def _project(path: Path) -> list[str]:
 
 
 def _settings(path: Path) -> list[str]:
-    kept = load_settings(path)
+    shutil.copy(path, path.with_name("movie.settings.json"))
+    kept = load_settings(path.with_name("movie.annotations.json"))
     assert kept.model is not None and kept.given is not None
-    return [kept.model.name, *kept.without, kept.given.unit]
+    return [kept.model.name, *kept.kinds.words, kept.given.unit]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +89,7 @@ def _settings(path: Path) -> list[str]:
         ("exported.json", _model, ["lab one", "80", "False"]),
         ("poor.json", _model, ["poor", "80", "False"]),
         ("earlier/project-first.json", _project, ["9", "a1", "a2", "a3", "csv", "geff"]),
-        ("earlier/settings-1.json", _settings, ["mine", "merge", "micrometer"]),
+        ("earlier/settings-1.json", _settings, ["mine", "merges", "micrometer"]),
     ],
 )
 def test_it_opens(

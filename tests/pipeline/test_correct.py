@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet, conflicts_with
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.errors import ContradictionError, InputError
 from bridgetrack.files import sample_folder
 from bridgetrack.hypotheses.events import Event

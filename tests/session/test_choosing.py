@@ -58,9 +58,9 @@ def test_answers_hold_when_masks_are_chosen_again(opened) -> None:
     session.mend("remove", 1, at(3, 1))  # the image shows a cell there, which would come back
     event = session.ask().event
     session.note(Kind.CONFIRM, event, "click")
-    before, answers = array.copy(), session.masks.answers
+    before, answers = array.copy(), list(session.masks.answers)
     session.choose_again()
-    assert session.masks.answers == answers and len(session.annotations) == 1
+    assert list(session.masks.answers) == answers and len(session.annotations) == 1
     assert {frozenset(p.tolist()) for p in cut.right} <= set(cells(array[T]))
     assert array[1][tuple(np.rint(at(3, 1)).astype(int))] == 0
     # Cells that stay keep their numbers, so that answers go on naming them.

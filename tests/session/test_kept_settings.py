@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -10,20 +11,21 @@ import pytest
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
+from bridgetrack.models.model import model_to_json
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.progress import run
-from bridgetrack.session.kept import KeptSettings, Scale, load_settings
 from bridgetrack.session.project import resume, saving
 from bridgetrack.session.session import Session
-from bridgetrack.session.training import Outcome
+from bridgetrack.session.settings import Outcome, Scale, Settings, load_settings
 
 WITHOUT = EventKinds.without(["merges"])
+SAID = Outcome(("About 97 % are right.", "The trained weights are kept."), True, ("a",))
 
 
 @pytest.fixture
 def path(tmp_path):
-    """Where the settings of the short movie are."""
-    return tmp_path / "answers.json.settings.json"
+    """Where the settings of the short movie are: with its answers."""
+    return tmp_path / "answers.json"
 
 
 @pytest.fixture
@@ -34,104 +36,125 @@ def taught():
 
 
 @pytest.fixture
-def kept(session):
-    """Keeps the settings of the session, whose movie is open."""
-    made = KeptSettings(session)
-    assert made.restore() == ()
-    return made
+def again(session, source, path, library):
+    """Opens the movie anew, in a session of its own."""
+    opened = []
+
+    def open_again():
+        session.close()
+        opened.append(Session(library=library))
+        assert opened[-1].open(source, path)
+        return opened[-1]
+
+    yield open_again
+    for made in opened:
+        made.close()
 
 
-def opened(source, file, library):
-    """The movie opened anew: its session, what keeps its settings, and what was there again."""
-    session = Session(library=library)
-    kept = KeptSettings(session)
-    assert session.open(source, file)
-    return session, kept, kept.restore()
-
-
-def test_what_was_set_is_there_again(session, kept, source, taught, path, library, tmp_path):
+def test_what_was_set_is_there_again_and_can_be_undone(session, taught, path, again):
     assert not path.exists(), "nothing was set yet"
     session.set_kinds(WITHOUT)
     session.set_model(taught, shipped_model())
-    session.close()
-    again, still, back = opened(source, tmp_path / "answers.json", library)
-    assert back == ("the model in use", "what can happen")
-    assert again.kinds == WITHOUT and again.tracking.scene is not None
-    np.testing.assert_array_equal(again.model.weights, taught.weights)
-    assert again.model.name == "taught"
-    np.testing.assert_array_equal(again.start.weights, shipped_model().weights)
-    # Set back, nothing is left of it.
-    again.trainer.use(shipped_model())
-    again.set_kinds(EVERYTHING)
-    again.close()
-    assert still.restore() == () and load_settings(path).same(load_settings(tmp_path / "none"))
+    made = again()
+    assert made.settings.back == ("the model in use", "what can happen")
+    assert made.kinds == WITHOUT and made.tracking.scene.kinds == WITHOUT
+    np.testing.assert_array_equal(made.model.weights, taught.weights)
+    assert made.model.name == "taught"
+    np.testing.assert_array_equal(made.start.weights, shipped_model().weights)
+    made.undo()
+    np.testing.assert_array_equal(made.model.weights, shipped_model().weights)
+    assert made.start is made.model is made.tracking.model
+    made.undo()
+    assert made.kinds == EVERYTHING and not made.can_undo
+    assert load_settings(path) == Settings()
+    made.redo()
+    made.redo()
+    assert again().settings.back == ("the model in use", "what can happen")
 
 
-def test_what_a_training_said_is_told_again(session, kept, source, taught, path, library, tmp_path):
+def test_undo_takes_answers_models_and_masks_in_turn(session, taught, path, again):
+    event = session.ask().event
+    session.note(Kind.CONFIRM, event, "click")
+    session.set_model(taught)
+    place = np.argwhere(session.movie.labels.channel_frame(1) == 1).mean(axis=0)
+    session.mend("remove", 1, tuple(place.round()))
+    made = again()
+    assert len(made.masks.answers) == 1 and made.resumed == 2
+    made.undo()
+    assert not made.masks.answers and made.model.name == "taught"
+    made.undo()
+    assert made.model.name == "shipped" and len(made.annotations) == 1
+    made.undo()
+    assert not len(made.annotations) and not made.can_undo
+    for _ in range(3):
+        made.redo()
+    assert len(made.annotations) == len(made.masks.answers) == 1 and made.model.name == "taught"
+
+
+def test_what_a_training_said_is_told_again(session, taught, path, again):
     scene, [first, *_] = session.scene, np.flatnonzero(session.tracking.solution.chosen)
     [event] = event_refs(scene.detections, scene.hypotheses.take(np.array([first])))
     session.note(Kind.CONFIRM, event, "test")
     [answer] = session.annotations
-    said = Outcome(("About 97 % are right.", "The trained weights are kept."), True, ("a",))
-    session.set_model(taught, shipped_model())
-    session.trainer.resume(replace(said, doubtful=(answer.id, "gone")))
-    session.close()
-    again, _still, back = opened(source, tmp_path / "answers.json", library)
-    assert back == ("the model in use", "what came of the training")
-    trainer = again.trainer
-    assert trainer.results() == list(said.words) and trainer.doubtful() == list(again.annotations)
-    again.set_model(shipped_model())
+    said = replace(SAID, doubtful=(answer.id, "gone"))
+    session.set_model(taught, shipped_model(), outcome=said)
+    made = again()
+    assert made.settings.back == ("the model in use", "what came of the training")
+    trainer = made.trainer
+    assert trainer.results() == list(said.words) and trainer.doubtful() == list(made.annotations)
+    made.trainer.use(shipped_model())
     assert load_settings(path).outcome is None and not trainer.results()
-    again.close()
+    made.undo()
+    assert trainer.results() == list(said.words), "the model is in use again"
 
 
-def test_opened_again_in_the_same_session_nothing_is_learned_twice(
-    session, kept, source, taught, tmp_path
-):
+def test_opened_again_in_the_same_session_nothing_is_learned_twice(session, source, taught, path):
     session.set_model(taught)
-    kept.set_scale(Scale((0.5, 0.5), "micrometer", 10.0))
-    assert session.open(source, tmp_path / "answers.json")
-    assert kept.restore() == ("the model in use",)
+    session.settings.set_scale(Scale((0.5, 0.5), "micrometer", 10.0))
+    assert session.open(source, path)
+    assert session.settings.back == ("the model in use",)
     assert session.model is taught
-    assert not session.can_undo
 
 
-def test_a_scale_is_noted_with_the_one_that_the_movie_came_with(kept, path):
+def test_a_scale_is_noted_with_the_one_that_the_movie_came_with(session, path):
     given = Scale((0.5, 0.5), "micrometer", 10.0)
-    kept.set_scale(Scale((0.4, 0.4), "micrometer"))
-    kept.set_scale(given)
+    session.settings.set_scale(Scale((0.4, 0.4), "micrometer"))
+    session.settings.set_scale(given)
     found = load_settings(path)
     assert found.given == given and found.read == Scale((0.645, 0.645), "micrometer")
     assert found.read.like(Scale((0.645 + 1e-12, 0.645), "micrometer"))
-    assert not found.read.like(given)
+    assert not found.read.like(given) and not session.can_undo
 
 
-def test_a_damaged_file_is_told_and_stays(session, source, path, library, tmp_path):
-    path.write_text("{}")
-    made = Session(library=library)
-    kept = KeptSettings(made)
-    assert made.open(source, tmp_path / "answers.json")
-    with made.hearing() as warnings:
-        assert kept.restore() == ()
-        made.message.emit("info", "a remark")
-    [told] = warnings
-    assert path.name in told
-    made.set_kinds(WITHOUT)
-    kept.set_scale(Scale((1.0, 1.0), "pixel"))
-    assert path.read_text() == "{}"
-    made.close()
+def test_settings_of_earlier_versions_are_taken_over_and_damaged_ones_told(
+    source, taught, path, library
+):
+    earlier = path.with_name("answers.json.settings.json")
+    head = {"format": "bridgetrack-settings", "version": 1}
+    kept = {"model": model_to_json(taught), "without": ["merges"], "training": asdict(SAID)}
+    for content, back in (
+        ({**head, **kept}, ("the model in use", "what came of the training", "what can happen")),
+        ({**head, "without": ["miracles"]}, ()),
+        ("{", ()),
+    ):
+        earlier.write_text(content if isinstance(content, str) else json.dumps(content))
+        made = Session(library=library)
+        with made.hearing() as warnings:
+            assert made.open(source, path)
+        assert made.settings.back == back
+        assert bool(warnings) == (not back)
+        assert all(path.name in told for told in warnings)
+        made.close()
 
 
-def test_a_project_has_them_and_later_ones_come_first(session, kept, source, taught, tmp_path):
+def test_a_project_has_them_and_later_ones_come_first(session, source, taught, tmp_path):
     session.set_kinds(WITHOUT)
     run(saving(session, tmp_path / "movie.json"))
-    assert (tmp_path / "movie.settings.json").exists()
     other = Session()
-    beside = KeptSettings(other)
-    assert resume(other, source, tmp_path / "movie.json") and beside.restore()
+    assert resume(other, source, tmp_path / "movie.json") and other.kinds == WITHOUT
     other.set_model(taught)
     other.close()
     assert resume(other, source, tmp_path / "movie.json")
-    assert beside.restore() == ("the model in use", "what can happen")
+    assert other.settings.back == ("the model in use", "what can happen")
     assert other.model.name == "taught" and other.kinds == WITHOUT
     other.close()

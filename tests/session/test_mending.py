@@ -226,7 +226,7 @@ def test_numbers_that_cannot_be_stored_are_refused_before_anything_changes(pixel
 def test_nothing_changes_where_the_answer_cannot_be_saved(mended, tmp_path) -> None:
     session, labels, truth, (first, _) = mended
     session.mend("cut", 1, middle(truth[1] == first))
-    (tmp_path / "cells.masks.json").write_text("{}")
+    (tmp_path / "cells.annotations.json").write_text("{}")
     with pytest.raises(OutputError):
         session.mend("remove", 2, middle(labels[2] == first))
     np.testing.assert_array_equal(frame_of(session, 2), labels[2])

@@ -95,7 +95,7 @@ def test_a_project_takes_the_state_of_asking_along(asked, source, tmp_path):
     asked.session.save(path)
     again = Session()
     again.open(source, project_answers(path, source.geometry))
-    again.answers.add(*asked.session.annotations)
+    assert again.annotations == asked.session.annotations
     table = Table(again)
     table.questions.prepare()
     assert table.questions.active.effort == asked.questions.active.effort

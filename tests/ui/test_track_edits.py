@@ -9,7 +9,8 @@ from qtpy.QtWidgets import QFileDialog
 from superqt import QCollapsible
 
 import bridgetrack as bt
-from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.tracks.table import verified_tracks
 from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.picking import Mode
@@ -111,7 +112,9 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     assert not len(session.annotations)
     # Taken over from a file of another program, and one that is none is told.
     other = bt.Session(labels)
-    other.edits.cut(CellRef(1, 2, tuple(map(float, PLACES[1]))))
+    ends = [CellRef(t, 2, tuple(map(float, PLACES[1]))) for t in (1, 2)]
+    link = EventRef(Event.MOVE, (ends[0],), (ends[1],))
+    other.edits.note_all([(Kind.REJECT, link)], "click", "")
     other.tracking.save(tmp_path / "other")
     chosen = [tmp_path / "other" / "units.json", tmp_path / "other" / "detections.csv"]
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(chosen.pop(0)), ""))

@@ -1,31 +1,16 @@
-"""All answers about one movie: the set, the steps that led to it, and answers that contradict.
-
-An event is one column of ``C y = 1`` (001, eq. 17-18), so two confirmed events that share a
-slot exclude each other; a rejected event or an ambiguous answer excludes what it leaves out.
-"""
+"""All answers about one movie, and the steps that led to them."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from typing import Any
 
-from bridgetrack.annotations.annotation import (
-    FATE,
-    HISTORY,
-    NOUN,
-    Annotation,
-    Cell,
-    EventKey,
-    EventRef,
-    Kind,
-    Slot,
-    cell_words,
-    describe_event,
-)
+from bridgetrack.annotations.annotation import Annotation, Cell, Kind
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
@@ -201,184 +186,122 @@ LIMIT = 500
 
 @dataclass(frozen=True)
 class AnswerChange:
-    """One step: annotations that went and annotations that came."""
+    """One step: what went and what came, in full, so that it can be taken back.
 
-    # removed, added: the annotations in full, so that the step can be taken back
+    Parameters
+    ----------
+    removed, added
+        Annotations.
+    masks_removed, masks_added
+        Answers about masks, and masks that were chosen anew.
+    settings
+        Settings that changed, as JSON values before and after.
+    """
+
     removed: tuple[Annotation, ...] = ()
     added: tuple[Annotation, ...] = ()
+    masks_removed: tuple[MaskAnswer, ...] = ()
+    masks_added: tuple[MaskAnswer, ...] = ()
+    settings: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     @property
     def inverse(self) -> AnswerChange:
         """The step back."""
-        return AnswerChange(self.added, self.removed)
-
-    def apply(self, annotations: AnnotationSet) -> AnnotationSet:
-        """The set after this step."""
-        return annotations.edit([a.id for a in self.removed], self.added)
+        turned = {key: (after, before) for key, (before, after) in self.settings.items()}
+        return AnswerChange(self.added, self.removed, self.masks_added, self.masks_removed, turned)
 
 
 @dataclass(frozen=True)
 class AnswerHistory:
-    """A set of annotations and the way to it.
+    """What is known of a movie, and the way to it.
 
     Parameters
     ----------
     annotations
-        The present set.
+        The present answers about events.
     past
         Steps that led here, the latest last.
     future
         Steps that were undone, the next to redo last.
+    masks
+        The present answers about masks; none where None.
+    settings
+        What was set and learned, as JSON values by name.
     """
 
     annotations: AnnotationSet
     past: tuple[AnswerChange, ...] = ()
     future: tuple[AnswerChange, ...] = ()
+    masks: MaskAnswers = None  # type: ignore[assignment]  # made by __post_init__
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.masks is None:
+            object.__setattr__(self, "masks", MaskAnswers(self.annotations.geometry))
+
+    def after(self, change: AnswerChange) -> AnswerHistory:
+        """What is known after a step, with the same steps to undo and redo."""
+        new = {key: after for key, (_, after) in change.settings.items()}
+        settings = {k: v for k, v in {**self.settings, **new}.items() if v is not None}
+        masks = self.masks
+        if change.masks_removed or change.masks_added:
+            masks = masks.exchanged(change.masks_removed, change.masks_added)
+        annotations = self.annotations
+        if change.removed or change.added:
+            annotations = annotations.edit([a.id for a in change.removed], change.added)
+        return replace(self, annotations=annotations, masks=masks, settings=settings)
+
+    def change(
+        self,
+        remove: Iterable[str] = (),
+        add: Iterable[Annotation] = (),
+        masks_remove: Iterable[str] = (),
+        masks_add: Iterable[MaskAnswer] = (),
+        settings: Mapping[str, Any] | None = None,
+    ) -> AnswerChange:
+        """A step from here, by the ids of what goes.
+
+        Raises
+        ------
+        InputError
+            Where there is none of an id.
+        """
+        gone = list(masks_remove)
+        there = {a.id: a for a in self.masks.past} if gone else {}
+        if not there.keys() >= set(gone):
+            raise InputError("there is no such answer about masks to remove")
+        return AnswerChange(
+            tuple(self.annotations[i] for i in remove),
+            tuple(add),
+            tuple(there[i] for i in gone),
+            tuple(masks_add),
+            {key: (self.settings.get(key), value) for key, value in (settings or {}).items()},
+        )
 
     def record(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnswerHistory:
+        """The history after a new step of annotations; see `recorded`."""
+        return self.recorded(self.change(remove, add))
+
+    def recorded(self, change: AnswerChange) -> AnswerHistory:
         """The history after a new step; what was undone before can no longer be redone.
 
         Raises
         ------
         InputError
-            Where the step does not fit the set.
+            Where the step does not fit.
         """
-        change = AnswerChange(tuple(self.annotations[i] for i in remove), tuple(add))
-        past = (*self.past, change)[-LIMIT:]
-        return AnswerHistory(change.apply(self.annotations), past)
+        return replace(self.after(change), past=(*self.past, change)[-LIMIT:], future=())
 
     def undo(self) -> AnswerHistory:
         """One step back; the same history where there is nothing to undo."""
         if not self.past:
             return self
-        change = self.past[-1]
-        present = change.inverse.apply(self.annotations)
-        return AnswerHistory(present, self.past[:-1], (*self.future, change))
+        change, future = self.past[-1], self.future
+        return replace(self.after(change.inverse), past=self.past[:-1], future=(*future, change))
 
     def redo(self) -> AnswerHistory:
         """One undone step forth; the same history where there is nothing to redo."""
         if not self.future:
             return self
-        change = self.future[-1]
-        present = change.apply(self.annotations)
-        return AnswerHistory(present, (*self.past, change), self.future[:-1])
-
-
-# ---------------------------------------------------------------------- contradictions
-
-
-@dataclass(frozen=True)
-class Contradiction:
-    """Annotations that exclude each other."""
-
-    ids: tuple[str, ...]
-    message: str  # what is wrong, as a sentence without a full stop
-
-
-class _Said:
-    """What is confirmed and rejected, by event and by slot."""
-
-    def __init__(self, annotations: Iterable[Annotation]) -> None:
-        self.confirmed: dict[Slot, dict[EventKey, str]] = {}
-        self.rejected: dict[EventKey, str] = {}
-        for a in annotations:
-            event = a.events[0]
-            if a.kind == Kind.CONFIRM:
-                for slot in event.slots:
-                    self.confirmed.setdefault(slot, {}).setdefault(event.key, a.id)
-            elif a.kind == Kind.REJECT:
-                self.rejected.setdefault(event.key, a.id)
-
-    def rejection_of(self, event: EventRef) -> str | None:
-        """The annotation that rejects an event, directly or by a pattern."""
-        patterns: list[EventKey] = [(event.event, (c.cell,), ()) for c in event.sources]
-        patterns += [(event.event, (), (c.cell,)) for c in event.targets]
-        return next((self.rejected[k] for k in [event.key, *patterns] if k in self.rejected), None)
-
-    def rival_of(self, event: EventRef) -> str | None:
-        """The confirmed annotation of another event that takes one of this event's slots."""
-        rivals = (i for s in event.slots for i in self.confirmed.get(s, {}).items())
-        return next((name for key, name in rivals if key != event.key), None)
-
-
-def find_contradictions(annotations: Iterable[Annotation]) -> list[Contradiction]:
-    """All pairs (and, for ambiguous answers, groups) of annotations that exclude each other.
-
-    Answers that exclude each other only through the candidates of a third cell are left to the
-    solver.
-    """
-    listed = list(annotations)
-    said = _Said(listed)
-    ambiguous = [a for a in listed if a.kind == Kind.ONE_OF]
-    first = {key: i for events in said.confirmed.values() for key, i in events.items()}
-    confirmed = [a for a in listed if first.get(a.events[0].key) == a.id]
-    found = _disjoint(confirmed)
-    for a in confirmed:
-        event, by = a.events[0], said.rejection_of(a.events[0])
-        if by is not None:
-            message = f"{describe_event(event)}: this is both confirmed and rejected"
-            found.append(Contradiction((a.id, by), message))
-    for a in ambiguous:
-        blockers = [said.rejection_of(e) or said.rival_of(e) for e in a.events]
-        if None not in blockers:
-            message = (
-                f"{cell_words(a.common_slots[0][1])}: other answers exclude every one of the "
-                f"{len(a.events)} alternatives given for it"
-            )
-            names = (a.id, *dict.fromkeys(b for b in blockers if b is not None))
-            found.append(Contradiction(names, message))
-    return found + _disjoint(ambiguous)
-
-
-def _disjoint(annotations: list[Annotation]) -> list[Contradiction]:
-    """Pairs, all confirmed or all ambiguous, that have no event in common at a slot of both."""
-    at: dict[Slot, list[Annotation]] = {}
-    for a in annotations:
-        for slot in a.common_slots:
-            at.setdefault(slot, []).append(a)
-    found: dict[tuple[str, str], Contradiction] = {}
-    for slot, group in at.items():
-        for a, b in combinations(group, 2):
-            if not {e.key for e in a.events} & {e.key for e in b.events}:
-                message = _both(slot, a.events[0], b.events[0])
-                if a.kind == Kind.ONE_OF:
-                    message = f"{cell_words(slot[1])}: two lists of alternatives have no event in"
-                    message += " common"
-                found.setdefault((a.id, b.id), Contradiction((a.id, b.id), message))
-    return list(found.values())
-
-
-def _both(slot: Slot, first: EventRef, second: EventRef) -> str:
-    """Why two events cannot both cover a slot."""
-    verbs = FATE if slot[0] == "fate" else HISTORY
-    cell = cell_words(slot[1])
-    if first.event != second.event:
-        a, b = sorted((first, second), key=lambda e: e.event)
-        return f"{cell} both {verbs[a.event]} and {verbs[b.event]}"
-    role = "source" if slot[0] == "fate" else "target"
-    nouns = NOUN[Event.MOVE if first.event == Event.SKIP else first.event][1]
-    return (
-        f"{cell} is the {role} of two {nouns}: {describe_event(first)}, and "
-        f"{describe_event(second)}"
-    )
-
-
-def conflicts_with(annotations: AnnotationSet, new: Iterable[Annotation]) -> list[Contradiction]:
-    """Contradictions that more annotations would bring, found in their neighbourhood only.
-
-    Annotations with the ids of new ones are taken as replaced. The time does not depend on the
-    size of the set.
-    """
-    added = list(new)
-    near = _touching(annotations, added)
-    near = _touching(annotations, [*added, *(a for a in near.values() if a.kind == Kind.ONE_OF)])
-    for a in added:
-        near.pop(a.id, None)
-    before = {frozenset(c.ids) for c in find_contradictions(near.values())}
-    after = find_contradictions([*near.values(), *added])
-    return [c for c in after if frozenset(c.ids) not in before]
-
-
-def _touching(annotations: AnnotationSet, of: list[Annotation]) -> dict[str, Annotation]:
-    cells = {c.cell for a in of for c in a.cells}
-    return {a.id: a for cell in sorted(cells) for a in annotations.at(*cell)}
+        change, past = self.future[-1], self.past
+        return replace(self.after(change), past=(*past, change), future=self.future[:-1])

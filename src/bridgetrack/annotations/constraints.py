@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.annotation_set import find_contradictions
+from bridgetrack.annotations.contradictions import find_contradictions
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import BridgetrackError, ContradictionError
 from bridgetrack.hypotheses.events import Events, active_slots

@@ -1,11 +1,17 @@
-"""Files of annotations: a journal, or one JSON object, which is also a part of a project."""
+"""Files of what is known of a movie: answers about events and masks, and settings.
+
+A file is a journal, see `journal`. Version 1 was one JSON object, which is also a part of a
+project; versions 1 and 2 hold answers about events alone, and answers about masks, masks that were
+chosen anew and settings have files of their own beside it. All are read.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,17 +19,38 @@ from pydantic import Field, PlainValidator
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.annotation_set import (
+    LIMIT,
     AnnotationSet,
     AnswerChange,
     AnswerHistory,
     natural_key,
 )
-from bridgetrack.annotations.journal import JournalFormat
+from bridgetrack.annotations.journal import Read, read_journal
+from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswer, MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import Event, EventName
-from bridgetrack.movie.geometry import GeometryField, geometry_to_json
-from bridgetrack.schema import Count, FileFormat, FilePart, made, made_by
+from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
+from bridgetrack.notes import plural
+from bridgetrack.regions.mend import MendKind
+from bridgetrack.schema import (
+    Count,
+    FileFormat,
+    FilePart,
+    JsonObject,
+    made,
+    made_by,
+    parse_json,
+    read_text,
+)
+
+VERSION = 3
+SUFFIX = ".annotations.json"
+_LARGEST = 1_000_000_000
+_HEAD = 256
+"""Bytes at the beginning of a file in which its format stands."""
+
+# ---------------------------------------------------------------------- answers about events
 
 
 class _Cell(FilePart):
@@ -64,79 +91,6 @@ class _Annotation(FilePart):
 _AnnotationField = Annotated[Annotation, made_by(_Annotation, _Annotation.annotation)]
 
 
-def _mention(content: Any) -> str | Annotation:
-    """An annotation of a step: in full, or (in earlier files) the id of one that is there now."""
-    if isinstance(content, str):
-        return content
-    return made(content, _Annotation, _Annotation.annotation)
-
-
-_Mentions = list[Annotated[str | Annotation, PlainValidator(_mention)]]
-
-
-class _Step(FilePart):
-    removed: _Mentions
-    added: _Mentions
-
-    def change(self, present: AnnotationSet) -> AnswerChange:
-        removed, added = (
-            tuple(present[m] if isinstance(m, str) else m for m in side)
-            for side in (self.removed, self.added)
-        )
-        return AnswerChange(removed, added)
-
-
-class _Steps(FilePart):
-    undo: list[_Step]
-    redo: list[_Step]
-
-
-class _Content(FilePart):
-    movie: GeometryField
-    annotations: list[_AnnotationField]
-    history: _Steps = Field(default_factory=lambda: _Steps(undo=[], redo=[]))
-    last_ids: dict[str, Count] = Field(default_factory=dict)
-
-    def made(self) -> AnswerHistory:
-        steps = [*self.history.undo, *self.history.redo]
-        last_ids = dict(self.last_ids)
-        for a in (m for step in steps for m in (*step.removed, *step.added)):
-            prefix, number, _ = natural_key(a if isinstance(a, str) else a.id)
-            last_ids[prefix] = max(number, last_ids.get(prefix, number))
-        present = AnnotationSet(self.movie, self.annotations, last_ids)
-        try:
-            past, future = (
-                tuple(step.change(present) for step in side)
-                for side in (self.history.undo, self.history.redo)
-            )
-            # Replayed both ways, so that undo and redo cannot fail later.
-            for side in ([change.inverse for change in past], future):
-                annotations = present
-                for change in reversed(side):
-                    annotations = change.apply(annotations)
-        except InputError as error:
-            raise InputError(
-                f"history: its steps do not fit the annotations ({error}); delete the history"
-            ) from None
-        return AnswerHistory(present, past, future)
-
-
-class _Change(FilePart):
-    """A later line of a journal."""
-
-    do: Literal["answer", "undo", "redo"]
-    removed: list[str] = Field(default_factory=list)
-    added: list[_AnnotationField] = Field(default_factory=list)
-
-
-def _after(history: AnswerHistory, change: _Change) -> AnswerHistory:
-    if change.do == "answer":
-        return history.record(change.removed, change.added)
-    if not (history.past if change.do == "undo" else history.future):
-        raise InputError(f"there is nothing to {change.do}")
-    return history.undo() if change.do == "undo" else history.redo()
-
-
 def annotation_to_json(annotation: Annotation) -> dict[str, Any]:
     """An annotation as JSON values."""
     events = [
@@ -157,37 +111,260 @@ def annotation_to_json(annotation: Annotation) -> dict[str, Any]:
     }
 
 
-def _listed(annotations: Iterable[Annotation]) -> list[dict[str, Any]]:
-    return [annotation_to_json(a) for a in annotations]
+# ---------------------------------------------------------------------- answers about masks
+
+_Flat = list[Count]
+
+
+def _grouped(flat: list[int], size: int) -> Any:
+    if len(flat) % size:
+        raise InputError(f"a list of runs must have {size} numbers for each")
+    return tuple(zip(*[iter(flat)] * size, strict=True))
+
+
+class _MaskAnswer(FilePart):
+    id: str
+    frame: Count
+    kind: Annotated[MendKind, Field(strict=False)]
+    created: str
+    right: list[_Flat]
+    wrong: list[_Flat]
+    change: _Flat
+
+    def answer(self) -> MaskAnswer:
+        right, wrong = (
+            tuple(_grouped(flat, 2) for flat in side) for side in (self.right, self.wrong)
+        )
+        change = _grouped(self.change, 4)
+        return MaskAnswer(self.id, self.frame, self.kind, self.created, right, wrong, change)
+
+
+_MaskField = Annotated[MaskAnswer, made_by(_MaskAnswer, _MaskAnswer.answer)]
+
+
+def mask_answer_to_json(answer: MaskAnswer) -> dict[str, Any]:
+    """An answer about masks as JSON values."""
+
+    def flat(runs: Iterable[tuple[int, ...]]) -> list[int]:
+        return [number for run in runs for number in run]
+
+    return {
+        "id": answer.id,
+        "frame": answer.frame,
+        "kind": str(answer.kind),
+        "created": answer.created,
+        "right": [flat(runs) for runs in answer.right],
+        "wrong": [flat(runs) for runs in answer.wrong],
+        "change": flat(answer.change),
+    }
+
+
+# ---------------------------------------------------------------------- everything
+
+
+def _mention(content: Any) -> str | Annotation:
+    """An annotation of a step: in full, or (in earlier files) the id of one that is there now."""
+    if isinstance(content, str):
+        return content
+    return made(content, _Annotation, _Annotation.annotation)
+
+
+def _mask_mention(content: Any) -> str | MaskAnswer:
+    """An answer about masks of a step: the id of one that is there now, or in full."""
+    if isinstance(content, str):
+        return content
+    return made(content, _MaskAnswer, _MaskAnswer.answer)
+
+
+_Mentions = list[Annotated[str | Annotation, PlainValidator(_mention)]]
+_MaskMentions = list[Annotated[str | MaskAnswer, PlainValidator(_mask_mention)]]
+
+
+class _Step(FilePart):
+    removed: _Mentions = Field(default_factory=list)
+    added: _Mentions = Field(default_factory=list)
+    masks_removed: _MaskMentions = Field(default_factory=list)
+    masks_added: _MaskMentions = Field(default_factory=list)
+    settings: dict[str, list[Any]] = Field(default_factory=dict)
+
+    def change(self, present: AnnotationSet, masks: dict[str, MaskAnswer]) -> AnswerChange:
+        def mask(mention: str | MaskAnswer) -> MaskAnswer:
+            if isinstance(mention, MaskAnswer):
+                return mention
+            if mention not in masks:
+                raise InputError(f"there is no answer about masks with the id {mention!r}")
+            return masks[mention]
+
+        def event(mention: str | Annotation) -> Annotation:
+            return present[mention] if isinstance(mention, str) else mention
+
+        return AnswerChange(
+            tuple(map(event, self.removed)),
+            tuple(map(event, self.added)),
+            tuple(map(mask, self.masks_removed)),
+            tuple(map(mask, self.masks_added)),
+            {key: (values[0], values[-1]) for key, values in self.settings.items()},
+        )
+
+
+class _Steps(FilePart):
+    undo: list[_Step]
+    redo: list[_Step]
+
+
+class _Masks(FilePart):
+    answers: list[_MaskField] = Field(default_factory=list)
+    last_id: Count = 0
+    last_label: Annotated[int, Field(ge=0, le=HIGHEST)] = 0
+
+    def made(self, movie: Geometry) -> MaskAnswers:
+        if movie.shape is None and self.answers:
+            raise InputError("movie: answers about masks need the extent of its frames")
+        return MaskAnswers(movie, tuple(self.answers), self.last_id, self.last_label)
+
+
+class _Content(FilePart):
+    movie: GeometryField
+    annotations: list[_AnnotationField]
+    history: _Steps = Field(default_factory=lambda: _Steps(undo=[], redo=[]))
+    last_ids: dict[str, Count] = Field(default_factory=dict)
+    masks: _Masks = Field(default_factory=_Masks)
+    settings: JsonObject = Field(default_factory=dict)
+
+    def made(self) -> AnswerHistory:
+        steps = [*self.history.undo, *self.history.redo]
+        last_ids = dict(self.last_ids)
+        for a in (m for step in steps for m in (*step.removed, *step.added)):
+            prefix, number, _ = natural_key(a if isinstance(a, str) else a.id)
+            last_ids[prefix] = max(number, last_ids.get(prefix, number))
+        present = AnnotationSet(self.movie, self.annotations, last_ids)
+        masks = self.masks.made(self.movie)
+        there = {a.id: a for a in masks.past}
+        try:
+            past, future = (
+                tuple(step.change(present, there) for step in side)
+                for side in (self.history.undo, self.history.redo)
+            )
+            found = AnswerHistory(present, past, future, masks, self.settings)
+            # Replayed both ways, so that undo and redo cannot fail later.
+            for step in (AnswerHistory.undo, AnswerHistory.redo):
+                moved = found
+                while moved.past if step is AnswerHistory.undo else moved.future:
+                    moved = step(moved)
+        except InputError as error:
+            raise InputError(
+                f"history: its steps do not fit the annotations ({error}); delete the history"
+            ) from None
+        return found
+
+
+class _Change(FilePart):
+    """A later line of a journal."""
+
+    do: Literal["answer", "undo", "redo", "set"]
+    removed: list[str] = Field(default_factory=list)
+    added: list[_AnnotationField] = Field(default_factory=list)
+    masks_removed: list[str] = Field(default_factory=list)
+    masks_added: list[_MaskField] = Field(default_factory=list)
+    settings: JsonObject = Field(default_factory=dict)
+
+
+def _after(history: AnswerHistory, line: _Change) -> AnswerHistory:
+    if line.do in ("answer", "set"):
+        change = history.change(
+            line.removed, line.added, line.masks_removed, line.masks_added, line.settings
+        )
+        return history.recorded(change) if line.do == "answer" else history.after(change)
+    if not (history.past if line.do == "undo" else history.future):
+        raise InputError(f"there is nothing to {line.do}")
+    return history.undo() if line.do == "undo" else history.redo()
+
+
+def change_to_json(change: AnswerChange, do: str = "answer") -> dict[str, Any]:
+    """A change as a line of a journal."""
+    known = {
+        "removed": [a.id for a in change.removed],
+        "added": [annotation_to_json(a) for a in change.added],
+        "masks_removed": [a.id for a in change.masks_removed],
+        "masks_added": [mask_answer_to_json(a) for a in change.masks_added],
+        "settings": {key: after for key, (_, after) in change.settings.items()},
+    }
+    return {"do": do, **{key: value for key, value in known.items() if value}}
+
+
+def _step_to_json(change: AnswerChange, there: set[str]) -> dict[str, Any]:
+    """A step to undo or redo; answers about masks that are there are named by their id."""
+
+    def mentions(answers: Sequence[MaskAnswer]) -> list[Any]:
+        return [a.id if a.id in there else mask_answer_to_json(a) for a in answers]
+
+    known = {
+        "masks_removed": mentions(change.masks_removed),
+        "masks_added": mentions(change.masks_added),
+        "settings": {key: list(values) for key, values in change.settings.items()},
+    }
+    return {
+        "removed": [annotation_to_json(a) for a in change.removed],
+        "added": [annotation_to_json(a) for a in change.added],
+        **{key: value for key, value in known.items() if value},
+    }
 
 
 def history_to_json(history: AnswerHistory) -> dict[str, Any]:
     """The entries of a file: annotations in the natural order of ids, steps to undo and redo."""
-    present = history.annotations
+    present, masks = history.annotations, history.masks
+    there = {a.id for a in masks.past}
     undo, redo = (
-        [{"removed": _listed(c.removed), "added": _listed(c.added)} for c in side]
-        for side in (history.past, history.future)
+        [_step_to_json(change, there) for change in side] for side in (history.past, history.future)
     )
-    return {
+    content: dict[str, Any] = {
         "movie": geometry_to_json(present.geometry),
-        "annotations": _listed(present),
+        "annotations": [annotation_to_json(a) for a in present],
         "history": {"undo": undo, "redo": redo},
         "last_ids": {key: n for key, n in sorted(present.last_ids.items()) if n >= 0},
     }
+    if masks.last_id:
+        content["masks"] = {
+            "answers": [mask_answer_to_json(a) for a in masks.past],
+            "last_id": masks.last_id,
+            "last_label": masks.last_label,
+        }
+    if history.settings:
+        content["settings"] = dict(history.settings)
+    return content
 
 
 ANNOTATION_FILE = FileFormat(
-    "bridgetrack-annotations",
-    1,
-    "an annotation file",
-    _Content,
-    _Content.made,
-    largest=1_000_000_000,
+    "bridgetrack-annotations", 1, "an annotation file", _Content, _Content.made, largest=_LARGEST
 )
 """Annotations as one object, an `AnswerHistory`; `history_to_json` makes its entries."""
 
-ANNOTATION_JOURNAL = JournalFormat(ANNOTATION_FILE, _Change, _after, history_to_json)
-"""Files of annotations, as `AnswerHistory`."""
+
+def first_line(history: AnswerHistory) -> str:
+    """A journal without changes."""
+    head = {"format": ANNOTATION_FILE.name, "version": VERSION}
+    return json.dumps({**head, **history_to_json(history)}, allow_nan=False) + "\n"
+
+
+def read_history(path: Path, begin: AnswerHistory | None = None) -> Read[AnswerHistory]:
+    """What a file holds, with what files of earlier versions hold beside it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    begin
+        What is known where it is missing.
+
+    Raises
+    ------
+    InputError
+        Where one of them is missing or not valid; the message names the entry.
+    """
+    if begin is not None and not path.exists():
+        return _with_earlier_files(Read(begin), path)
+    read = read_journal(path, ANNOTATION_FILE, _Change, _after, VERSION)
+    return read if read.version == VERSION else _with_earlier_files(read, path)
 
 
 def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
@@ -200,7 +377,7 @@ def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     InputError
         Where the file is missing or not valid; the message names the entry.
     """
-    read = ANNOTATION_JOURNAL.read(Path(path))
+    read = read_journal(Path(path), ANNOTATION_FILE, _Change, _after, VERSION)
     if read.notice:
         warnings.warn(read.notice, stacklevel=2)
     return read.content.annotations
@@ -217,4 +394,157 @@ def save_annotations(
         Where it cannot be written; what was there before is left as it was.
     """
     history = annotations if isinstance(annotations, AnswerHistory) else AnswerHistory(annotations)
-    write_text(Path(path), ANNOTATION_JOURNAL.first_line(history), "the annotations")
+    write_text(Path(path), first_line(history), "the annotations")
+
+
+def load_mask_answers(
+    path: str | os.PathLike[str], geometry: Geometry | None = None
+) -> MaskAnswers:
+    """Answers about masks from a file.
+
+    Parameters
+    ----------
+    path
+        The file, also one of answers about events beside which an earlier version kept them.
+    geometry
+        Extent and scale of the movie that they must be about, which they then have; any where
+        None.
+
+    Raises
+    ------
+    InputError
+        Where the file is missing or not valid, the message names the entry; or where it belongs
+        to another movie.
+    """
+    file = Path(path)
+    alone = is_mask_file(file, alone=False)
+    known = _read_masks(file).content if alone else read_history(file).content.masks
+    return known if geometry is None else about(known, geometry, path)
+
+
+def about(
+    known: MaskAnswers, geometry: Geometry, path: str | os.PathLike[str] | None
+) -> MaskAnswers:
+    """The same of a movie, which they must be about.
+
+    Raises
+    ------
+    InputError
+        Where they are about another one.
+    """
+    there = known.geometry
+    if known.past and (there.shape != geometry.shape or there.n_frames > geometry.n_frames):
+        words = [f"{plural(g.n_frames, 'frame')} of {g.shape} pixels" for g in (geometry, there)]
+        raise InputError(
+            f"{path}: these answers about masks are of another movie ({words[1]}, not {words[0]}); "
+            "give those about this one, or put the file elsewhere"
+        )
+    return replace(known, geometry=geometry)
+
+
+def is_mask_file(path: str | os.PathLike[str], *, alone: bool = True) -> bool:
+    """Whether a file holds answers about masks alone; those of this version also where `alone`."""
+    file = Path(path)
+    if not file.is_file():
+        return False  # told when it is read; a pipe would be waited for
+    try:
+        with file.open("rb") as opened:
+            if MASK_FILE.name.encode() in opened.read(_HEAD):
+                return True
+        known = read_history(file).content if alone else None
+    except (OSError, InputError):
+        return False  # told when it is read
+    return known is not None and not len(known.annotations) and bool(len(known.masks))
+
+
+# ---------------------------------------------------------------------- files of earlier versions
+
+
+class _MaskContent(FilePart):
+    movie: GeometryField
+    answers: list[_MaskField]
+    undone: list[_MaskField] = Field(default_factory=list)  # which are not repeated
+    last_id: Count
+    last_label: Annotated[int, Field(ge=0, le=HIGHEST)]
+
+    def made(self) -> MaskAnswers:
+        known = _Masks(last_id=self.last_id, last_label=self.last_label)
+        return replace(known.made(self.movie), past=tuple(self.answers))
+
+
+class _MaskChange(FilePart):
+    removed: list[str]
+    added: list[_MaskField]
+
+
+def _masks_after(answers: MaskAnswers, change: _MaskChange) -> MaskAnswers:
+    removed = set(change.removed)
+    gone = [a for a in answers.past if a.id in removed]
+    if len(gone) < len(change.removed):
+        raise InputError("there is no such answer to remove")
+    return answers.exchanged(gone, change.added)
+
+
+MASK_FILE = FileFormat(
+    "bridgetrack-masks",
+    1,
+    "a file of answers about masks",
+    _MaskContent,
+    _MaskContent.made,
+    largest=_LARGEST,
+)
+"""Answers about masks, which versions before 3 kept in journals of their own."""
+
+
+def _read_masks(path: Path) -> Read[MaskAnswers]:
+    return read_journal(path, MASK_FILE, _MaskChange, _masks_after, 2)
+
+
+def _with_earlier_files(read: Read[AnswerHistory], path: Path) -> Read[AnswerHistory]:
+    """What earlier versions kept beside a file of answers, as if it had been in it.
+
+    Raises
+    ------
+    InputError
+        Where it is not valid.
+    """
+    beside = [
+        path.with_name(path.name.removesuffix(SUFFIX) + end)
+        for end in (".chosen.json", ".masks.json", ".settings.json")
+    ]
+    if not any(file.exists() for file in beside):
+        return read
+    history, notices = read.content, [read.notice]
+    chosen, said = (_read_masks(f) if f.exists() else None for f in beside[:2])
+    found = [each for each in (chosen, said) if each is not None]
+    if found:
+        notices += [each.notice for each in found]
+        # Of the same second, a choice comes first: it takes longer than a click.
+        listed = sorted((a for each in found for a in each.content.past), key=lambda a: a.created)
+        renamed = tuple(replace(a, id=f"m{k}") for k, a in enumerate(listed, 1))
+        last_id = max(len(renamed), *(each.content.last_id for each in found))
+        last_label = max(each.content.last_label for each in found)
+        masks = MaskAnswers(found[-1].content.geometry, renamed, last_id, last_label)
+        history = replace(history, masks=masks, past=_in_time(history.past, renamed))
+    if beside[2].exists():
+        what = "a file of settings"
+        try:
+            content = parse_json(read_text(beside[2], what, largest=_LARGEST), what, str(beside[2]))
+        except InputError as error:
+            content = None
+            notices.append(f"{error}. Nothing of it is used.")
+        if isinstance(content, dict):
+            history = replace(history, settings={k: v for k, v in content.items() if v})
+    return Read(history, VERSION, None, " ".join(filter(None, notices)))
+
+
+def _in_time(
+    past: tuple[AnswerChange, ...], masks: tuple[MaskAnswer, ...]
+) -> tuple[AnswerChange, ...]:
+    """Steps of answers about events and about masks in order of time, as far as it is known."""
+    last, timed = "", []
+    for change in past:
+        last = max([last, *(a.created or "" for a in change.added)])
+        timed.append((last, change))
+    timed += [(a.created, AnswerChange(masks_added=(a,))) for a in masks]
+    return tuple(change for _, change in sorted(timed, key=lambda each: each[0]))[-LIMIT:]

@@ -1,8 +1,7 @@
 """Files that are appended to: the state on the first line, and a line for each later change.
 
 A change is on the disk when the call returns, and nothing is rewritten. Of a file that ends within
-a line, because the program was killed while it wrote, the whole lines count. Earlier versions kept
-one JSON object, which was written anew at every change; it is read, too.
+a line, because the program was killed while it wrote, the whole lines count.
 """
 
 from __future__ import annotations
@@ -27,123 +26,103 @@ MANY_LINES = 1000
 
 @dataclass(frozen=True)
 class Read(Generic[T]):
-    """What a file holds: its content, and what is wrong with its end, if anything.
+    """What a file holds, its version, and what is wrong with its end, if anything.
 
     ``end`` is how many bytes of it a further line comes after; None where it is to be written anew.
     """
 
     content: T
-    end: int | None
+    version: int = 0
+    end: int | None = None
     notice: str = ""
 
 
-@dataclass(frozen=True)
-class JournalFormat(Generic[T]):
-    """A format of journals.
+def read_journal(
+    path: Path,
+    document: FileFormat[Any, T],
+    change: type[FilePart],
+    after: Callable[[T, Any], T],
+    version: int,
+) -> Read[T]:
+    """Read a journal, or the document that versions before them kept.
 
     Parameters
     ----------
+    path
+        The file.
     document
-        The object of version 1; with version 2 it is the first line of a journal.
+        The object of version 1; with later versions it is the first line.
     change
         Schema of the other lines.
     after
         Content after a change; an `InputError` where it does not fit.
-    to_json
-        Content as the entries of the first line.
+    version
+        The latest version.
+
+    Raises
+    ------
+    InputError
+        Where the file is missing or not valid; the message names the entry.
     """
-
-    document: FileFormat[Any, T]
-    change: type[FilePart]
-    after: Callable[[T, Any], T]
-    to_json: Callable[[T], dict[str, Any]]
-
-    def first_line(self, content: T) -> str:
-        """A journal without changes."""
-        head = {"format": self.document.name, "version": 2}
-        return json.dumps({**head, **self.to_json(content)}, allow_nan=False) + "\n"
-
-    def read(self, path: Path) -> Read[T]:
-        """Read a journal or a document.
-
-        Raises
-        ------
-        InputError
-            Where the file is missing or not valid; the message names the entry.
-        """
-        what = self.document.what
-        text = read_text(path, what, largest=self.document.largest)
-        first, _, rest = text.partition("\n")
-        head = self._object(first)
-        if head is None or head.get("version") == self.document.version:
-            return Read(self.document.parse(text, str(path)), None)
-        content = replace(self.document, version=2).check(head, str(path))
-        *lines, torn = rest.split("\n")
-        if complete := self._object(torn) is not None:
-            lines.append(torn)  # an editor has taken its end away
-        for number, line in enumerate(lines, 2):
-            where = f"{path}, line {number}"
-            change = check(self.change, parse_json(line, what, where), where)
-            try:
-                content = self.after(content, change)
-            except InputError as error:
-                raise InputError(f"{where}: {error}; take the file from a backup") from None
-        notice = ""
-        if torn and not complete:
-            notice = (
-                f"{path}: its last line is not whole (the program was ended while it wrote it) and "
-                f"is left out; the {len(lines)} changes before it are there"
-            )
-        end = path.stat().st_size - len(torn.encode())
-        return Read(content, None if complete or len(lines) >= MANY_LINES else end, notice)
-
-    def _object(self, line: str) -> dict[str, Any] | None:
-        """A line as a JSON object; None where it is none."""
+    text = read_text(path, document.what, largest=document.largest)
+    first, _, rest = text.partition("\n")
+    head = _object(first, document.what)
+    if head is None or head.get("version") == document.version:
+        return Read(document.parse(text, str(path)), document.version)
+    known = 2 if head.get("version") == 2 else version
+    content = replace(document, version=known).check(head, str(path))
+    *lines, torn = rest.split("\n")
+    if complete := _object(torn, document.what) is not None:
+        lines.append(torn)  # an editor has taken its end away
+    for number, line in enumerate(lines, 2):
+        where = f"{path}, line {number}"
+        made = check(change, parse_json(line, document.what, where), where)
         try:
-            content = parse_json(line, self.document.what, "")
-        except InputError:
-            return None
-        return content if isinstance(content, dict) else None
+            content = after(content, made)
+        except InputError as error:
+            raise InputError(f"{where}: {error}; take the file from a backup") from None
+    notice = ""
+    if torn and not complete:
+        notice = (
+            f"{path}: its last line is not whole (the program was ended while it wrote it) and "
+            f"is left out; the {len(lines)} changes before it are there"
+        )
+    end = path.stat().st_size - len(torn.encode())
+    return Read(content, known, None if complete or len(lines) >= MANY_LINES else end, notice)
 
 
-class Journal(Generic[T]):
+def _object(line: str, what: str) -> dict[str, Any] | None:
+    """A line as a JSON object; None where it is none."""
+    try:
+        content = parse_json(line, what, "")
+    except InputError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+class Journal:
     """A file that only one program at a time changes.
 
     Parameters
     ----------
     path
-        The file; read where it is there, made at the first change where not. None to keep the
-        content in memory alone.
-    form
-        Its format.
-    begin
-        The content where there is no file yet.
+        The file; it need not be there. Made before it is read, to notice later changes by others.
     what
         What it holds, for messages.
 
     Attributes
     ----------
-    content
-        The present content.
-    notice
-        What was wrong with the end of the file; empty where nothing was.
-
-    Raises
-    ------
-    InputError
-        Where the file is there but not valid.
+    end
+        How many bytes of it the next line comes after; None where it is written anew.
     """
 
-    def __init__(self, path: Path | None, form: JournalFormat[T], begin: T, what: str) -> None:
-        self.path, self._form, self._what = path, form, what
+    def __init__(self, path: Path, what: str) -> None:
+        self.path, self._what = path, what
+        self.end: int | None = None
         self._seen = _stamp(path)
-        found = Read(begin, None)
-        if path is not None and self._seen is not None:
-            found = form.read(path)
-        self.content, self._end, self.notice = found.content, found.end, found.notice
 
-    def keep(self, content: T, change: dict[str, Any]) -> None:
-        """Write a change down, then take the content that it leads to.
+    def write(self, line: dict[str, Any], whole: Callable[[], str]) -> None:
+        """Write a change as one more line, or `whole` where the file is to be written anew.
 
         Raises
         ------
@@ -151,24 +130,22 @@ class Journal(Generic[T]):
             Where it cannot be written, or another program changed the file meanwhile; then nothing
             has changed.
         """
-        if self.path is not None:
-            if self._end is None or not self.path.exists():
-                self._begin(self.path, self._form.first_line(content).encode())
-            else:
-                line = json.dumps(change, allow_nan=False) + "\n"
-                self._append(self.path, line.encode(), self._end)
-        self.content = content
+        if self.end is None or not self.path.exists():
+            self._begin(whole().encode())
+        else:
+            self._append((json.dumps(line, allow_nan=False) + "\n").encode(), self.end)
 
-    def _begin(self, path: Path, text: bytes) -> None:
+    def _begin(self, text: bytes) -> None:
         self._refuse_changed()
-        with staged(path, self._what, last=self._refuse_changed) as spare:
-            with writing(path, self._what):
+        with staged(self.path, self._what, last=self._refuse_changed) as spare:
+            with writing(self.path, self._what):
                 spare.write_bytes(text)
             # Of the file itself, another program might have changed it before it is looked at.
             written = _stamp(spare)
-        self._seen, self._end = written, len(text)
+        self._seen, self.end = written, len(text)
 
-    def _append(self, path: Path, line: bytes, end: int) -> None:
+    def _append(self, line: bytes, end: int) -> None:
+        path = self.path
         with writing(path, self._what), locked(path.resolve().parent):
             self._refuse_changed()
             with path.open("r+b") as file:
@@ -183,7 +160,7 @@ class Journal(Generic[T]):
                         file.truncate(end)
                     self._seen = _stamp(path)
                     raise
-            self._seen, self._end = _stamp(path), end + len(line)
+            self._seen, self.end = _stamp(path), end + len(line)
 
     def _refuse_changed(self) -> None:
         if _stamp(self.path) not in (self._seen, None):
@@ -193,10 +170,10 @@ class Journal(Generic[T]):
             )
 
 
-def _stamp(path: Path | None) -> tuple[int, int, int] | None:
+def _stamp(path: Path) -> tuple[int, int, int] | None:
     """Marks that change when a file does; None where there is none."""
     try:
-        found = None if path is None else path.stat()
+        found = path.stat()
     except OSError:
         return None
-    return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+    return found.st_mtime_ns, found.st_size, found.st_ino

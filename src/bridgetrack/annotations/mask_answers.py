@@ -1,6 +1,7 @@
 """Answers about masks: which sets of pixels are exactly one cell, and which are not.
 
-A later answer counts where two cannot both hold.
+A later answer counts where two cannot both hold. Masks that the program chose anew are kept in the
+same list, as changes that say nothing.
 """
 
 from __future__ import annotations
@@ -77,6 +78,11 @@ class MaskAnswer:
         if not is_time(self.created):
             raise InputError(f"mask answer {self.id}: created is {self.created[:80]!r}, not a time")
 
+    @property
+    def says_nothing(self) -> bool:
+        """Whether this is no answer, but masks that were chosen anew."""
+        return self.kind == MendKind.PAINT and not (self.right or self.wrong)
+
     @cached_property
     def end(self) -> int:
         """The place after the last pixel that it speaks of."""
@@ -136,12 +142,14 @@ def change_of(pixels: Index, before: Index, after: Index) -> ChangedRuns:
 class MaskAnswers:
     """All answers about the masks of a movie, in the order in which they were given.
 
+    Iteration goes over the answers alone, without masks that were chosen anew.
+
     Parameters
     ----------
     geometry
         Extent of the movie.
     past
-        The answers that count.
+        The answers that count, and changes of masks without an answer.
     last_id, last_label
         Highest number of an id and highest label ever given, also by answers that are gone.
     held
@@ -177,20 +185,24 @@ class MaskAnswers:
         object.__setattr__(self, "last_label", max([self.last_label, *labels]))
 
     def __len__(self) -> int:
-        return len(self.past)
+        return len(self._said)
 
     def __iter__(self) -> Iterator[MaskAnswer]:
-        return iter(self.past)
+        return iter(self._said)
+
+    @cached_property
+    def _said(self) -> tuple[MaskAnswer, ...]:
+        return tuple(a for a in self.past if not a.says_nothing)
 
     @property
     def checked(self) -> int:
         """Cells in areas that somebody looked at and found right."""
-        return sum(len(a.right) for a in self.past if a.kind == MendKind.CHECK)
+        return sum(len(a.right) for a in self if a.kind == MendKind.CHECK)
 
     @property
     def mended(self) -> int:
         """Answers by which a cell came, went, was cut or joined."""
-        return sum(a.kind in _MENDING for a in self.past)
+        return sum(a.kind in _MENDING for a in self)
 
     def added(self, mend: Mend) -> MaskAnswers:
         """With what a change of masks says."""
@@ -214,14 +226,20 @@ class MaskAnswers:
     def exchanged(self, gone: Iterable[MaskAnswer], come: Iterable[MaskAnswer]) -> MaskAnswers:
         """Without some answers and with others, which come where they stood before."""
         ids, fresh = {a.id for a in gone}, MaskAnswers(self.geometry, tuple(come))
-        past = (*(a for a in self.past if a.id not in ids), *fresh)
-        if any(_number(a.id) <= self.last_id for a in fresh):
-            return replace(self, past=tuple(sorted(past, key=lambda a: _number(a.id))))
+        past = (*(a for a in self.past if a.id not in ids), *fresh.past)
+        if any(_number(a.id) <= self.last_id for a in fresh.past):
+            return replace(self, past=in_order(past))
         made = copy(self)  # all others were checked before, which takes long where there are many
+        made.__dict__.pop("_said", None)
         object.__setattr__(made, "past", past)
         object.__setattr__(made, "last_id", max(self.last_id, fresh.last_id))
         object.__setattr__(made, "last_label", max(self.last_label, fresh.last_label))
         return made
+
+
+def in_order(answers: Iterable[MaskAnswer]) -> tuple[MaskAnswer, ...]:
+    """Answers in the order in which they were given."""
+    return tuple(sorted(answers, key=lambda a: _number(a.id)))
 
 
 def _number(answer_id: str) -> int:

@@ -1,9 +1,10 @@
-"""The annotations of a movie at work: every change is on disk when the call returns."""
+"""What is known of a movie at work: every change is on disk when the call returns."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,36 +13,45 @@ from psygnal import Signal
 from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind, now
 from bridgetrack.annotations.annotation_set import (
     AnnotationSet,
+    AnswerChange,
     AnswerHistory,
-    conflicts_with,
     natural_key,
 )
-from bridgetrack.annotations.files import ANNOTATION_JOURNAL, annotation_to_json
-from bridgetrack.annotations.journal import Journal
+from bridgetrack.annotations.contradictions import conflicts_with
+from bridgetrack.annotations.files import (
+    about,
+    change_to_json,
+    first_line,
+    read_history,
+)
+from bridgetrack.annotations.journal import Journal, Read
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 
 
 class AutosavingStore:
-    """Annotations of a movie kept in a file: a change is on disk when the call returns.
+    """Answers and settings of a movie kept in a file: a change is on disk when the call returns.
 
-    Emits `changed` after every change. What changes it raises `OutputError` where that cannot be
-    saved; then nothing has changed.
+    Emits `changed` after every change, with the `AnswerChange`. What changes it raises
+    `OutputError` where that cannot be saved; then nothing has changed.
 
     Parameters
     ----------
     path
         The file; read where it is there (to resume), made at the first change where not. None
-        to keep them in memory alone.
+        to keep all in memory alone.
     geometry
-        Extent and scale of the movie, for a new file.
+        Extent and scale of the movie.
     begin
         Annotations to begin with where there is no file yet.
 
     Attributes
     ----------
+    history
+        What is known, with what can be undone and redone.
     resumed
-        How many annotations were in the file already.
+        How many answers were in the file already, about events and about masks.
     notice
         What was wrong with the end of the file; empty where nothing was.
     locked
@@ -50,11 +60,10 @@ class AutosavingStore:
     Raises
     ------
     InputError
-        Where the file is there but not valid, or belongs to a movie with another number of
-        axes.
+        Where the file is there but not valid, or belongs to a movie of another extent.
     """
 
-    changed = Signal()
+    changed = Signal(object)
 
     def __init__(
         self,
@@ -62,34 +71,55 @@ class AutosavingStore:
         geometry: Geometry,
         begin: AnnotationSet | None = None,
     ) -> None:
-        file = None if path is None else Path(path)
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
         first = AnswerHistory(AnnotationSet(geometry) if begin is None else begin)
-        self._journal = Journal(file, ANNOTATION_JOURNAL, first, "the annotations")
-        self.resumed, self.notice = len(self.annotations), self._journal.notice
+        self._journal: Journal | None = None
+        found = Read(first)
+        if path is not None:
+            file = Path(path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._journal = Journal(file, "the annotations")
+            found = read_history(file, first)
+            self._journal.end = found.end
+        self.history, self.notice = self._about(found.content, geometry), found.notice
+        self.resumed = len(self.annotations) + len(self.masks)
         self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
-        ndim = self.annotations.geometry.ndim
-        if ndim != geometry.ndim:
+
+    def _about(self, history: AnswerHistory, geometry: Geometry) -> AnswerHistory:
+        """The same of the movie; a longer one than before makes room for answers."""
+        annotations, there = history.annotations, history.annotations.geometry
+        if there.ndim != geometry.ndim:
             raise InputError(
-                f"{self.path} belongs to a movie with {ndim} spatial axes, this one has "
+                f"{self.path} belongs to a movie with {there.ndim} spatial axes, this one has "
                 f"{geometry.ndim}; choose another file"
             )
+        if there.n_frames < geometry.n_frames:
+            annotations = AnnotationSet(geometry, annotations, annotations.last_ids)
+            if self._journal is not None:
+                self._journal.end = None
+        masks = about(history.masks, geometry, self.path)
+        return replace(history, annotations=annotations, masks=masks)
 
     @property
     def path(self) -> Path | None:
-        """Where the annotations are kept; None where they are in memory alone."""
-        return self._journal.path
-
-    @property
-    def history(self) -> AnswerHistory:
-        """The present annotations with what can be undone and redone."""
-        return self._journal.content
+        """Where it is kept; None where it is in memory alone."""
+        return None if self._journal is None else self._journal.path
 
     @property
     def annotations(self) -> AnnotationSet:
-        """The present annotations."""
+        """The present answers about events."""
         return self.history.annotations
+
+    @property
+    def masks(self) -> MaskAnswers:
+        """The present answers about masks."""
+        return self.history.masks
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What was set and learned, as JSON values by name."""
+        return self.history.settings
+
+    # ------------------------------------------------------------------ answers
 
     def answer(
         self, kind: Kind, event: EventRef, source: str, seconds: float | None = None
@@ -163,17 +193,39 @@ class AutosavingStore:
                 "release it first: press Shift-V and click it"
             )
 
-    def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
-        """Remove and add annotations as one step.
+    # ------------------------------------------------------------------ steps
+
+    def edit(
+        self,
+        remove: Iterable[str] = (),
+        add: Iterable[Annotation] = (),
+        masks_remove: Iterable[str] = (),
+        masks_add: Iterable[MaskAnswer] = (),
+        settings: Mapping[str, Any] | None = None,
+    ) -> AnnotationSet:
+        """Remove and add answers, and change settings, as one step.
+
+        Parameters
+        ----------
+        remove, masks_remove
+            Ids of what goes.
+        add, masks_add
+            What comes.
+        settings
+            JSON values by name; None for what is set no more.
 
         Raises
         ------
         InputError
-            Where the step does not fit the set.
+            Where the step does not fit.
         """
-        gone, new = list(remove), list(add)
-        change = {"do": "answer", "removed": gone, "added": [annotation_to_json(a) for a in new]}
-        return self._keep(self.history.record(gone, new), change)
+        change = self.history.change(remove, add, masks_remove, masks_add, settings)
+        return self._keep(self.history.recorded(change), change, change_to_json(change))
+
+    def set(self, **settings: Any) -> None:
+        """Change settings without a step that could be undone."""
+        change = self.history.change(settings=settings)
+        self._keep(self.history.after(change), change, change_to_json(change, "set"))
 
     def add(self, *annotations: Annotation) -> AnnotationSet:
         """Add annotations as one step; raises as `edit`."""
@@ -187,15 +239,21 @@ class AutosavingStore:
         """Take back the last step, where there is one."""
         if not self.history.past:
             return self.annotations
-        return self._keep(self.history.undo(), {"do": "undo"})
+        change = self.history.past[-1].inverse
+        return self._keep(self.history.undo(), change, {"do": "undo"})
 
     def redo(self) -> AnnotationSet:
         """Repeat the step undone last, where there is one."""
         if not self.history.future:
             return self.annotations
-        return self._keep(self.history.redo(), {"do": "redo"})
+        change = self.history.future[-1]
+        return self._keep(self.history.redo(), change, {"do": "redo"})
 
-    def _keep(self, history: AnswerHistory, change: dict[str, Any]) -> AnnotationSet:
-        self._journal.keep(history, change)
-        self.changed.emit()
+    def _keep(
+        self, history: AnswerHistory, change: AnswerChange, line: dict[str, Any]
+    ) -> AnnotationSet:
+        if self._journal is not None:
+            self._journal.write(line, lambda: first_line(history))
+        self.history = history
+        self.changed.emit(change)
         return history.annotations

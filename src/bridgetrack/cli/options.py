@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
-from bridgetrack.annotations.mask_files import is_mask_file
+from bridgetrack.annotations.files import is_mask_file
 from bridgetrack.api import check_link_scores, open_link_scores
 from bridgetrack.cli.console import show
 from bridgetrack.errors import InputError, ModelError

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.files import load_annotations
+from bridgetrack.annotations.files import is_mask_file, load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_files import is_mask_file, load_mask_answers, masks_path
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.io.tables import TABLES, read_detections_csv
@@ -154,14 +153,17 @@ def open_answers(file: Path | None) -> AnnotationSet | None:
 def open_mask_answers(
     file: Path | None, movie: Movie, *, needed: bool = False
 ) -> MaskAnswers | None:
-    """Answers about masks: those of the file given, or what the window keeps beside it.
+    """Answers about masks of the file given; where they are `needed`, it must hold some.
 
-    Where they are `needed`, a file that neither holds any nor has any beside it is refused.
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, is about another movie, or holds none that are needed.
     """
-    if file is not None and not is_mask_file(file):
-        beside = masks_path(file)
-        file = beside if beside.exists() else file if needed else None
-    return None if file is None else load_mask_answers(file, movie.geometry)
+    found = None if file is None else load_mask_answers(file, movie.geometry)
+    if found is not None and needed and not len(found):
+        raise InputError(f"{file} holds no answers about masks; give the file that does")
+    return found or None
 
 
 def open_weights(model: Path | None) -> Model | None:

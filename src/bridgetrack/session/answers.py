@@ -8,9 +8,8 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from bridgetrack.annotations.files import SUFFIX
 from bridgetrack.movie.geometry import Geometry
-
-_SUFFIX = ".annotations.json"
 
 
 def autosave_path(movie: Path | None, name: str, geometry: Geometry) -> Path:
@@ -21,18 +20,18 @@ def autosave_path(movie: Path | None, name: str, geometry: Geometry) -> Path:
     """
     if movie is not None and _writable(movie.parent):
         stem = movie.name if movie.is_dir() else movie.stem
-        return movie.parent / f"{stem}{_SUFFIX}"
+        return movie.parent / f"{stem}{SUFFIX}"
     known = f"{movie.resolve() if movie else name}|{geometry.n_frames}|{geometry.shape}"
     mark = hashlib.sha256(known.encode()).hexdigest()[:12]
     plain = "".join(c if c.isalnum() else "_" for c in (movie.stem if movie else name))[:40]
     folder = user_data_path("bridgetrack", appauthor=False) / "annotations"
-    return folder / f"{plain}-{mark}{_SUFFIX}"
+    return folder / f"{plain}-{mark}{SUFFIX}"
 
 
 def project_answers(project: Path, geometry: Geometry) -> Path:
     """Where the answers given after a project was saved are kept: beside it."""
     if _writable(project.parent):
-        return project.with_name(f"{project.stem}{_SUFFIX}")
+        return project.with_name(f"{project.stem}{SUFFIX}")
     return autosave_path(project, project.stem, geometry)
 
 
@@ -41,19 +40,9 @@ def questions_path(answers: Path) -> Path:
     return _beside(answers, ".suggestions.json")
 
 
-def chosen_path(answers: Path) -> Path:
-    """Where masks of a file that were chosen anew are kept: beside the answers."""
-    return _beside(answers, ".chosen.json")
-
-
 def check_path(answers: Path) -> Path:
     """Where a sample of the tracks is kept with what was said of it: beside the answers."""
     return _beside(answers, ".check.csv")
-
-
-def settings_path(answers: Path) -> Path:
-    """Where what was set and learned about the movie is kept: beside the answers."""
-    return _beside(answers, ".settings.json")
 
 
 def cells_path(answers: Path) -> Path:
@@ -63,7 +52,7 @@ def cells_path(answers: Path) -> Path:
 
 
 def _beside(answers: Path, suffix: str) -> Path:
-    return answers.with_name(answers.name.removesuffix(_SUFFIX) + suffix)
+    return answers.with_name(answers.name.removesuffix(SUFFIX) + suffix)
 
 
 def _writable(folder: Path) -> bool:

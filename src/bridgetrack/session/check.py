@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
@@ -23,9 +24,11 @@ from bridgetrack.evaluation.sample import (
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.answers import check_path
-from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.training import WIDEST, sentence
 from bridgetrack.training.estimate import ErrorEstimate
+
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class SampleCheck:
     changed = Signal()
     ended = Signal()
 
-    def __init__(self, movie: MendedMovie) -> None:
+    def __init__(self, movie: Session) -> None:
         self._movie = movie
         self.sample: Sample | None = None
         self.running = False

@@ -199,7 +199,7 @@ def chosen_again(
 
 def highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> dict[int, int]:
     """The highest number by frame that answers speak of."""
-    named = [(a.frame, a.highest) for a in answers]
+    named = [(a.frame, a.highest) for a in answers.past]
     named += [(c.frame, c.label) for a in annotations for c in a.cells]
     highest: dict[int, int] = {}
     for frame, label in named:

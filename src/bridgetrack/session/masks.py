@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
-from bridgetrack.annotations.mask_files import MaskStore, masks_path
+from bridgetrack.annotations.annotation_set import AnswerChange
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, in_order
 from bridgetrack.annotations.mask_targets import honoured
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
@@ -28,40 +28,7 @@ from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.session.answers import chosen_path
 from bridgetrack.session.movie import MovieAndCells
-
-
-@dataclass(frozen=True)
-class MaskStep:
-    """Changes of masks, and of answers about them, that are done and undone as one.
-
-    Parameters
-    ----------
-    mends
-        What changes in the masks, in this order; each where the masks are what it begins with.
-    added, removed
-        Answers that come, and that go.
-    chosen, unchosen
-        Changes without an answer that are written down, and that no longer are.
-    """
-
-    mends: tuple[Mend, ...] = ()
-    added: tuple[MaskAnswer, ...] = ()
-    removed: tuple[MaskAnswer, ...] = ()
-    chosen: tuple[MaskAnswer, ...] = ()
-    unchosen: tuple[MaskAnswer, ...] = ()
-
-    @property
-    def frames(self) -> set[int]:
-        """The frames concerned."""
-        return {mend.frame for mend in self.mends}
-
-    @property
-    def inverse(self) -> MaskStep:
-        """The step back."""
-        mends = tuple(m.inverse for m in reversed(self.mends))
-        return MaskStep(mends, self.removed, self.added, self.unchosen, self.chosen)
 
 
 class _EditedFrames:
@@ -90,43 +57,36 @@ class MovieMasks:
     """The label movie of a session with the answers about its masks.
 
     Changes are written into the array that its labels show, where there is one, else kept in
-    memory beside them. Those of which no answer tells, such as masks that were chosen anew, have a
-    file of their own.
+    memory beside them.
 
     Parameters
     ----------
     movie
         The movie with its segmentation.
-    path
-        The file of answers about its events, beside which others are; None to keep all in memory.
+    store
+        The answers about it, which hold all changes of masks.
 
-    Raises
-    ------
-    InputError
-        Where a file is not valid or of another movie.
+    Attributes
+    ----------
+    labels
+        The segmentation with all changes.
     """
 
-    def __init__(self, movie: MovieAndCells, path: Path | None) -> None:
+    def __init__(self, movie: MovieAndCells, store: AutosavingStore) -> None:
         assert movie.labels is not None
-        self.labels = movie.labels  # with what was changed since
+        self.labels = movie.labels
         self._image, self._channel, self._pixels = movie.image, movie.channel, movie.pixels
         # Cells that were found here may be found anew, which makes others of them.
         self._anew = movie.found is not None and movie.files[1] is None
-        file, chosen = (None, None) if path is None else (masks_path(path), chosen_path(path))
-        geometry = movie.labels.geometry
-        self._store = MaskStore(file, geometry)
-        self._chosen = MaskStore(chosen, geometry, "the masks chosen anew")
-        self.resumed = len(self._store.answers)  # how many answers were in the file already
-        self.notices = [s.notice for s in (self._store, self._chosen) if s.notice]
+        self._store = store
         self._edited: _EditedFrames | None = None
-        self._unpainted: list[MaskAnswer] = []  # whose painting was undone elsewhere
         self._found = (movie.found and movie.found.settings) or SegmentationSettings()
         self._settings: SegmentationSettings | None = None
 
     @property
     def answers(self) -> MaskAnswers:
         """What was said of the masks."""
-        return self._store.answers
+        return self._store.masks
 
     @cached_property
     def _score(self) -> RegionScore:
@@ -137,12 +97,6 @@ class MovieMasks:
         """Whether there is a movie to choose other masks by."""
         return self._image is not None
 
-    @property
-    def _changes(self) -> list[MaskAnswer]:
-        """All that changed the masks, in order of time as far as it is known."""
-        # Of the same second, a choice comes first: it takes longer than a click.
-        return sorted((*self._chosen.answers, *self.answers), key=lambda a: a.created)
-
     def restore(self) -> tuple[set[int], int]:
         """Make the changes anew that were made before the movie was opened.
 
@@ -152,16 +106,15 @@ class MovieMasks:
             The frames changed, and in how many others the masks are neither those before nor
             what the answers say; these stay as they are.
         """
-        changes, chosen = _by_frame(self._changes), _by_frame(self._chosen.answers)
+        changes = _by_frame(self.answers.past)
+        chosen = {a.frame for a in self.answers.past if a.says_nothing}
         fits = [self._led(t, changes[t]) for t in chosen]
         others = 2 * sum(fits) < len(fits)  # these are other masks than those chosen from
         if others:
             changes = _by_frame(self.answers)
-        if others and self._anew:
-            self._chosen.exchange(self._chosen.answers)
         frames, lost = set(), len(chosen) if others and not self._anew else 0
         for t, mine in changes.items():
-            pixels, after = _composed(mine)[::2]
+            pixels, _, after = _composed(mine)
             there = self._frame(t).reshape(-1)[pixels]
             if np.array_equal(there, after):
                 continue
@@ -226,8 +179,8 @@ class MovieMasks:
         known = (int(detections.label.max(initial=0)), int(labels.max(initial=0)))
         return 1 + max(*known, self.answers.last_label)
 
-    def mending(self, mend: Mend, detections: Detections) -> MaskStep:
-        """A change with the answer that it is; a new cell's number is free in the whole movie.
+    def numbered(self, mend: Mend, detections: Detections) -> Mend:
+        """A change that can be made now; a new cell's number is free in the whole movie.
 
         Raises
         ------
@@ -245,10 +198,28 @@ class MovieMasks:
             after = np.where(mend.after == old, new, mend.after)
             cells = tuple(new if c == old else c for c in mend.cells)
             mend = replace(mend, after=after, cells=cells)
-        return MaskStep((mend,), added=self.answers.next_for([mend]))
+        self.check_numbers(mend)
+        return mend
 
-    def painted(self, t: int, pixels: Index, before: Index) -> MaskStep | None:
-        """Keep what somebody painted in a frame as an answer; None where that says nothing.
+    def check_numbers(self, *mends: Mend) -> None:
+        """Complain where the number of a cell cannot be stored.
+
+        Raises
+        ------
+        InputError
+            As above.
+        """
+        dtype = self.labels.array.dtype
+        limit = np.iinfo(dtype).max if dtype.kind in "iu" else 2**24
+        highest = max(int(mend.after.max(initial=0)) for mend in mends)
+        if highest > limit:
+            raise InputError(
+                f"the labels are stored as {dtype}, in which {highest}, the next free number, has "
+                "no place; save them with more bits (for example as uint32) and open them again"
+            )
+
+    def painted(self, t: int, pixels: Index, before: Index) -> Mend | None:
+        """What somebody painted in a frame, as it is there now; None where that says nothing.
 
         Parameters
         ----------
@@ -271,98 +242,43 @@ class MovieMasks:
         numbers, sets = tuple(k for k, _ in there), tuple(p for _, p in there)
         gone = np.setdiff1d(before, [0, *numbers])
         wiped = tuple(pixels[before == k] for k in gone.tolist())
-        said = Mend(MendKind.PAINT, t, (), pixels, before, after, numbers, sets, wiped)
-        step = MaskStep((said,), added=self.answers.next_for([said]))
-        self._store.exchange(come=step.added)
-        self._unpainted.clear()
-        return step
+        return Mend(MendKind.PAINT, t, (), pixels, before, after, numbers, sets, wiped)
 
-    def follow_painting(self) -> tuple[list[MaskAnswer], list[MaskAnswer]]:
-        """Take answers back, or repeat them, whose painting was undone or done again elsewhere.
+    def follow(self, change: AnswerChange) -> tuple[set[int], bool]:
+        """Make what a step changes in the masks, where they are what it begins with.
 
         Returns
         -------
-        gone, come
-            The answers taken back, and those repeated.
+        frames, done
+            The frames that changed, and whether all was as it must be.
         """
-        gone: list[MaskAnswer] = []
-        come: list[MaskAnswer] = []
-        while self.answers.past and self._is(self.answers.past[-1], undone=True):
-            gone.append(self.answers.past[-1])
-            self._store.exchange(gone[-1:])
-        while not gone and self._unpainted and self._is(self._unpainted[-1], undone=False):
-            self._store.exchange(come=self._unpainted[-1:])
-            come.append(self._unpainted.pop())
-        self._unpainted += gone
-        return gone, come
-
-    def _is(self, answer: MaskAnswer, undone: bool) -> bool:
-        """Whether an answer is painting, and the masks are as before it, or as after it."""
-        if answer.kind != MendKind.PAINT:
-            return False
-        mend = answer.mend
-        there = self._frame(answer.frame).reshape(-1)[mend.pixels]
-        return bool(np.array_equal(there, mend.before if undone else mend.after))
-
-    def removing(self, ids: Collection[str], rest: bool = True) -> MaskStep:
-        """What takes some answers back, with what they changed in the masks.
-
-        The last of them takes masks along that were chosen anew; without a `rest` of answers about
-        events, the removal of none does, too.
-        """
-        gone = tuple(a for a in self.answers if a.id in ids)
-        alone = len(gone) == len(self.answers) and (gone or not rest)
-        chosen = self._chosen.answers.past if alone else ()
-        undone = (c for c in reversed(self._changes) if c in gone or c in chosen)
-        return MaskStep(tuple(c.mend.inverse for c in undone), removed=gone, unchosen=chosen)
-
-    def choosing(self, mends: Iterable[Mend]) -> MaskStep:
-        """Changes of which no answer tells."""
-        made = tuple(m for m in mends if len(m.pixels) and self.fits(m))
-        return MaskStep(made, chosen=self._chosen.answers.next_for(made))
-
-    def take(self, step: MaskStep) -> bool:
-        """Make a step; whether the masks were what it begins with.
-
-        Raises
-        ------
-        InputError
-            Where the number of a new cell cannot be stored.
-        OutputError
-            Where the answers cannot be saved; then nothing has changed.
-        """
-        for mend in step.mends:
-            self._check_numbers(mend)
-        if step.added or step.removed:
-            self._store.exchange(step.removed, step.added)
-        if step.chosen or step.unchosen:
-            self._chosen.exchange(step.unchosen, step.chosen)
-        done = True
-        for mend in step.mends:
-            if self.fits(mend):
+        mends = [a.mend.inverse for a in reversed(in_order(change.masks_removed))]
+        mends += [a.mend for a in in_order(change.masks_added)]
+        frames, done = set(), True
+        for mend in mends:
+            there = self._frame(mend.frame).reshape(-1)[mend.pixels]
+            if np.array_equal(there, mend.after):
+                continue  # it was painted, or says that all is right
+            if np.array_equal(there, mend.before):
                 self._write(mend.frame, mend.pixels, mend.after)
+                frames.add(mend.frame)
             else:
                 done = False
-        return done
+        return frames, done
 
     def fits(self, mend: Mend) -> bool:
         """Whether the masks are what a change begins with."""
         return mend.fits(self._frame(mend.frame))
 
+    def is_as(self, answer: MaskAnswer, *, before: bool) -> bool:
+        """Whether the masks are as before an answer, or as after it."""
+        mend = answer.mend.inverse if not before else answer.mend
+        return self.fits(mend)
+
     # ------------------------------------------------------------------ pixels
 
     def _frame(self, t: int) -> NDArray[np.integer]:
         return checked_labels(self.labels, t)
-
-    def _check_numbers(self, mend: Mend) -> None:
-        dtype = self.labels.array.dtype
-        highest = int(mend.after.max(initial=0))
-        limit = np.iinfo(dtype).max if dtype.kind in "iu" else 2**24
-        if highest > limit:
-            raise InputError(
-                f"the labels are stored as {dtype}, in which {highest}, the next free number, has "
-                "no place; save them with more bits (for example as uint32) and open them again"
-            )
 
     def _write(self, t: int, pixels: Index, labels: Index) -> None:
         where = np.unravel_index(pixels, self.labels.geometry.shape or ())

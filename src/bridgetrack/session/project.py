@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridgetrack.annotations.files import save_annotations
-from bridgetrack.annotations.mask_files import masks_path
+from bridgetrack.annotations.annotation_set import AnswerHistory
+from bridgetrack.annotations.files import read_history, save_annotations
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.files import replacing, resolved, write_text
 from bridgetrack.hypotheses.events import EventKinds
@@ -19,15 +20,11 @@ from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, project_text
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.answers import (
-    check_path,
-    chosen_path,
-    project_answers,
-    questions_path,
-    settings_path,
-)
+from bridgetrack.session.answers import check_path, project_answers, questions_path
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.tracked_movie import TrackedMovie
+
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
 
 _FOUND = "cells_found"
 """Under which note a project keeps how its cells were found."""
@@ -35,9 +32,7 @@ _CHANNEL = "channel"
 """Under which note a project keeps the number of the channel that shows the cells."""
 
 
-def saving(
-    session: TrackedMovie, path: Path, formats: tuple[str, ...] = ("csv",)
-) -> Steps[list[str]]:
+def saving(session: Session, path: Path, formats: tuple[str, ...] = ("csv",)) -> Steps[list[str]]:
     """Save what is needed to go on or to repeat the run: the state at the time of the call.
 
     Pixels that are in no file, or that were painted over since, are written beside the project.
@@ -61,6 +56,7 @@ def saving(
     without = session.kinds.words
     history, known = answers.history, movie.geometry
     start = None if session.start is model else session.start
+    settings = {**history.settings, "formats": list(formats or ("csv",))}
     if path.exists() and not is_project(path):
         raise OutputError(f"{path} is no project, so it is not replaced; give another name")
     place = resolved(path)
@@ -89,7 +85,8 @@ def saving(
         labels = _cells_file(movie, path.with_name(f"{stem}_cells"), own, notes)
         yield Progress("Saving the project", 0.9)
         extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
-        what = (history, model, formats or ("csv",))
+        # the file beside it has all else that is known, with what can be undone
+        what = (AnswerHistory(history.annotations), model, formats or ("csv",))
         notes_kept: dict[str, Any] = {}
         if movie.found is not None:
             notes_kept[_FOUND] = finding_to_json(movie.found)
@@ -109,23 +106,24 @@ def saving(
         write_text(path, text, "the project", last=refuse_changed)
         session.projects[place] = _digest(text.encode())
         beside = project_answers(path, known)
-        if beside.exists() and beside != answers.path:
-            # Of an earlier project of this name; opening this one must not bring them back.
-            save_annotations(history, beside)
-        for name in (questions_path, masks_path, chosen_path, settings_path, check_path):
+        if beside != answers.path:
+            save_annotations(replace(history, settings=settings), beside)
+        for name in (questions_path, check_path):
             _carry(None if answers.path is None else name(answers.path), name(beside))
         return notes
 
     return steps()
 
 
-def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
+def resume(session: Session, movie: MovieAndCells, file: Path) -> bool:
     """Open a project's movie with its model and its answers, or with later answers."""
     try:
         place = resolved(file)
         read = _digest_of(place)
         project = load_project(file)
         path = project_answers(file, movie.geometry)
+        # what was set later stands beside it, but for projects of earlier versions
+        known = path.exists() and bool(read_history(path).content.settings)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             save_annotations(project.history, path)
@@ -135,8 +133,10 @@ def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
     if not session.open(movie, path):
         return False
     session.projects[place] = read
-    session.set_kinds(EventKinds.without(project.without), undoable=False)
-    session.set_model(project.model, project.start, undoable=False)
+    if not known:
+        session.set_kinds(EventKinds.without(project.without), undoable=False)
+        session.set_model(project.model, project.start, undoable=False)
+        session.settings.set_formats(project.formats)
     return True
 
 

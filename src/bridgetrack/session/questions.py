@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
@@ -21,8 +22,10 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.session.answers import questions_path
 from bridgetrack.session.check import Report, SampleCheck, SampleQuestion, report_of
-from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.training import Trainer
+
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
 
 JOB = "suggest"
 """Name of the background work: learning and looking for questions."""
@@ -72,7 +75,7 @@ class Questions:
     settling = Signal(bool)
 
     def __init__(
-        self, movie: MendedMovie, trainer: Trainer, options: SessionOptions | None = None
+        self, movie: Session, trainer: Trainer, options: SessionOptions | None = None
     ) -> None:
         self._movie, self._trainer, self._options = movie, trainer, options
         self.later: Callable[[Callable[[], None]], None] = lambda act: act()

@@ -8,40 +8,72 @@
     session.save("movie.json")
 
 The window works with the same class; there, long work is done in threads.
+
+A session is made of parts: the store with all answers, settings and steps to undo (`answers`), the
+work (`BackgroundWork`), the masks (`MovieMasks`, `Mending`), the tracks (`Tracker`), the edits of
+people (`Edits`), questions (`Questions`) and training (`Trainer`). Every change goes into the
+store, which writes it down; `_follow` makes what comes of it, also of undo and redo.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from psygnal import Signal, SignalInstance
+
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
-from bridgetrack.annotations.annotation import EventRef
+from bridgetrack.annotations.annotation import EventRef, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerChange
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
-from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie import check_same_extent, open_labels, open_movie
 from bridgetrack.pipeline.project import load_project
+from bridgetrack.pipeline.scene import Scene, check_kinds
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.progress import run
-from bridgetrack.session.background import Runner
-from bridgetrack.session.mended_movie import MendedMovie
+from bridgetrack.progress import Steps, run
+from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.session.answers import autosave_path
+from bridgetrack.session.background import (
+    BackgroundWork,
+    Done,
+    Factory,
+    Failed,
+    InlineRunner,
+    Runner,
+)
+from bridgetrack.session.edits import Edits
+from bridgetrack.session.masks import MovieMasks
+from bridgetrack.session.mending import Mending
 from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.names import CellNames
 from bridgetrack.session.project import channel_of, found_of, resume, saving
 from bridgetrack.session.questions import Questions
 from bridgetrack.session.results import TracksData, layer_data
-from bridgetrack.session.track_edits import TrackEdits
+from bridgetrack.session.settings import KeptSettings, Outcome
+from bridgetrack.session.tracker import Tracker
 from bridgetrack.session.training import StartChoice, Trainer
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 
 
-class Session(MendedMovie):
+class Session:
     """A movie, its answers, questions, model and tracks.
+
+    Every change is announced by a signal; `masks_changed` comes with the frames whose masks were
+    changed here.
 
     Parameters
     ----------
@@ -54,10 +86,11 @@ class Session(MendedMovie):
         Number or name of the channel of the image that shows the cells, by which masks are mended,
         chosen and explained; the first where none is named. Tracks go by all.
     answers
-        File in which answers are kept, each from the moment it is given; answers in it are
-        resumed. None to keep them in memory until the session is saved.
+        File in which answers are kept, each from the moment it is given, with settings and the
+        model in use; what is in it is resumed. None to keep all in memory until the session is
+        saved.
     model
-        Weights to begin with; those of the shipped model where None.
+        Weights to begin with; where None those of the file, or else of the shipped model.
     options
         How questions are chosen.
     runner
@@ -67,14 +100,31 @@ class Session(MendedMovie):
 
     Attributes
     ----------
-    questions, trainer
-        What is asked, and training.
+    movie, masks
+        The movie with its cells, None while none is open; the segmentation as it is mended, if any.
+    answers
+        All answers and settings, kept on disk, with what can be undone.
+    scene, tracking
+        Its cells with what can happen to them, and the tracks under the present model and answers;
+        None until there are any.
+    model, kinds
+        The model in use, and what can happen in the movie.
+    settings, questions, trainer, edits
+        What is kept of the movie, what is asked, training, and edits of whole tracks.
 
     Raises
     ------
     BridgetrackError
         Where something cannot be read or does not fit; the message says what to do.
     """
+
+    movie_changed = Signal()
+    scene_changed = Signal()
+    answers_changed = Signal()
+    model_changed = Signal()
+    tracking_changed = Signal()
+    kinds_changed = Signal()
+    masks_changed = Signal(object)
 
     def __init__(
         self,
@@ -88,17 +138,24 @@ class Session(MendedMovie):
         runner: Runner | None = None,
         library: Library | None = None,
     ) -> None:
-        super().__init__(runner)
+        self.work = BackgroundWork(runner or InlineRunner())
+        self.movie: MovieAndCells | None = None
+        self.answers: AutosavingStore | None = None
+        self.masks: MovieMasks | None = None
+        self.scene: Scene | None = None
+        self.tracking: Tracking | None = None
+        self.model, self.kinds = model or shipped_model(), EVERYTHING
+        self.projects: dict[Path, str | None] = {}  # digests of those read and written here
+        self.settings = KeptSettings(self)
+        self.tracker, self.mending, self.edits = Tracker(self), Mending(self), Edits(self)
         self.trainer = Trainer(self)
-        self._library = library
         self.questions = Questions(self, self.trainer, options)
+        self._library = library
+        self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
         self._drawn: tuple[Tracking, TracksData] | None = None
-        if model is not None:
-            self.set_model(model)
         if labels is not None:
-            self._open(
-                _movie_of(labels, image, channel), None if answers is None else Path(answers)
-            )
+            path = None if answers is None else Path(answers)
+            self._open(_movie_of(labels, image, channel), path, model)
 
     @classmethod
     def from_project(cls, path: str | os.PathLike[str]) -> Session:
@@ -117,20 +174,174 @@ class Session(MendedMovie):
         resume(made, replace(movie, found=found_of(project, file)), file)
         return made
 
-    @cached_property
-    def starts(self) -> StartChoice:
-        """What training can start from; looks at the library of models from the first use on."""
-        return StartChoice(self, self.trainer, self._library)
+    # ------------------------------------------------------------------ opening
 
-    @cached_property
-    def edits(self) -> TrackEdits:
-        """Correcting and verifying whole tracks."""
-        return TrackEdits(self)
+    def open(self, movie: MovieAndCells, answers_path: Path | None = None) -> bool:
+        """Take a movie, resume its answers, and make it ready in the background.
+
+        The answers are kept beside the movie where no path is given. False, and a message, where it
+        could not begin.
+        """
+        path = answers_path or autosave_path(movie.path, movie.name, movie.geometry)
+        return self._open(movie, path)
+
+    def _open(self, movie: MovieAndCells, path: Path | None, model: Model | None = None) -> bool:
+        self.message.emit("info", "")
+        try:
+            if movie.image is not None and movie.labels is not None:
+                check_same_extent(movie.image, movie.labels)
+            answers = AutosavingStore(path, movie.geometry)
+            masks = None if movie.labels is None else MovieMasks(movie, answers)
+            mended, lost = (set[int](), 0) if masks is None else masks.restore()
+        except (BridgetrackError, OSError) as error:
+            self.tell(error)
+            return False
+        unfinished = self.work.unfinished
+        self.close()
+        self.movie, self.answers, self.masks = movie, answers, masks
+        self._take_masks()
+        if model is not None:
+            self.settings.write(**self.settings.entries(model))
+        kept, before = self.settings.restore(), (self.model, self.kinds)
+        self.model, self.kinds = kept.model or self.model, kept.kinds
+        answers.changed.connect(self._follow)
+        answers.locked = self.edits.locked
+        self.movie_changed.emit()
+        if mended:
+            self.masks_changed.emit(mended)
+            frames = f"{len(mended)} frames" if len(mended) > 1 else "one frame"
+            self.message.emit("info", f"What you mended in {frames} is there again.")
+        notices = [unfinished, answers.notice]
+        if lost:
+            notices.append(
+                f"In {lost} frames the masks are others than those that you mended; they stay."
+            )
+        for notice in filter(None, notices):
+            if len(self.message):
+                self.message.emit("warning", notice)
+            else:
+                warnings.warn(notice, stacklevel=3)
+        self.answers_changed.emit()
+        if before[0] is not self.model:
+            self.model_changed.emit()
+        if before[1] != self.kinds:
+            self.kinds_changed.emit()
+        self.settings.restored.emit()
+        self.measure()
+        return True
 
     def close(self) -> None:
         """Let go of the movie and end the work on it; the answers stay on disk."""
         self.questions.save()
-        super().close()
+        if self.answers is not None:
+            self.answers.changed.disconnect(self._follow)
+        self.movie = self.answers = self.scene = self.tracking = self.masks = None
+        self.tracker.forget()
+        self.work.close()
+
+    def forget(self) -> None:
+        """Let go of the movie and say so."""
+        if self.movie is not None:
+            unfinished = self.work.unfinished
+            self.close()
+            self.movie_changed.emit()
+            self.answers_changed.emit()
+            self.tracking_changed.emit()
+            if unfinished:
+                self.message.emit("warning", unfinished)
+
+    # ------------------------------------------------------------------ what comes of a change
+
+    def _follow(self, change: AnswerChange) -> None:
+        """Masks, model and tracks follow a change that was written down."""
+        frames = set[int]()
+        if self.masks is not None and (change.masks_added or change.masks_removed):
+            frames, done = self.masks.follow(change)
+            if not done:
+                self.message.emit(
+                    "info", "The masks have changed there since and stay as they are."
+                )
+        if change.settings:
+            self._follow_settings(set(change.settings))
+        if frames:
+            self._take_masks()
+            self.masks_changed.emit(frames)
+        if change.added or change.removed or change.masks_added or change.masks_removed:
+            self.answers_changed.emit()
+        if frames:
+            self.measure(touched=frames)
+        else:
+            self.tracker.catch_up()
+
+    def _follow_settings(self, changed: set[str]) -> None:
+        kept = self.settings.read()
+        if "without" in changed and kept.kinds != self.kinds:
+            self.kinds = kept.kinds
+            self.measure(touched=set())
+            self.kinds_changed.emit()
+        if "model" in changed:
+            model = kept.model or self.settings.shipped
+            if model is not self.model:
+                self.model = model
+                self.model_changed.emit()
+                self.track()
+
+    def _take_masks(self) -> None:
+        movie, masks = self.movie, self.masks
+        if movie is not None and masks is not None and movie.labels is not masks.labels:
+            self.movie = replace(movie, labels=masks.labels)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether something can be taken back."""
+        return self.answers is not None and bool(self.answers.history.past)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether something was taken back that can be repeated."""
+        return self.answers is not None and bool(self.answers.history.future)
+
+    def undo(self) -> None:
+        """Take back the last answer, change of masks, model or choice of what can happen."""
+        if self.answers is None or not self.can_undo:
+            self.message.emit("info", "There is nothing to undo.")
+            return
+        with self.telling():
+            self.message.emit("info", "Undone. Redo (R) brings it back.")
+            self.answers.undo()
+
+    def redo(self) -> None:
+        """Repeat what was taken back last."""
+        if self.answers is None or not self.can_redo:
+            self.message.emit("info", "There is nothing to redo.")
+            return
+        with self.telling():
+            self.message.emit("info", "Done again. Undo (Z) takes it back.")
+            self.answers.redo()
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def annotations(self) -> AnnotationSet | None:
+        """The present answers about events, None without a movie."""
+        return None if self.answers is None else self.answers.annotations
+
+    @property
+    def resumed(self) -> int:
+        """How many answers, of either kind, were there when the movie was opened."""
+        return 0 if self.answers is None else self.answers.resumed
+
+    @property
+    def checked(self) -> int:
+        """Cells in areas that were found right, see `MendKind.CHECK`."""
+        return 0 if self.answers is None else self.answers.masks.checked
+
+    @property
+    def names(self) -> CellNames:
+        """What cells are called: by their tracks, as soon as there are any."""
+        if self._named[0] is not self.tracking:
+            self._named = self.tracking, CellNames(self.tracking)
+        return self._named[1]
 
     @property
     def layer_data(self) -> TracksData | None:
@@ -141,6 +352,71 @@ class Session(MendedMovie):
         if self._drawn is None or self._drawn[0] is not tracking:
             self._drawn = tracking, layer_data(tracking.tracks)
         return self._drawn[1]
+
+    @cached_property
+    def starts(self) -> StartChoice:
+        """What training can start from; looks at the library of models from the first use on."""
+        return StartChoice(self, self.trainer, self._library)
+
+    @property
+    def start(self) -> Model:
+        """What learning starts from: the model in use, or what that one began with.
+
+        A model that learned from the answers about this movie must not learn from them twice,
+        nor keep what it learned from a slip that was mended since.
+        """
+        return self.settings.present.start or self.model
+
+    # ------------------------------------------------------------------ model and kinds
+
+    def set_model(
+        self,
+        model: Model,
+        start: Model | None = None,
+        *,
+        outcome: Outcome | None = None,
+        undoable: bool = True,
+    ) -> None:
+        """Use other weights; the movie is tracked anew.
+
+        `start` is what they were learned from, where they were learned from this movie's answers;
+        `outcome` is what came of that training.
+        """
+        try:
+            if self.scene is not None:
+                model.aligned(self.scene.matrix.features)
+        except BridgetrackError as error:
+            self.tell(error)
+            return
+        if self.answers is None:
+            self.model = model
+            self.model_changed.emit()
+        elif model is not self.model:
+            entries = self.settings.entries(model, start, outcome)
+            self.settings.write(undoable=undoable, **entries)
+
+    def describe_model(self, model: Model, outcome: Outcome) -> None:
+        """Take the model in use with more that is known of it; the tracks stay."""
+        if self.tracking is not None and self.tracking.model is self.model:
+            self.tracking = replace(self.tracking, model=model)
+        self.model = model
+        self.settings.write(**self.settings.entries(model, self.start, outcome))
+
+    def set_kinds(self, kinds: EventKinds, *, undoable: bool = True) -> None:
+        """Say what can happen in the movie; it is tracked anew.
+
+        Nothing but a message comes of it where answers name events that are ruled out.
+        """
+        if kinds == self.kinds:
+            return
+        with self.telling():
+            if self.annotations is not None:
+                check_kinds(self.annotations, kinds)
+            if self.answers is None:
+                self.kinds = kinds
+            self.settings.write(undoable=undoable, without=list(kinds.words))
+        if kinds != self.kinds:  # it was refused, which what shows it must follow
+            self.kinds_changed.emit()
 
     # ------------------------------------------------------------------ for scripts
 
@@ -248,6 +524,131 @@ class Session(MendedMovie):
             What was written besides the project.
         """
         return run(saving(self, Path(path), formats))
+
+    # ------------------------------------------------------------------ masks and edits
+
+    def mend(self, kind: MendKind | str, frame: int, *places: Place) -> Mend:
+        """Mend the masks of a frame; the tracks follow, and the answer is kept.
+
+        Parameters
+        ----------
+        kind
+            ``"cut"``: the cell at a place is two; of two places in a cell each is in one of
+            them, and a line between two others cuts what it crosses. ``"join"``: the cells at
+            two places are one. ``"grow"``: here is a cell. ``"remove"``: this is no cell.
+            ``"outline"``: this cell has another outline, the next at each call. ``"check"``: all
+            cells between two corners, or in the whole frame, are right, and none is missing.
+        frame
+            Number of the frame.
+        *places
+            Where, in pixels: ``(y, x)`` or ``(z, y, x)``.
+
+        Returns
+        -------
+        Mend
+            What was changed.
+
+        Raises
+        ------
+        InputError
+            Where that cannot be done, or a verified track is locked against it; the message says
+            why and what to do.
+        OutputError
+            Where the answer cannot be saved; then nothing has changed.
+        """
+        return self.mending.mend(kind, frame, *places)
+
+    def site(self, frame: int) -> MendSite:
+        """A frame whose masks can be mended; raises `InputError` where there are none."""
+        return self.mending.site(frame)
+
+    def accept(self, mend: Mend) -> Mend:
+        """Make a change of masks that `act` prepared; returns and raises as `mend`."""
+        return self.mending.accept(mend)
+
+    def choose_again(self) -> None:
+        """Choose the masks of all frames anew with the answers about them, see `Mending`."""
+        self.mending.choose_again()
+
+    def said_of_masks(self) -> Steps[MaskAnswers]:
+        """All that was said of the masks until now, also by answers about events."""
+        return self.mending.said()
+
+    def note_painting(self, frame: int, pixels: Any, before: Any) -> None:
+        """Keep what somebody painted in a frame as an answer, see `Mending`."""
+        self.mending.note_painting(frame, pixels, before)
+
+    def note(self, kind: Kind, event: EventRef, source: str, seconds: float | None = None) -> None:
+        """Write an answer down in place of those that it contradicts, and say it back."""
+        self.edits.note(kind, event, source, seconds)
+
+    def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
+        """Take answers back, see `Edits.remove`."""
+        return self.edits.remove(annotations, masks)
+
+    # ------------------------------------------------------------------ tracks
+
+    def measure(
+        self, movie: MovieAndCells | None = None, touched: Collection[int] | None = None
+    ) -> None:
+        """Measure the cells anew, see `Tracker.measure`."""
+        self.tracker.measure(movie, touched)
+
+    def follow_masks(self) -> None:
+        """Look in the background whether the masks were changed by others; then measure anew."""
+        self.tracker.follow_masks()
+
+    def track(self) -> Tracking | None:
+        """Track with the present model and answers; None while that is under way."""
+        return self.tracker.track()
+
+    def answered(self) -> Callable[[], Steps[Scene]] | None:
+        """What makes a scene of all frames that holds all present answers, see `Tracker`."""
+        return self.tracker.answered()
+
+    # ------------------------------------------------------------------ work
+
+    @property
+    def message(self) -> SignalInstance:
+        """Emits (level, words) for people."""
+        return self.work.message
+
+    @property
+    def progress(self) -> SignalInstance:
+        """Emits the name of work and what it yielded, None when it ends."""
+        return self.work.progress
+
+    def run(
+        self,
+        name: str,
+        work: Factory,
+        done: Done,
+        failed: Failed | None = None,
+        *,
+        unfinished: str = "",
+    ) -> None:
+        """Do named work, see `BackgroundWork.run`."""
+        self.work.run(name, work, done, failed, unfinished=unfinished)
+
+    def cancel(self, name: str) -> None:
+        """End named work at once as far as anybody can see."""
+        self.work.cancel(name)
+
+    def busy(self, *names: str) -> bool:
+        """Whether any of the named work is under way."""
+        return self.work.busy(*names)
+
+    def tell(self, error: Exception) -> None:
+        """Tell people of an error; where nobody listens (in a script), it is raised."""
+        self.work.tell(error)
+
+    def telling(self) -> AbstractContextManager[None]:
+        """Errors for people that come up inside are told."""
+        return self.work.telling()
+
+    def hearing(self) -> AbstractContextManager[list[str]]:
+        """Collects the warnings and errors that people are told inside."""
+        return self.work.hearing()
 
 
 def _movie_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
@@ -17,7 +18,7 @@ from bridgetrack.notes import plural
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.progress import Steps
-from bridgetrack.session.tracked_movie import TrackedMovie
+from bridgetrack.session.settings import Outcome
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
@@ -38,27 +39,11 @@ _UNFINISHED = (
     "answers stay, and the model in use."
 )
 
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
+
 WIDEST = 0.4
 """Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a training, as it is told to people.
-
-    Parameters
-    ----------
-    words
-        What it brought, as sentences.
-    suited
-        Whether the starting model suits the movie, see `Training`.
-    doubtful
-        Ids of answers that contradict the starting model clearly.
-    """
-
-    words: tuple[str, ...]
-    suited: bool = True
-    doubtful: tuple[str, ...] = ()
 
 
 class Trainer:
@@ -66,21 +51,19 @@ class Trainer:
 
     Attributes
     ----------
-    training, outcome
-        What the last training made, None where the movie was opened again since; what is told of
-        it, None where another model is in use.
+    training
+        What the last training made; None where the movie was opened again or another model is in
+        use since.
     problem
         Why it could not train, empty where it could.
     """
 
     changed = Signal()
 
-    def __init__(self, movie: TrackedMovie) -> None:
+    def __init__(self, movie: Session) -> None:
         self._movie = movie
         self.training: Training | None = None
-        self.outcome: Outcome | None = None
         self.problem = ""
-        self._of: Model | None = None  # what the outcome is told of
         movie.progress.connect(self._on_progress)
         movie.movie_changed.connect(self._on_movie)
         movie.model_changed.connect(self._on_model)
@@ -90,24 +73,20 @@ class Trainer:
         """Whether training is under way."""
         return self._movie.busy(JOB)
 
+    @property
+    def outcome(self) -> Outcome | None:
+        """What is told of the last training; None where another model is in use."""
+        return self._movie.settings.present.outcome
+
     def _on_movie(self) -> None:
         self.problem = ""
-        self._forget()
-        self.changed.emit()
+        self._on_model()
 
     def _on_model(self) -> None:
         """What came of a training says nothing of another model."""
-        if self.outcome is not None and self._movie.model is not self._of:
-            self._forget()
-            self.changed.emit()
-
-    def _forget(self) -> None:
-        self._movie.cancel(JUDGING)
-        self.training = self.outcome = self._of = None
-
-    def resume(self, outcome: Outcome) -> None:
-        """Tell again what came of a training when the movie was open before."""
-        self.outcome, self._of = outcome, self._movie.model
+        if self.training is None or self._movie.model is not self.training.model:
+            self._movie.cancel(JUDGING)
+            self.training = None
         self.changed.emit()
 
     def train(
@@ -134,7 +113,7 @@ class Trainer:
             chosen = None if known is None else [known.chosen]
             return train_steps(ready, start, options, chosen=chosen, judge=False)
 
-        movie.finish_correcting(
+        movie.tracker.finish(
             lambda ready: movie.run(
                 JOB,
                 lambda: train(ready),
@@ -150,22 +129,22 @@ class Trainer:
         if name == JOB:
             self.changed.emit()
 
-    def _done(self, training: Training, start: Model | None) -> None:
+    def _done(self, training: Training, start: Model) -> None:
         """Use the new model, then look how accurate it is."""
-        self.training, self._of = training, training.model
+        self.training = training
         doubtful = tuple(a.id for a in training.unusual)
-        self.outcome = Outcome(_told(training), training.suited, doubtful)
-        self._movie.set_model(training.model, start)
+        outcome = Outcome(_told(training), training.suited, doubtful)
+        self._movie.set_model(training.model, start, outcome=outcome)
         self._movie.run(JUDGING, training.judged, self._judged, self._failed)
         self.changed.emit()
 
     def _judged(self, training: Training) -> None:
-        if self.outcome is not None and self._movie.model is self._of:
-            self._movie.describe_model(training.model)
-            self.training, self._of = training, training.model
+        outcome = self.outcome
+        if outcome is not None and self.training is not None:
             told = (_how_right(training.estimate), training.words)
-            words = (*(sentence(words) for words in told), *self.outcome.words)
-            self.outcome = replace(self.outcome, words=words)
+            words = (*(sentence(words) for words in told), *outcome.words)
+            self.training = training
+            self._movie.describe_model(training.model, replace(outcome, words=words))
         self.changed.emit()
 
     def _failed(self, error: Exception) -> None:
@@ -188,9 +167,7 @@ class Trainer:
 
     def use(self, model: Model) -> None:
         """Track with another model."""
-        self._forget()
         self._movie.set_model(model)
-        self.changed.emit()
 
     # ------------------------------------------------------------------ words
 
@@ -296,9 +273,7 @@ class StartChoice:
 
     changed = Signal()
 
-    def __init__(
-        self, movie: TrackedMovie, trainer: Trainer, library: Library | None = None
-    ) -> None:
+    def __init__(self, movie: Session, trainer: Trainer, library: Library | None = None) -> None:
         self._movie, self._trainer = movie, trainer
         self.library = Library() if library is None else library
         self._names: tuple[str, ...] = ()

@@ -11,8 +11,8 @@ import numpy as np
 
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.session.answers import autosave_path, project_answers, settings_path
-from bridgetrack.session.kept import Scale, load_settings
+from bridgetrack.session.answers import autosave_path, project_answers
+from bridgetrack.session.settings import Scale, load_settings
 from bridgetrack.ui.layers import (
     IMPORTED,
     KEY,
@@ -155,7 +155,7 @@ def _take_kept(viewer: Any, image: Any, labels: Any) -> bool:
             autosave_path(path_of(first), name_of(first), geometry) if project is None
             else project_answers(Path(str(project)), geometry)
         )  # fmt: skip
-        kept = load_settings(settings_path(answers))
+        kept = load_settings(answers)
     except BridgetrackError:
         return False  # told where the movie is opened
     if kept.read is None or kept.given is None or not Scale.of(geometry).like(kept.read):

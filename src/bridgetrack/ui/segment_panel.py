@@ -13,8 +13,8 @@ from qtpy.QtWidgets import QDoubleSpinBox, QFileDialog, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.progress import Steps
-from bridgetrack.session.kept import Scale
 from bridgetrack.session.mask_work import Repaired, repair
+from bridgetrack.session.settings import Scale
 from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
 from bridgetrack.ui.find_cells import FindCells

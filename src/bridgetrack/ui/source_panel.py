@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QMessageBox, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_files import MaskStore, masks_path
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Index
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Geometry
@@ -184,7 +184,7 @@ class SourceChooser(QWidget):
         if not done:
             self._let_go()  # what was open before is not what is chosen now
             return ()
-        back = self._panel.state.settings.restore()
+        back = self._panel.state.settings.back
         self.pairs.join(image, labels)
         answers = (plural(session.resumed, "answer"),) if session.resumed else ()
         cells = ("the cells that you found or painted",) if source.kept else ()
@@ -299,7 +299,7 @@ class SourceChooser(QWidget):
             return session.said_of_masks()
         geometry = movie_of(image).geometry
         kept = autosave_path(path_of(image), name_of(image), geometry)
-        return _kept_answers(masks_path(kept), geometry)
+        return _kept_answers(kept, geometry)
 
     def _watch(self, image: Any, labels: Any) -> None:
         """Follow what people and other programs do to the layers chosen."""
@@ -389,7 +389,7 @@ def confirmed(parent: QWidget, title: str, words: str) -> bool:
 
 def _kept_answers(path: Path, geometry: Geometry) -> Steps[MaskAnswers]:
     yield Progress("Looking at your answers", 0.0)
-    return MaskStore(path, geometry).answers
+    return AutosavingStore(path, geometry).masks
 
 
 def how_found_of(labels: Any) -> Finding | None:

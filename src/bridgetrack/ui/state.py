@@ -20,7 +20,7 @@ from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import BackgroundWork
-from bridgetrack.session.kept import KeptCells, KeptSettings
+from bridgetrack.session.kept import KeptCells
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue, FileReader, ThreadRunner
@@ -52,8 +52,8 @@ class ViewerState:
         self._keep_soon.setInterval(_KEEP)
         self._keep_soon.timeout.connect(self.kept.keep)
         self.kept.aging.connect(self._on_aging)
-        self.settings = KeptSettings(self.session)
-        self.guard = CloseGuard(self.kept, self.session, self.elsewhere)
+        self.settings = self.session.settings
+        self.guard = CloseGuard(self.kept, self.session.work, self.elsewhere)
         self._afterwards = EventLoopQueue()
         self.session.questions.later = self._afterwards.then
         self.annotator = Annotator(self.session)

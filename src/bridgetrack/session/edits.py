@@ -1,0 +1,248 @@
+"""What people say of events and of whole tracks: each act is one step, which Undo takes back.
+
+The solver keeps what is confirmed, training learns from it, and what a verified track rests on is
+locked against other answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bridgetrack.annotations.anchor import cell_refs, event_refs
+from bridgetrack.annotations.annotation import (
+    VERIFIED,
+    Annotation,
+    CellRef,
+    EventRef,
+    Kind,
+    describe,
+)
+from bridgetrack.annotations.from_tracks import Answer, ImportedTracks, compare_tracks
+from bridgetrack.arrays import Index
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event, kind_words
+from bridgetrack.io.results import read_tracks
+from bridgetrack.notes import plural
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.tracks.table import verified_tracks
+
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
+
+JOB = "take over"
+"""Name of the background work: reading tracks and comparing them with ours."""
+
+_EDIT = "correction"
+"""Source noted in answers that edit tracks."""
+
+
+class Edits:
+    """Answers about events, and corrections of the tracks of the open movie.
+
+    Cells are given as references, tracks by any of their cells. All raise `InputError` where
+    something cannot be done, and `OutputError` where it cannot be written down; then nothing has
+    changed.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    # ------------------------------------------------------------------ answers
+
+    def note(self, kind: Kind, event: EventRef, source: str, seconds: float | None = None) -> None:
+        """Write an answer down in place of those that it contradicts, and say it back."""
+        session = self._session
+        if session.answers is None:
+            return
+        with session.telling():
+            if kind is Kind.CONFIRM and event.event in session.kinds.absent:
+                name = kind_words(event.event)
+                raise InputError(
+                    f"this movie is said to be without {name}; allow them in step 4 first"
+                )
+            names = session.names
+            noted, replaced = session.answers.answer(kind, event, source, seconds)
+            told = f"Noted: {describe(noted, names)}.{_in_place_of(replaced)}"
+            session.message.emit("info", told)
+
+    def note_all(self, said: Sequence[Answer], source: str, told: str) -> None:
+        """Write answers down as one step, in place of those that they contradict, and say so."""
+        session = self._session
+        if session.answers is not None:
+            noted, replaced = session.answers.answer_all(said, source)
+            same = "" if noted else " It was so already."
+            session.message.emit("info", f"{told}{same}{_in_place_of(replaced)}")
+
+    def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
+        """Take answers about events and about masks back, by their ids, as one step.
+
+        The last answers take masks along that were chosen anew.
+
+        Returns
+        -------
+        int
+            How many there were.
+
+        Raises
+        ------
+        InputError
+            Where a verified track is locked against what that changes in the masks.
+        """
+        store = self._session.answers
+        if store is None:
+            return 0
+        events = [a.id for a in store.annotations if a.id in annotations]
+        said = [a.id for a in store.masks if a.id in masks]
+        gone = set(said)
+        none_left = len(said) == len(store.masks)
+        if none_left and (said or (events and len(events) == len(store.annotations))):
+            gone |= {a.id for a in store.masks.past if a.says_nothing}
+        changed = [a for a in store.masks.past if a.id in gone]
+        self._session.mending.refuse_locked([a.mend for a in changed], going=events)
+        if events or changed:
+            store.edit(remove=events, masks_remove=[a.id for a in changed])
+        return len(events) + len(said)
+
+    def locked(self, answer: Annotation) -> bool:
+        """Whether a track that somebody verified as a whole rests on an answer."""
+        if answer.source == VERIFIED:
+            return True
+        names = self._session.names
+        mine = {names.track(cell) for cell in answer.cells if names.verified(cell)}
+        if answer.kind is not Kind.CONFIRM or not mine:
+            return False
+        whole = (a.cells for a in self._session.annotations or () if a.source == VERIFIED)
+        return any(names.track(cell) in mine for cells in whole for cell in cells)
+
+    # ------------------------------------------------------------------ tracks
+
+    def verify(self, cell: CellRef) -> bool:
+        """Confirm all that happens to the track of a cell; where it was verified, release it.
+
+        Returns
+        -------
+        bool
+            Whether it is verified now.
+        """
+        tracking, track = self._tracking(), self._track(cell)
+        if track in verified_tracks(tracking.tracks):
+            self._release(track)
+            return False
+        self._verify({track}, f"track {self._session.names(cell)}")
+        return True
+
+    def verify_family(self, cell: CellRef) -> None:
+        """Confirm all that happens to the family of a cell."""
+        nodes = self._tracking().tracks.nodes
+        family = nodes.loc[nodes["track_id"] == self._track(cell), "lineage_id"].iloc[0]
+        tracks = set(nodes.loc[nodes["lineage_id"] == family, "track_id"].tolist())
+        self._verify(tracks, f"the family of {self._session.names(cell)}, {len(tracks)} tracks")
+
+    def _verify(self, tracks: set[int], called: str) -> None:
+        answers = [(Kind.CONFIRM, event) for event in self._events_of(tracks)]
+        told = f"Verified and locked: {called}. Undo (Z) takes it back."
+        self.note_all(answers, VERIFIED, told)
+
+    def _release(self, track: int) -> None:
+        """Take back that a track is verified; single answers about it stay."""
+        store = self._session.answers
+        assert store is not None
+        keys = {event.key for event in self._events_of({track})}
+        whole = (a for a in store.annotations if a.source == VERIFIED)
+        ids = [a.id for a in whole if any(e.key in keys for e in a.events)]
+        if not ids:
+            raise InputError(
+                "every event of this track was confirmed by an answer of its own; delete some of "
+                "these in the list of answers to release it"
+            )
+        store.remove(*ids)
+        self._session.message.emit("info", "Released: the track is no longer verified.")
+
+    def delete(self, cell: CellRef) -> None:
+        """None of the cells of this track is a cell."""
+        rows = self._rows_of({self._track(cell)})
+        refs = cell_refs(self._tracking().scene.detections, rows)
+        answers = [(Kind.CONFIRM, EventRef(Event.FALSE, (ref,))) for ref in refs]
+        called = self._session.names(cell)
+        self.note_all(answers, _EDIT, f"Deleted: track {called}, {len(rows)} cells.")
+
+    def take_over(self, path: Path) -> None:
+        """Read tracks of this movie from a file or folder; what differs from ours are answers.
+
+        See `read_tracks` for what is read, and `compare_tracks` for what is said.
+        """
+        scene, chosen = self._tracking().scene, self._tracking().solution.chosen
+
+        def work() -> Steps[ImportedTracks]:
+            yield Progress("Reading tracks", 0.0)
+            theirs = read_tracks(path)
+            yield Progress("Comparing tracks", 0.5)
+            ours = event_refs(scene.detections, scene.hypotheses.take(np.flatnonzero(chosen)))
+            return compare_tracks(theirs, ours, scene.detections, scene.labels)
+
+        self._session.run(
+            JOB,
+            work,
+            lambda found: self._taken(found, path.name),
+            unfinished=f"Taking over {path.name} ended before it was done, as its movie or its "
+            "cells are not open any more; none of its tracks were taken.",
+        )
+
+    def _taken(self, found: ImportedTracks, name: str) -> None:
+        session, lost = self._session, ""
+        if found.lost:
+            first = found.lost[0]
+            lost = f" {len(found.lost)} events name cells that are not here, e.g. {first.cell}: "
+            lost += f"{first.reason}."
+        if found.answers:
+            others = plural(len(found.answers), "event is another", "events are others")
+            told = f"Taken over from {name}: {others} now, {found.same} stay as they were.{lost}"
+            with session.telling():
+                self.note_all(found.answers, "import", told)
+        elif found.same:
+            same = f"all {found.same} events that it names are in these tracks already"
+            session.message.emit("info", f"{name}: {same}; nothing has changed.{lost}")
+        else:
+            none = f"{name}: none of its links is between cells of this movie.{lost}"
+            session.message.emit("warning", none)
+
+    # ------------------------------------------------------------------ what is where
+
+    def _tracking(self) -> Tracking:
+        tracking = self._session.tracking
+        if tracking is None:
+            raise InputError("the movie is not tracked yet; try again in a moment")
+        return tracking
+
+    def _track(self, cell: CellRef) -> int:
+        self._tracking()
+        track = self._session.names.track(cell)
+        if not track:
+            raise InputError(f"{cell} is in no track")
+        return track
+
+    def _rows_of(self, tracks: set[int]) -> Index:
+        """Rows of the cells of some tracks, in order of time."""
+        nodes = self._tracking().tracks.nodes
+        mine = nodes[nodes["track_id"].isin(tracks)].sort_values(["frame", "id"])
+        return mine["id"].to_numpy(dtype=np.int64)
+
+    def _events_of(self, tracks: set[int]) -> list[EventRef]:
+        """All chosen events that name a cell of some tracks."""
+        tracking = self._tracking()
+        scene = tracking.scene
+        chosen = scene.hypotheses.take(np.flatnonzero(tracking.solution.chosen))
+        cells = np.concatenate([chosen.sources, chosen.targets], axis=1)
+        mine = np.flatnonzero(np.isin(cells, self._rows_of(tracks)).any(axis=1))
+        return event_refs(scene.detections, chosen.take(mine))
+
+
+def _in_place_of(replaced: int) -> str:
+    """What is told where an answer takes the place of earlier ones."""
+    many = f"{replaced} earlier answers" if replaced > 1 else "an earlier answer"
+    return f" It replaces {many}." if replaced else ""

@@ -1,0 +1,240 @@
+"""What was set and learned about a movie, which stands in the journal of its answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from psygnal import Signal
+from pydantic import Field
+
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.annotations.files import read_history
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
+from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.schema import OpenEntry, check, made_by, of_dataclass
+
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Length of a pixel along each axis of space, its unit, and minutes of a frame if known."""
+
+    pixel: tuple[Annotated[float, Field(gt=0)], ...]
+    unit: str
+    minutes: Annotated[float, Field(gt=0)] | None = None
+
+    @classmethod
+    def of(cls, geometry: Geometry) -> Scale:
+        """The scale of a movie."""
+        return cls(tuple(geometry.scale), geometry.unit, geometry.frame_interval)
+
+    def like(self, other: Scale) -> bool:
+        """Whether both say the same, but for rounding."""
+        here, there = ((*s.pixel, s.minutes or 0.0) for s in (self, other))
+        alike = len(here) == len(there) and all(map(math.isclose, here, there))
+        return alike and self.unit == other.unit
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a training, as it is told to people.
+
+    Parameters
+    ----------
+    words
+        What it brought, as sentences.
+    suited
+        Whether the starting model suits the movie, see `Training`.
+    doubtful
+        Ids of answers that contradict the starting model clearly.
+    """
+
+    words: tuple[str, ...]
+    suited: bool = True
+    doubtful: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was set and learned about a movie.
+
+    Parameters
+    ----------
+    model, start
+        The model in use, None for the shipped one; what it began with, where it learned from the
+        answers about this movie.
+    kinds
+        What can happen.
+    read, given
+        The scale that the movie came with, and the one that was set in its place.
+    outcome
+        What came of the last training; None where the model in use was not trained on it.
+    formats
+        What is ticked for exports.
+    """
+
+    model: Model | None = None
+    start: Model | None = None
+    kinds: EventKinds = EVERYTHING
+    read: Scale | None = None
+    given: Scale | None = None
+    outcome: Outcome | None = None
+    formats: tuple[str, ...] = ("csv",)
+
+
+class _Content(OpenEntry):
+    model: Annotated[Model, MODEL_FILE.nested] | None = None
+    start: Annotated[Model, MODEL_FILE.nested] | None = None
+    without: list[str] = Field(default_factory=list)
+    read: Annotated[Scale, of_dataclass(Scale)] | None = None
+    given: Annotated[Scale, of_dataclass(Scale)] | None = None
+    training: Annotated[Outcome, of_dataclass(Outcome)] | None = None
+    formats: list[str] = Field(default_factory=lambda: ["csv"])
+
+    def settings(self) -> Settings:
+        kinds, formats = EventKinds.without(self.without), tuple(self.formats)
+        scales = (self.read, self.given)
+        return Settings(self.model, self.start, kinds, *scales, self.training, formats)
+
+
+def settings_of(content: Mapping[str, Any], where: str) -> Settings:
+    """Settings out of JSON values.
+
+    Raises
+    ------
+    InputError
+        Where they are damaged; the message names the entry of `where`.
+    """
+    made = Annotated[Any, made_by(_Content, _Content.settings)]
+    settings: Settings = check(made, dict(content), where)
+    return settings
+
+
+def load_settings(answers: Path) -> Settings:
+    """What was set and learned about a movie, by the file of its answers.
+
+    Raises
+    ------
+    InputError
+        Where that is damaged.
+    """
+    nothing = AnswerHistory(AnnotationSet(Geometry(1, None, (1.0, 1.0))))
+    return settings_of(read_history(answers, nothing).content.settings, str(answers))
+
+
+class KeptSettings:
+    """What is set and learned about the movie of a session; each change is on disk at once.
+
+    Signals: `restored` when what was kept of a movie that is opened is in use.
+
+    Attributes
+    ----------
+    present
+        The settings of the open movie.
+    back
+        What was there again when the movie was opened, in words.
+    """
+
+    restored = Signal()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: list[tuple[dict[str, Any], Model]] = []  # to find a model again as it was
+        self.present = Settings()
+        self.back: tuple[str, ...] = ()
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """What is ticked for exports."""
+        return self.present.formats
+
+    def set_formats(self, formats: tuple[str, ...]) -> None:
+        """Note what is ticked for exports of the open movie."""
+        self.write(formats=list(formats))
+
+    def set_scale(self, given: Scale) -> None:
+        """Note the scale that is set for the open movie, before it is opened anew with it."""
+        movie = self._session.movie
+        if movie is not None:
+            geometry = movie.geometry if movie.image is None else movie.image.geometry
+            read = self.present.read or Scale.of(geometry)
+            self.write(read=asdict(read), given=asdict(given))
+
+    @cached_property
+    def shipped(self) -> Model:
+        """The model in use where none is set."""
+        return shipped_model()
+
+    def entries(
+        self, model: Model, start: Model | None = None, outcome: Outcome | None = None
+    ) -> dict[str, Any]:
+        """A model in use, what it began with, and what came of its training, as JSON values.
+
+        The shipped model is not written down.
+        """
+        shipped = self.shipped
+        if model.name == shipped.name and np.array_equal(model.weights, shipped.weights):
+            self.shipped = model
+            return {"model": None, "start": None, "training": None}
+        began = None if start is None or start is model else self._entry(start)
+        told = None if outcome is None else asdict(outcome)
+        return {"model": self._entry(model), "start": began, "training": told}
+
+    def _entry(self, model: Model) -> dict[str, Any]:
+        made = model_to_json(model)
+        self._known.insert(0, (made, model))
+        return made
+
+    def write(self, *, undoable: bool = False, **entries: Any) -> None:
+        """Change settings of the open movie, by their JSON values; errors are told."""
+        store = self._session.answers
+        if store is None:
+            return
+        new = {key: value for key, value in entries.items() if value != store.settings.get(key)}
+        with self._session.telling():
+            if undoable:
+                store.edit(settings=new)
+            elif new:
+                store.set(**new)
+
+    def read(self) -> Settings:
+        """Take what the store holds as the present settings."""
+        store, found = self._session.answers, Settings()
+        if store is not None:
+            with self._session.telling():
+                found = settings_of(store.settings, str(store.path))
+            model, start = (
+                self._same(store.settings.get(key), made)
+                for key, made in (("model", found.model), ("start", found.start))
+            )
+            found = replace(found, model=model, start=start)
+        self.present = found
+        return found
+
+    def _same(self, entry: Any, made: Model | None) -> Model | None:
+        """A model of the settings, the very one where it was in use here before."""
+        return next((model for known, model in self._known if known == entry), made)
+
+    def restore(self) -> Settings:
+        """What is kept of the movie that is opened; a model that is in use already is kept, too."""
+        kept = self.read()
+        if kept.model is None:
+            self.write(**self.entries(self._session.model))
+            kept = self.read()
+        told = {
+            "the model in use": kept.model,
+            "what came of the training": kept.outcome,
+            "what can happen": kept.kinds.words,
+        }
+        self.back = tuple(words for words, there in told.items() if there)
+        return kept

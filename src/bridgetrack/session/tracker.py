@@ -1,0 +1,175 @@
+"""Measures the cells of a session and tracks them, again after every change; the latest wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.pipeline.scene import Scene, annotate, fingerprints
+from bridgetrack.pipeline.tracking import Tracking, resolve_steps, track_scene
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.movie import MovieAndCells, Prints, measured
+
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
+
+
+class Tracker:
+    """Keeps the scene and the tracks of a session as its cells, answers and model are.
+
+    Attributes
+    ----------
+    base
+        The cells with what can happen to them, without answers; None until they are measured.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.base: Scene | None = None
+        self._prints: Prints = {}
+        self._touched: set[int] | None = set()
+        self._tracked_answers: AnnotationSet | None = None
+
+    def forget(self) -> None:
+        """Let go of a movie."""
+        self.base = self._tracked_answers = None
+
+    def measure(
+        self, movie: MovieAndCells | None = None, touched: Collection[int] | None = None
+    ) -> None:
+        """Measure the cells anew, after painting those of the frames touched (None: any).
+
+        Tracking follows. `movie` is the same movie with other cells, where they are a table.
+        """
+        session = self._session
+        if session.movie is None or session.answers is None:
+            return
+        movie = session.movie = movie or session.movie
+        session.mending.follow_painting()
+        annotations, kinds = session.answers.annotations, session.kinds
+        for name in ("track", "correct"):
+            session.cancel(name)
+        # What was touched before measuring that is cancelled now counts as well.
+        touched = None if touched is None or self._touched is None else {*self._touched, *touched}
+        self._touched = touched
+        known = None if self.base is None else (self.base, self._prints)
+
+        def work() -> Steps[tuple[Scene, Scene, Prints]]:
+            base, prints = yield from measured(movie, known, touched, kinds)
+            return base, annotate(base, annotations), prints
+
+        session.run("measure", work, self._measured)
+
+    def follow_masks(self) -> None:
+        """Look in the background whether the masks were changed by others; then measure anew."""
+        session, known = self._session, self._prints
+        movie = session.movie
+        if movie is None or movie.labels is None or self.base is None:
+            return
+        labels = movie.labels
+
+        def work() -> Steps[set[int]]:
+            prints = yield from fingerprints(labels)
+            return {t for t, mark in prints.items() if mark != known.get(t)}
+
+        def found(frames: set[int]) -> None:
+            if frames and session.movie is movie:
+                self.measure(touched=frames)
+
+        session.run("look", work, found)
+
+    def _measured(self, found: tuple[Scene, Scene, Prints]) -> None:
+        # Every later scene is made from the same base, so that it does not depend on the order
+        # of the answers.
+        session = self._session
+        self.base, scene, self._prints = found
+        self._touched = set()
+        session.scene, session.tracking = scene, None
+        session.scene_changed.emit()
+        lost = scene.anchored.lost
+        if lost:
+            session.message.emit(
+                "warning",
+                f"{len(lost)} of your answers name cells that are not there any more, e.g. "
+                f"{lost[0].cell}: {lost[0].reason}. They are kept.",
+            )
+        try:
+            session.model.aligned(scene.matrix.features)
+        except BridgetrackError as error:  # of another version; it stays in its file
+            session.tell(error)
+            session.model = shipped_model()
+            session.model_changed.emit()
+        self.track()
+
+    def track(self) -> Tracking | None:
+        """Track with the present model and answers; None while that is under way."""
+        session, base = self._session, self.base
+        annotations, model = session.annotations, session.model
+        if base is None or annotations is None:
+            return None
+        session.cancel("correct")
+
+        def work() -> Steps[Tracking]:
+            yield Progress("Choosing events", 0.0)
+            tracking = yield from track_scene(annotate(base, annotations), model)
+            # Every click asks for the features again.
+            for event in tracking.scene.matrix.keeping():
+                yield Progress("Joining tracks", event / len(Event))
+            return tracking
+
+        session.run("track", work, lambda tracking: self._tracked(tracking, annotations))
+        return None if session.busy("track") else session.tracking
+
+    def catch_up(self) -> None:
+        """Honour answers that came after the last tracking, once nothing else is under way."""
+        session, base = self._session, self.base
+        tracking, annotations = session.tracking, session.annotations
+        if tracking is None or annotations is None or base is None:
+            return
+        if annotations is self._tracked_answers or session.busy("measure", "track", "correct"):
+            return
+
+        def work() -> Steps[Tracking]:
+            yield Progress("Honouring your answer", 0.0)
+            return (yield from resolve_steps(tracking, annotate(base, annotations)))
+
+        session.run("correct", work, lambda again: self._tracked(again, annotations))
+
+    def _tracked(self, tracking: Tracking, annotations: AnnotationSet) -> None:
+        session = self._session
+        self._tracked_answers = annotations
+        session.scene, session.tracking = tracking.scene, tracking
+        session.tracking_changed.emit()
+        self.catch_up()
+
+    def answered(self) -> Callable[[], Steps[Scene]] | None:
+        """What makes a scene of all frames that holds all present answers.
+
+        It goes on where another movie is opened. None while the frames are looked at.
+        """
+        base, annotations = self.base, self._session.annotations
+        if base is None or annotations is None:
+            return None
+
+        def work() -> Steps[Scene]:
+            yield Progress("Collecting your answers", 0.0)
+            return annotate(base, annotations)
+
+        return work
+
+    def finish(self, then: Callable[[Scene], None], unfinished: str = "") -> None:
+        """Call `then` with a scene of all frames that holds all present answers.
+
+        `unfinished` is told where the movie is left before that.
+        """
+        session, answered = self._session, self.answered()
+        if answered is None:
+            return
+        if session.tracking is not None and session.annotations is self._tracked_answers:
+            then(session.tracking.scene)
+        else:
+            session.run("collect", answered, then, unfinished=unfinished)
