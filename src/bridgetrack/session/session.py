@@ -237,6 +237,7 @@ class Session:
             self.answers.changed.disconnect(self._follow)
         self.movie = self.answers = self.scene = self.tracking = self.masks = None
         self.tracker.forget()
+        self.settings.read()
         self.work.close()
 
     def forget(self) -> None:
