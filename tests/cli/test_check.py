@@ -27,7 +27,7 @@ def test_from_a_result_to_a_sentence(run: Run, truth: Path, tmp_path: Path) -> N
     filled = [row + said for row, said in zip(rows, answers, strict=True)]
     table.write_text("\n".join([head, *filled]) + "\n", encoding="utf-8")
     partly = run("check", out, "--judged", table)
-    assert "1 of 6 events are not judged yet, so the sentence does not hold" in partly.out
+    assert "1 of 6 events are not judged yet, so this estimate is not valid" in partly.out
     assert (out / "methods.txt").read_bytes() == before
     table.write_text("\n".join([head, *filled]) + "?\n", encoding="utf-8")
     shown = run("check", out, "--judged", table, "--json")

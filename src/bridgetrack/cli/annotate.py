@@ -1,4 +1,4 @@
-"""``bridgetrack suggest`` and ``annotate``: which events to answer, and answers out of a truth."""
+"""``bridgetrack suggest`` and ``annotate``: events to annotate, annotations from ground truth."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def suggest(
     image: Image = None,
     model: Weights = None,
     annotations: Annotated[
-        Path | None, answers_option("Answers so far; they are not asked again.")
+        Path | None, answers_option("Annotations so far; these events are not suggested again.")
     ] = None,
     count: Annotated[
         int, typer.Option("-n", "--count", metavar="N", min=1, help="Number of suggestions.")
@@ -65,9 +65,9 @@ def suggest(
     json: Json = False,
     **how: Any,
 ) -> None:
-    """List the events that are most worth an answer.
+    """List the events that are most worth annotating.
 
-    The most uncertain come first; none is a neighbour of another, and a share is drawn at random.
+    The least certain events come first, no two of them neighbours; a share is drawn at random.
     """
     options, kinds, notes = make(SuggestOptions, **how), parse_kinds(without), list[Note]()
     with collecting_warnings(notes):
@@ -81,7 +81,7 @@ def suggest(
 
 def _suggestion_lines(found: list[Suggestion]) -> list[str]:
     if not found:
-        return ["nothing is left to ask"]
+        return ["no events are left to suggest"]
     lines = []
     for number, s in enumerate(found, 1):
         place = ", ".join(f"{p:.0f}" for p in s.position)
@@ -112,27 +112,27 @@ def annotate(
         bool,
         typer.Option(
             "--suggested",
-            help="Answer --count suggestions in turn, as in the window, while the model learns "
-            "from the answers.",
+            help="Simulate a session in the window: --count suggested events are annotated in "
+            "turn, while the model learns.",
         ),
     ] = False,
     wrong: Annotated[
         float,
-        typer.Option("--wrong", metavar="F", min=0, max=1, help="Share of wrong answers, 0 to 1."),
+        typer.Option("--wrong", metavar="F", min=0, max=1, help="Share of mistakes, 0 to 1."),
     ] = 0.0,
     seed: Annotated[
         int,
-        typer.Option("--seed", metavar="S", min=0, help="Seed of the draw and of wrong answers."),
+        typer.Option("--seed", metavar="S", min=0, help="Seed of the draw and of mistakes."),
     ] = 0,
     image: Image = None,
     axes: Axes = None,
     json: Json = False,
 ) -> None:
-    """Write the answers that a person who knows the ground truth would give.
+    """Write the annotations that a person who knows the ground truth would give.
 
-    Detections are matched to the true cells by overlap. Without --suggested, events are drawn, rare
-    ones more often than they occur. For experiments: how many answers does a movie need, and what
-    do mistakes cost?
+    Detections are matched to the true cells by overlap. Without --suggested, events are drawn at
+    random, and rare kinds are overrepresented. For experiments: how many annotations does a movie
+    need, and what is the effect of mistakes?
     """
     if (fraction is None) == (count is None):
         raise typer.BadParameter("give one of --fraction and --count")
@@ -162,7 +162,7 @@ def annotate(
     kinds = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
     lines = [f"{plural(total, 'annotation')} ({kinds}) in {out}"]
     if suggested:
-        lines.append(f"with them {100 * more['right']:.1f} % of the true events are found")
+        lines.append(f"tracking with them finds {100 * more['right']:.1f} % of the true events")
     record["notes"] = note_texts(notes)
     answer(json, record, lambda: [*lines, *note_lines(notes)])
 

@@ -19,7 +19,7 @@ _FEW = 5
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
-    """Ctrl-C at a point where something was kept; the message says what."""
+    """Ctrl-C after something was saved; the message says what."""
 
 
 def show(steps: Steps[Result]) -> Result:
@@ -64,12 +64,12 @@ def answer(json_wanted: bool, record: Any, lines: Callable[[], Sequence[str]]) -
 
 
 def printable(line: str) -> str:
-    """A line without what a terminal would take for commands, as names in files may hold."""
+    """A line without control characters, which names in files may contain."""
     return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in line)
 
 
 def note_lines(notes: Sequence[Note]) -> list[str]:
-    """Notes for people, warnings first; of annotations that were not used only a few."""
+    """Notes as lines, warnings first; only a few about annotations that were not used."""
     notes = list(dict.fromkeys(notes))
     hidden = [n for n in notes if n.kind == NoteKind.UNUSED][_FEW:]
     lines = [str(n) for n in notes if n.kind == NoteKind.WARNING]

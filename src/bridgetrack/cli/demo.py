@@ -1,4 +1,4 @@
-"""``bridgetrack demo``: the whole way on the sample movie."""
+"""``bridgetrack demo``: all steps on the sample movie."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def demo(
     ] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Segment, track, train, track again and score the sample movie."""
+    """Segment and track the sample movie, train, track again, and score all results."""
     notes: list[Note] = []
     with collecting_warnings(notes):
         record, lines = _demo(out, notes)
@@ -52,7 +52,7 @@ def demo(
 
 
 def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
-    """What the demo found, for machines and for people."""
+    """The results of the demo, as JSON values and as lines."""
     folder = sample_folder()
     images, clicks = folder / SAMPLE_SEQUENCE, folder / "annotations.json"
     masks, weights = out / "labels.tif", out / "model.json"
@@ -63,7 +63,7 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         check_file(path, images, clicks)
     began, image = time.perf_counter(), open_movie(images)
     with signed(masks) as spare, label_writer(spare, image.geometry) as writer:
-        show(find_masks(Finding(SegmentationSettings()), image, writer.write))
+        found = show(find_masks(Finding(SegmentationSettings()), image, writer.write))
     labels, truth = open_labels(masks), read_ctc(folder / f"{SAMPLE_SEQUENCE}_GT")
     scene = show(prepare(labels, image))
     clicked = annotate(scene, load_annotations(clicks))
@@ -74,8 +74,8 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         return learned
 
     training = learn(train, weights)
-    model, n = training.model, plural(training.n_annotations, "click")
-    held = "trained, and held to them"
+    model, n = training.model, plural(training.n_annotations, "annotation")
+    held = "trained, with annotations as constraints"
     tracked = {
         "untrained": show(track_scene(scene)),
         f"trained on {n}": show(track_scene(scene, model)),
@@ -84,7 +84,7 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     scores = {
         name: evaluate(t.tracks, truth, labels=labels).to_dict() for name, t in tracked.items()
     }
-    done, said = save_run(tracked[held], result, given, began, notes)
+    done, said = save_run(tracked[held], result, given, began, notes, found=found.finding)
     learned = describe_training(training, weights, began, ())
     record = {"run": done, "training": learned, "scores": scores}
     rows = [[name, *(_figure(s[key]) for _, key in COLUMNS)] for name, s in scores.items()]
@@ -94,7 +94,7 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         f"training: {learned['words']}",
         *([learned["estimate_words"]] if learned["estimate_words"] else []),
         "",
-        *table(["against the sample's truth", *(title for title, _ in COLUMNS)], rows),
+        *table(["compared with ground truth", *(title for title, _ in COLUMNS)], rows),
     ]
     return record, lines
 

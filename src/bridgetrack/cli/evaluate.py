@@ -49,14 +49,15 @@ def evaluate(
         typer.Option(
             "--labels",
             metavar="LABELS",
-            help="The label movie that was tracked; without it, the one named in run.json.",
+            help="The label movie that was tracked; by default the one named in run.json.",
         ),
     ] = None,
     sparse: Annotated[
         bool,
         typer.Option(
             "--sparse",
-            help="The truth follows only some of the cells: leave out the scores that this spoils.",
+            help="The ground truth covers only some of the cells: print only scores that are valid "
+            "for this.",
         ),
     ] = False,
     json: Json = False,
@@ -67,7 +68,7 @@ def evaluate(
 
 
 def _masks(result: Path, labels: Path | None) -> Movie | None:
-    """The tracked label movie: given, or known from ``run.json`` and still there."""
+    """The tracked label movie: the given one, or that of ``run.json`` if it still exists."""
     if labels is not None:
         return open_labels(labels)
     if (result / "ctc").is_dir():
@@ -84,7 +85,7 @@ def _score_lines(scores: Scores) -> list[str]:
         ("  precision", "edge_precision", ""),
         ("  recall", "edge_recall", ""),
         ("divisions F1", "division_f1", f"of {scores.n_divisions:,} true divisions"),
-        ("  within a frame", "division_f1_within_1", ""),
+        ("  within 1 frame", "division_f1_within_1", ""),
         ("  recall", "division_recall", ""),
         ("TRA", "tra", "tracking accuracy"),
         ("DET", "det", "detection accuracy"),
@@ -100,7 +101,7 @@ def _score_lines(scores: Scores) -> list[str]:
         [name, "-" if value is None else f"{value:.4f}", holds]
         for (name, *_), value, holds in zip(names, values, sparse, strict=True)
     ]
-    head, *lines = table(["", "score", "holds for a sparse truth"], rows)
+    head, *lines = table(["", "score", "valid for sparse truth"], rows)
     described = (f"{line}  {row[2]}".rstrip() for line, row in zip(lines, names, strict=True))
     return [head, *described, *(f"note: {note}" for note in scores.notes)]
 
@@ -133,13 +134,13 @@ def check(
 ) -> None:
     """Estimate how accurate a result is, from random events that you judge.
 
-    First, with --out, it writes events to judge, one a row. Then, with --judged, it reads what was
-    found and gives a sentence for the methods section, which it also adds to the result's
-    methods.txt and run.json.
+    With --out, it writes a table of random events, one per row. With --judged, it reads your
+    judgements from this table, prints a sentence for the methods section, and adds it to
+    methods.txt and run.json of the result.
     """
     if (out is None) == (judged is None):
         raise typer.BadParameter(
-            "give either --out, to draw events to judge, or --judged, with the table filled in"
+            "give either --out, to draw events to judge, or --judged with the completed table"
         )
     tracks = _tracks(result)
     if judged is not None:
@@ -155,7 +156,7 @@ def check(
     lines = [
         f"{plural(len(sample.events), 'event')} drawn at random from {sample.population:,} "
         f"({options.of}): {out}",
-        "Look at each in the movie, write yes, no or ? into its last column, then: "
+        "Look at each event in the movie, write yes, no or ? into the last column, then run: "
         f"bridgetrack check {result} --judged {out}",
     ]
     answer(json, record, lambda: lines)
@@ -164,7 +165,7 @@ def check(
 def _tracks(result: Path) -> Tracks:
     """The tracks of a folder of results, or of a file."""
     if not result.exists():
-        raise InputError(f"{result}: there is no such file or folder; give the folder of a result")
+        raise InputError(f"{result}: no such file or folder; give a result folder")
     for name in ("tracks.geff", "detections.csv"):
         if (result / name).exists():
             return read_tracks(result / name)
@@ -172,34 +173,33 @@ def _tracks(result: Path) -> Tracks:
 
 
 def _judged(sample: Sample, result: Path, table: Path) -> tuple[dict[str, Any], Any]:
-    """What came of a sample, for machines and for people; kept with the result of a run."""
+    """The outcome of a sample, as JSON values and as lines; added to the result of a run."""
     accuracy = sample.accuracy
     if accuracy is None:
         raise InputError(
-            f"{table}: no event is judged yet; write yes or no into the column right of at least "
-            "one row, better of all"
+            f"{table}: no event is judged yet; write yes or no into the column 'right' of every row"
         )
     left = len(sample.left)
     kept = not left and _keep(sample, result)
     record = {**accuracy.to_json(), "left": left, "kept": kept}
 
     def lines() -> Sequence[str]:
-        told = [f"{accuracy.words}."]
+        text = [f"{accuracy.words}."]
         if left:
-            told.append(
-                f"note: {left} of {len(sample.events)} events are not judged yet, so the sentence "
-                "does not hold: who leaves out hard ones finds too few errors; write ? where you "
-                "cannot tell"
+            text.append(
+                f"note: {left} of {len(sample.events)} events are not judged yet, so this estimate "
+                "is not valid: without the difficult events it is too high; write ? if you cannot "
+                "tell"
             )
         elif kept:
-            told.append(f"added to {METHODS} and {RUN_FILE} in {result}")
-        return told
+            text.append(f"added to {METHODS} and {RUN_FILE} in {result}")
+        return text
 
     return record, lines
 
 
 def _keep(sample: Sample, result: Path) -> bool:
-    """Add what was found to the record of a run and its ``methods.txt``; whether there is one."""
+    """Add the accuracy to ``run.json`` and ``methods.txt`` of a run; False if there are none."""
     run, methods, accuracy = result / RUN_FILE, result / METHODS, sample.accuracy
     if accuracy is None or not run.is_file() or not methods.is_file():
         return False

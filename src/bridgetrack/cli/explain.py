@@ -52,12 +52,12 @@ def explain(
         typer.Option(
             "--to",
             metavar="LABEL[,LABEL]",
-            help="Cells of the next frame: asks about the link to them, chosen or not.",
+            help="Cells in the next frame: explains the link to them, whether chosen or not.",
         ),
     ] = None,
     event: Annotated[
         Kind | None,
-        typer.Option("--event", metavar="NAME", help="Kind of event to ask about, e.g. divide."),
+        typer.Option("--event", metavar="NAME", help="Kind of event to explain, e.g. divide."),
     ] = None,
     image: Image = None,
     model: Annotated[
@@ -66,14 +66,14 @@ def explain(
     ] = None,
     annotations: Annotated[
         Path | None,
-        answers_option("Answers that the tracks must agree with."),
+        answers_option("Annotations that the tracks must agree with."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Explain what happens to a cell, feature by feature, against the best alternative.
 
-    Without --to and --event it explains the event that was chosen. With RESULT_DIR, image,
-    model and annotations are those of that run.
+    Without --to and --event it explains the event that was chosen. With RESULT_DIR, it uses the
+    image, model and annotations of that run.
     """
     targets = _labels(to)
     given = given_run(source, image, model, annotations)
@@ -105,7 +105,7 @@ def _labels(text: str | None) -> tuple[int, ...]:
     except ValueError:
         labels = (0, 0, 0)
     if len(labels) > 2:
-        raise typer.BadParameter(f"--to {text!r} must be one label or two parted by a comma")
+        raise typer.BadParameter(f"--to {text!r} must be one label, or two separated by a comma")
     return labels
 
 
@@ -144,6 +144,6 @@ def _column(
     if not len(columns):
         raise InputError(
             f"no such event was proposed for cell {cell} in frame {frame}: the cells are too far "
-            "apart, or others are much nearer; an annotation that names the event adds it"
+            "apart, or others are much nearer; to add it, annotate the event"
         )
     return int(columns[np.argmax(tracking.scores[columns])])

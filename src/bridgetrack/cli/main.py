@@ -1,4 +1,4 @@
-"""The commands, put together, and the program: what happens becomes an exit status."""
+"""The program: all commands, their errors and exit status."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NO_THREAD = "can't start new thread"
 
 app = typer.Typer(
     name="bridgetrack",
-    help="Track dividing cells in movies, and learn to do it better from a few clicks.",
+    help="Track dividing cells in movies, and improve the tracking with a few annotations.",
     no_args_is_help=False,
     add_completion=False,
     rich_markup_mode=None,
@@ -59,7 +59,7 @@ def _program(
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; works anywhere.")
+        bool, typer.Option("--debug", help="Show the traceback of an error; allowed anywhere.")
     ] = False,
 ) -> None:
     pass
@@ -68,16 +68,17 @@ def _program(
 def open_(
     image: Annotated[
         Path | None,
-        typer.Argument(metavar="[IMAGE]", help="Movie, masks, table of cells, or project."),
+        typer.Argument(metavar="[IMAGE]", help="Movie, masks, table of detections, or project."),
     ] = None,
     labels: Annotated[
-        Path | None, typer.Argument(metavar="[LABELS]", help="Its cells: masks or a table.")
+        Path | None,
+        typer.Argument(metavar="[LABELS]", help="Cells of the movie: masks or a table."),
     ] = None,
 ) -> None:
     """Open the plugin in napari."""
     if find_spec("napari") is None or find_spec("superqt") is None:
         raise DependencyError(
-            'napari is not installed; install it by: pip install "bridgetrack[gui,qt]"'
+            'napari is not installed; install it with: pip install "bridgetrack[gui,qt]"'
         )
     _check_display()
     for path in (image, labels):
@@ -94,8 +95,8 @@ def _check_display() -> None:
         raise BridgetrackError(
             "no display was found (DISPLAY and WAYLAND_DISPLAY are not set), and a window needs "
             "one: run this on a desktop, log in with ssh -X, or start it with xvfb-run bridgetrack "
-            "open (or set QT_QPA_PLATFORM=offscreen, to test without seeing anything). Without a "
-            "window, use bridgetrack track"
+            "open (or set QT_QPA_PLATFORM=offscreen, to test without seeing anything). To track "
+            "without a window, use bridgetrack track"
         )
 
 
@@ -120,8 +121,8 @@ app.add_typer(models)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line on `arguments`, those of this process where None; the exit status.
 
-    0 for success, 1 for a failure, 2 for wrong use, 130 after Ctrl-C. A failure writes one line to
-    the standard error, with ``--debug`` after the traceback.
+    0 for success, 1 for a failure, 2 for wrong usage, 130 after Ctrl-C. A failure writes one line
+    to standard error, with ``--debug`` after the traceback.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
@@ -130,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _status(lambda: app(words, prog_name=_NAME, standalone_mode=False), debug)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has left; the interpreter must not complain when it flushes at its end.
+        # The reading process has ended; the interpreter must not complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = FAILURE
     return status
@@ -164,7 +165,7 @@ def _status(command: Callable[[], Any], debug: bool) -> int:
 
 
 def _interrupted() -> int:
-    _say("interrupted; nothing incomplete was left behind")
+    _say("interrupted; no incomplete files were left behind")
     return INTERRUPTED
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, how their text is read, and what they name."""
+"""Options that several commands share, how they are parsed, and the files they name."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ Made = TypeVar("Made")
 
 
 def a_name(text: str) -> Path:
-    """The name of a file or folder; an empty one would mean the folder that one stands in."""
+    """The name of a file or folder; an empty one would mean the current folder."""
     if not text:
         raise typer.BadParameter(
-            "the name is empty, as where a script did not set a variable; this folder itself is '.'"
+            "the name is empty (was a variable in a script not set?); use '.' for the current "
+            "folder"
         )
     return Path(text)
 
@@ -45,8 +46,8 @@ Without = Annotated[
     typer.Option(
         "--without",
         metavar="LIST",
-        help="Kinds of events that do not occur in the movie, out of divisions, appearances, "
-        "disappearances, gaps, splits, merges, specks (masks that are no cells).",
+        help="Kinds of events that do not occur in the movie: divisions, appearances, "
+        "disappearances, gaps, splits, merges, specks (masks that are not cells).",
         show_default=False,
     ),
 ]
@@ -75,8 +76,8 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Spread the work over a dask cluster: the address or the file of its scheduler, "
-        "'local' for processes on this machine, 'here' for no cluster. The result is the same.",
+        help="Run on a dask cluster: the address or the file of its scheduler, 'local' for "
+        "processes on this computer, 'here' for no cluster. The result is the same.",
     ),
 ]
 Formats = Annotated[
@@ -93,7 +94,7 @@ GroundTruth = Annotated[
     typer.Option(
         "--ground-truth",
         metavar="CTC_DIR",
-        help="Ground truth in the layout of the Cell Tracking Challenge: a folder with masks and "
+        help="Ground truth in the format of the Cell Tracking Challenge: a folder with masks and "
         "man_track.txt, or an NN_GT folder.",
         show_default=False,
         parser=a_name,
@@ -106,7 +107,7 @@ Weights = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="Model file, or a name in the library; by default the shipped model.",
+        help="Model file, or its name in the model library; by default the shipped model.",
         parser=a_name,
     ),
 ]
@@ -128,9 +129,9 @@ Repair = Annotated[
     bool,
     typer.Option(
         "--repair",
-        help="Repair the labels first, where the image and the neighbouring frames show that cells "
-        "were joined, cut, missed or false; the repaired labels and a list of all changes are part "
-        "of the result.",
+        help="First repair labels where the image and the neighbouring frames show that cells "
+        "were joined, cut, missed or are not cells; the repaired labels and a list of all changes "
+        "are part of the result.",
     ),
 ]
 
@@ -144,18 +145,18 @@ OutFolder = Annotated[Path, out_option("DIR", "Folder for the results.")]
 
 
 def answers_option(text: str) -> Any:
-    """``--annotations``: a file of answers, and what they are for."""
+    """``--annotations``, with its help."""
     return typer.Option("--annotations", metavar="A.json", help=text, parser=a_name)
 
 
 def channel_option(what: str = "") -> Any:
-    """``--channel``: by which one cells are looked for, and `what` for."""
-    text = f"Number (from 0) or name of the channel with the cells{what}; by default the first."
+    """``--channel``: the one that shows the cells; `what` for is added to the help."""
+    text = f"Number (from 0) or name of the channel with the cells{what}; by default the first one."
     return typer.Option("--channel", metavar="C", help=text)
 
 
 def parse_scale(text: str | None) -> tuple[float, ...] | None:
-    """Two or three positive numbers parted by commas."""
+    """Two or three positive numbers separated by commas."""
     if text is None:
         return None
     try:
@@ -178,7 +179,7 @@ def parse_channel(text: str | None) -> int | str:
 
 
 def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
-    """Words out of a list, parted by commas, each once."""
+    """Words from a list, separated by commas, each once."""
     words = tuple(dict.fromkeys(w for w in (p.strip().lower() for p in text.split(",")) if w))
     unknown = [w for w in words if w not in known]
     if unknown or not words:
@@ -188,7 +189,7 @@ def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, 
 
 
 def parse_kinds(text: str) -> EventKinds:
-    """What can happen in a movie, from words for what cannot, parted by commas."""
+    """The events that can occur, from a list of those that cannot, separated by commas."""
     try:
         return EventKinds.without(w for w in (p.strip().lower() for p in text.split(",")) if w)
     except InputError as error:
@@ -200,7 +201,7 @@ Scale = Annotated[
     typer.Option(
         "--scale",
         metavar="[Z,]Y,X",
-        help="Size of a pixel along each axis, in micrometres; by default as in the file.",
+        help="Size of a pixel along each axis, in micrometres; by default read from the file.",
     ),
 ]
 Unit = Annotated[
@@ -214,7 +215,7 @@ FrameInterval = Annotated[
 Axes = Annotated[
     str | None,
     typer.Option(
-        "--axes", metavar="ORDER", help="Axis order of the file, letters out of TCZYX, e.g. TZYX."
+        "--axes", metavar="ORDER", help="Axis order of the file, letters from TCZYX, e.g. TZYX."
     ),
 ]
 ImageAxes = Annotated[
@@ -226,8 +227,8 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         metavar="LIST",
-        help="Columns of a table of detections where their names are unknown, e.g. "
-        "y=Row,x=Col,t=Image; further roles are z, id, track, parent, label, area, radius.",
+        help="Column names of a table of detections if they are not recognised, e.g. "
+        "y=Row,x=Col,t=Image; the others are z, id, track, parent, label, area, radius.",
     ),
 ]
 
@@ -310,10 +311,10 @@ def _with_parameters(command: Any, parameters: Sequence[inspect.Parameter]) -> A
 
 
 def refuse_masks_alone(answers: Path | None, flag: str, given: bool) -> None:
-    """Refuse a file of answers about masks where the option that takes them is not given."""
+    """Refuse a file of mask annotations without the option that uses them."""
     if answers is not None and is_mask_file(answers) and not given:
         raise typer.BadParameter(
-            f"--annotations {answers}: these are answers about masks, which count with {flag}"
+            f"--annotations {answers}: these annotations are about masks and need {flag}"
         )
 
 
@@ -354,10 +355,10 @@ def open_scene(
 
 @contextmanager
 def cluster_at(scheduler: str | None, pixels: int = 0) -> Iterator[Any]:
-    """A dask client, or processes on this machine, while they are used; or None.
+    """A dask client, or processes on this computer, while they are used; or None.
 
-    Where no scheduler is named, there is none, or this machine where so many ``pixels`` are to be
-    segmented that it is worth it; ``here`` means none in any case.
+    Without a scheduler, local processes are used if it is worth it for this number of ``pixels``
+    to segment; ``here`` always means None.
     """
     if scheduler is None and worth_it(pixels):
         scheduler = "local"

@@ -58,25 +58,25 @@ def segment(
         Path,
         out_option(
             "LABELS",
-            "Where to write: a name that ends in .tif for a stack, in .ome.zarr for an OME-Zarr, "
-            "any other for a folder.",
+            "Where to write: a name that ends in .tif gives a TIFF stack, in .ome.zarr an "
+            "OME-Zarr, any other a folder of masks.",
         ),
     ],
     backend: Annotated[
         Backend,
-        typer.Option("--backend", metavar="NAME", help="builtin, or cellpose where installed."),
+        typer.Option("--backend", metavar="NAME", help="builtin, or cellpose if installed."),
     ] = "builtin",
     network: Annotated[
         str | None,
-        typer.Option("--network", metavar="NAME", help="Network of cellpose, by name or file."),
+        typer.Option("--network", metavar="NAME", help="Cellpose network: name or file."),
     ] = None,
     candidates: Annotated[
         list[Path] | None,
         typer.Option(
             "--candidates",
             metavar="LABELS...",
-            help="Masks of this movie by other programs: their cells are candidates, too. Cells "
-            "that stay keep the numbers of the first.",
+            help="Masks of this movie from other programs; their cells become candidates. Cells "
+            "chosen from the first file keep their label numbers.",
         ),
     ] = None,
     probability: Annotated[
@@ -84,14 +84,14 @@ def segment(
         typer.Option(
             "--probability",
             metavar="MOVIE",
-            help="How probably each pixel belongs to a cell, 0 to 1, as another program says; of "
-            "several channels the one called cell.",
+            help="Probability map from another program: the probability, 0 to 1, that each pixel "
+            "belongs to a cell. If it has several channels, the one named cell is used.",
             parser=a_name,
         ),
     ] = None,
     answers: Annotated[
         Path | None,
-        answers_option("Answers about masks: they hold, and teach what a cell looks like."),
+        answers_option("Annotations of masks: the result agrees with them and learns from them."),
     ] = None,
     channel: Annotated[str | None, channel_option()] = None,
     scale: Scale = None,
@@ -102,10 +102,10 @@ def segment(
     json: Json = False,
     **settings: Any,
 ) -> None:
-    """Segment the cells of a movie, frame by frame; works without any option.
+    """Segment the cells of a movie; all settings are estimated unless given.
 
-    Beside the labels it leaves LABELS.run.json, which says what was done, and LABELS.masks.csv,
-    how sure each cell is.
+    Beside the labels it writes LABELS.run.json with the settings, and LABELS.masks.csv, which says
+    how certain each cell is.
     """
     choose = _way(settings.pop("choose"), backend, context)
     wanted = make(SegmentationSettings, **settings)
@@ -158,7 +158,7 @@ def segment(
         margins_file.unlink(missing_ok=True)  # of other labels
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
     lines = [
-        f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)",
+        f"{cells} in {frames} ({min(counts)} to {max(counts)} per frame)",
         *note_lines(notes),
         f"{seconds:.1f} s; labels: {out}",
     ]
@@ -166,21 +166,21 @@ def segment(
 
 
 def _refuse_odd(choose: Choose, answers: Path | None, *, foreign: bool) -> None:
-    """Refuse options that mean nothing together."""
+    """Refuse options that have no effect together."""
     if choose != "plain":
         return
     if answers is not None:
         raise typer.BadParameter(
-            "--annotations about masks needs masks to choose among: --choose jointly"
+            "--annotations of masks need candidates to choose from: --choose jointly"
         )
     if foreign:
         raise typer.BadParameter(
-            "--candidates and --probability give more to choose among: --choose jointly"
+            "--candidates and --probability add candidates to choose from: --choose jointly"
         )
 
 
 def _way(choose: str, backend: str, context: typer.Context) -> Choose:
-    """How masks are chosen; a network's cells stay as they are, unless somebody asks for more."""
+    """How masks are chosen; by default the cells of a network are taken as they are."""
     given = context.get_parameter_source("choose")
     if backend != "builtin" and given is not None and given.name == "DEFAULT":
         return "plain"
@@ -188,28 +188,28 @@ def _way(choose: str, backend: str, context: typer.Context) -> Choose:
 
 
 def _remarks(movie: Movie, done: FoundMasks, channel: int | str) -> list[Note]:
-    """What is odd or doubtful about a segmentation, with a cure."""
+    """What may be wrong with a segmentation, and what to do about it."""
     counts, found = done.counts, []
     n = len(movie.channels)
     if n > 1:
         names = ", ".join(f"{k} ({name})" for k, name in enumerate(movie.channels))
-        rgb = "; an RGB picture has its colours as channels" if n in (3, 4) else ""
+        rgb = "; the colours of an RGB image are channels, too" if n in (3, 4) else ""
         found.append(
-            f"{movie.source}: of the channels {names} only {channel} was segmented; --channel "
-            f"chooses another{rgb}, and --axes says the axis order where these are no channels"
+            f"{movie.source}: of the channels {names} only {channel} was segmented; choose another "
+            f"with --channel{rgb}; if this axis is not channels, give the axis order with --axes"
         )
     if not any(counts):
         size = " x ".join(str(k) for k in movie.geometry.shape or ())
         found.append(
             f"{movie.source}: no cell was found in {plural(movie.n_frames, 'frame')} of "
-            f"{size} pixels; look whether this is the right channel (--channel) and axis order "
-            "(--axes, e.g. TYX or TZYX), and whether cells are bright on dark; otherwise segment "
-            "with another program or --backend"
+            f"{size} pixels; check the channel (--channel), the axis order (--axes, e.g. TYX or "
+            "TZYX), and whether cells are bright or dark (--foreground); otherwise segment with "
+            "another program or --backend"
         )
     elif movie.n_frames == 1:
         found.append(
             f"{movie.source}: there is only one frame; tracking needs a movie: give the folder of "
-            "all frames or the whole stack, or say the axis order (--axes, e.g. TYX)"
+            "all frames or the whole stack, or the axis order (--axes, e.g. TYX)"
         )
     remarks = [Note(NoteKind.REMARK, words) for words in found]
     return remarks + [Note(NoteKind.WARNING, words) for words in done.doubts]

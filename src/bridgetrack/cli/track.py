@@ -61,12 +61,12 @@ Memory = Annotated[
     typer.Option(
         "--memory",
         metavar="SIZE",
-        help="Memory to keep to, such as 4GB: a movie that needs more is tracked a few frames at a "
-        "time. Without it, what the machine has free counts.",
+        help="Memory limit, such as 4GB: a movie that needs more is tracked in windows of frames. "
+        "By default the free memory of the computer.",
     ),
 ]
 _ROUNDING = 1e-8
-"""Share of the score that is rounding."""
+"""Differences in score below this share are rounding errors."""
 
 
 @reads_movie
@@ -79,18 +79,18 @@ def track(
     annotations: Annotated[
         Path | None,
         answers_option(
-            "Answers that the tracks must agree with; with --repair also answers about masks, "
-            "given here or kept beside these."
+            "Annotations that the tracks must agree with; with --repair also annotations of "
+            "masks, either this file or one beside it."
         ),
     ] = None,
     formats: Formats = "csv",
     repair: Repair = False,
-    channel: Annotated[str | None, channel_option(" that --repair goes by")] = None,
+    channel: Annotated[str | None, channel_option(" for --repair")] = None,
     memory: Memory = None,
     window: Annotated[
         int | None,
         typer.Option(
-            "--window", metavar="N", min=2, help="Number of frames that are tracked at a time."
+            "--window", metavar="N", min=2, help="Number of frames that are tracked together."
         ),
     ] = None,
     scheduler: Scheduler = None,
@@ -101,8 +101,8 @@ def track(
 ) -> None:
     """Track the cells of a label movie, or of a table of detections.
 
-    Writes tables of cells, links and events into DIR, and run.json with everything that is
-    needed to repeat the run.
+    Writes tables of cells, links and events into DIR, and run.json with everything needed to
+    repeat the run.
     """
     if memory is not None:
         parse_memory(memory)  # refused before the work
@@ -145,9 +145,9 @@ def run(
     out: OutFolder,
     json: Json = False,
 ) -> None:
-    """Track the movie of a project with its model and its answers, and write what it asks for.
+    """Track the movie of a project with its model, annotations and export formats.
 
-    The result is the one that the plugin exports, with run.json beside it.
+    The result is the same as that of the plugin's export, with run.json in addition.
     """
     loaded = load_project(project)
     check_usable(loaded.model, f"{project}, model")
@@ -177,8 +177,8 @@ def batch(
         Path,
         typer.Argument(
             metavar="FOLDER",
-            help="Folder of movies: raw ones, masks, or tables of cells; NAME.tif goes with "
-            "NAME_labels.tif, _masks or _cells.",
+            help="Folder of movies: images, masks, or tables of detections; NAME.tif belongs to "
+            "NAME_labels.tif, NAME_masks.tif or NAME_cells.tif.",
             show_default=False,
         ),
     ],
@@ -188,7 +188,7 @@ def batch(
     labels: Annotated[
         Path | None,
         typer.Option(
-            "--labels", metavar="DIR", help="Folder with the masks, named as their movies are."
+            "--labels", metavar="DIR", help="Folder with the masks, named like their movies."
         ),
     ] = None,
     formats: Formats = "csv",
@@ -202,9 +202,9 @@ def batch(
 ) -> None:
     """Track every movie of a folder with one model.
 
-    Movies without masks are segmented first. Every movie gets a folder of results in DIR, and
-    DIR/batch.csv lists them all, the least certain first. A movie that fails does not stop the
-    others; the exit status is 1 then.
+    Movies without masks are segmented first. Every movie gets a result folder in DIR, and
+    DIR/batch.csv lists all movies, the least certain first. If a movie fails, the others are still
+    tracked, and the exit status is 1.
     """
     if memory is not None:
         parse_memory(memory)  # refused before the work
@@ -233,7 +233,7 @@ def batch(
 
 
 def _batch_lines(rows: Sequence[BatchRow], out: Path) -> list[str]:
-    """The table for people, and what to look at first."""
+    """The table of movies, and their warnings."""
     good = [r for r in rows if not r.problem]
     cells = [
         [
@@ -246,7 +246,7 @@ def _batch_lines(rows: Sequence[BatchRow], out: Path) -> list[str]:
     header = ["movie", "cells", "tracks", "divisions", "certain", "doubtful"]
     lines = table(header, cells) if good else []
     lines += [f"warning: {r.name}: {words}" for r in good for words in r.warnings]
-    return [*lines, f"{plural(len(good), 'movie')} tracked; table of all: {out / TABLE}"]
+    return [*lines, f"{plural(len(good), 'movie')} tracked; table: {out / TABLE}"]
 
 
 def _share(value: float) -> str:
@@ -257,7 +257,7 @@ def _share(value: float) -> str:
 
 
 def run_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
-    """What was found, what is least certain, where the files are."""
+    """Counts, least certain events, and where the files are."""
     return [
         *_found(record["counts"]),
         *_repaired(record.get("repair")),
@@ -291,9 +291,9 @@ def _repaired(repair: dict[str, int] | None) -> list[str]:
     if repair is None:
         return []
     if not repair:
-        return ["labels repaired: nothing to change"]
-    told = ", ".join(f"{count} {kind}" for kind, count in repair.items())
-    return [f"labels repaired: {plural(sum(repair.values()), 'change')} ({told}), see {REPAIRS}"]
+        return ["labels repaired: no changes needed"]
+    kinds = ", ".join(f"{count} {kind}" for kind, count in repair.items())
+    return [f"labels repaired: {plural(sum(repair.values()), 'change')} ({kinds}), see {REPAIRS}"]
 
 
 def _annotations(use: dict[str, Any]) -> list[str]:
@@ -308,19 +308,19 @@ def _annotations(use: dict[str, Any]) -> list[str]:
 
 
 def _inference(found: dict[str, Any]) -> list[str]:
-    """How the movie was divided, and what may be better than the result."""
+    """The windows of frames, and how much better another choice could be."""
     gap, value, lines = found["gap"], found["objective"], []
     share = gap / max(abs(value), 1.0)
     if "windows" in found:
         windows = found["windows"]
         lines.append(
-            f"tracked in {plural(windows['count'], 'window')} of up to {windows['frames']} frames, "
-            f"chosen again over {windows['overlap']} frames where two meet"
-            + ("; nothing is lost by that" if share <= _ROUNDING else "")
+            f"tracked in {plural(windows['count'], 'window')} of up to {windows['frames']} frames; "
+            f"events were chosen again in {windows['overlap']} frames where two windows meet"
+            + ("; the result is the same as without windows" if share <= _ROUNDING else "")
         )
     if share > _ROUNDING:
         lines.append(
-            f"not proven to be the best: the score is {value:,.1f}, that of another choice at most "
+            f"not proven to be optimal: the score is {value:,.1f}, the optimum is at most "
             f"{gap:.3g} higher ({100 * share:.2g} %)"
         )
     return lines
@@ -333,4 +333,4 @@ def _least_certain(events: list[dict[str, Any]]) -> list[str]:
         f"  {'at least ' if 'at_least' in event else ''}{event['margin']:.3f}  {event['words']}"
         for event in events
     ]
-    return ["least certain (score to the best alternative):", *lines]
+    return ["least certain events (margin to the best alternative):", *lines]

@@ -1,4 +1,4 @@
-"""``bridgetrack train`` and ``models``: learn weights, and keep them by name."""
+"""``bridgetrack train`` and ``models``: learn weights, and the model library."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.sources import Strategy
 
 HOW = ("loss", "regularizer", "learner", "curriculum", "treatment")
-"""What may be chosen about training, beside the strength of the regulariser."""
+"""Fields of the training options that have an option, besides ``--lambda``."""
 PANEL = "Earlier movies and models"
 
 SourceFiles = Annotated[
@@ -51,8 +51,8 @@ SourceFiles = Annotated[
         "--source",
         metavar="MODEL|PROJECT",
         rich_help_panel=PANEL,
-        help="A model (a file, or a name in the library), or a project file saved from the plugin "
-        "(its movie with its answers); may be given several times.",
+        help="A model (file or name in the library), or a project file saved from the plugin "
+        "(a movie with its annotations); can be given several times.",
         show_default=False,
     ),
 ]
@@ -62,8 +62,8 @@ StrategyName = Annotated[
         "--strategy",
         metavar="NAME",
         rich_help_panel=PANEL,
-        help="What to do with the sources: transfer (default for projects), union or "
-        "source; prior (default for a model) or delta.",
+        help="How to use the sources: transfer (default for projects), union or source; prior "
+        "(default for a model) or delta.",
         show_default=False,
     ),
 ]
@@ -75,14 +75,14 @@ def train(
     labels: Labels,
     out: Annotated[Path, out_option("MODEL.json", "File to write.")],
     *,
-    annotations: Annotated[Path | None, answers_option("Answers to learn from.")] = None,
+    annotations: Annotated[Path | None, answers_option("Annotations to learn from.")] = None,
     image: Image = None,
     prior: Annotated[
         Path | None,
         typer.Option(
             "--prior",
             metavar="MODEL",
-            help="Model to start from: a file, or a name in the library; by default the shipped "
+            help="Model to start from: a file or a name in the library; by default the shipped "
             "model.",
             parser=a_name,
         ),
@@ -92,8 +92,8 @@ def train(
         typer.Option(
             "--lambda",
             metavar="X",
-            help="How close to stay to the starting weights; by default it follows from the number "
-            "of annotations.",
+            help="Strength of the regulariser: how close to stay to the starting weights; by "
+            "default it depends on the number of annotations.",
         ),
     ] = None,
     source: SourceFiles = None,
@@ -106,15 +106,15 @@ def train(
 ) -> None:
     """Learn from a few annotations how the cells of a movie behave.
 
-    Ctrl-C keeps the best model so far. How accurate the model is, is estimated on annotations
-    that it has not seen.
+    Ctrl-C saves the best model so far. The accuracy of the model is estimated on held-out
+    annotations.
     """
     used = [path for given in (prior, *(source or ())) for path in files_behind(given)]
     check_file(out, labels, annotations, image, link_scores, *used)
     options = make(TrainingOptions, lambda_=lambda_, **how)
     if annotations is None and (not source or strategy in ("target", "prior", "delta")):
         raise typer.BadParameter(
-            "--annotations is missing; only with --source PROJECT can a movie do without"
+            "--annotations is missing; it may only be left out with --source PROJECT"
         )
     notes, began, kinds = list[Note](), time.perf_counter(), parse_kinds(without)
 
@@ -167,7 +167,7 @@ def learn(
             training = work(remember)
     except KeyboardInterrupt:
         if not best:
-            left = "is as it was" if out.exists() else "was not written"
+            left = "is unchanged" if out.exists() else "was not written"
             raise Stopped(f"interrupted before anything was learned; {out} {left}") from None
         note = {"note": "training was interrupted; the best model so far"}
         partly = replace(best[0], name="trained", loss=options.loss, provenance=note)
@@ -193,22 +193,22 @@ def _doubts(training: Training) -> list[Note]:
     return [
         Note(
             NoteKind.WARNING,
-            f"on answers that it had not seen the model is wrong in {100 * (1 - right):.0f} % of "
-            "the cases: do not use it; look whether the answers belong to these labels, and "
-            "whether most labels are single cells",
+            f"on held-out annotations the model is wrong in {100 * (1 - right):.0f} % of the "
+            "cases: do not use it; check that the annotations belong to these labels, and that "
+            "most labels are single cells",
         )
     ]
 
 
 def _called(model: Path | None) -> str:
-    """What a starting model was called: a file, a name in the library, or the shipped one."""
+    """The name of a starting model: a file, a name in the library, or the shipped one."""
     return SHIPPED if model is None or find_model_file(model) is None else str(model)
 
 
 def describe_training(
     training: Training, out: Path, began: float, notes: Sequence[Note], prior: str = "shipped"
 ) -> dict[str, Any]:
-    """What came of a training that started from the model `prior`, as JSON values."""
+    """The outcome of a training that started from the model `prior`, as JSON values."""
     result, estimate = training.result, training.estimate
     return {
         "model": str(out),
@@ -257,7 +257,7 @@ def training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
     gap = "unknown" if record["gap"] is None else f"{record['gap']:.1e}"
     prior = "the shipped model" if record["prior"] == SHIPPED else record["prior"]
     lines = [
-        f"starts from {prior}",
+        f"starting model: {prior}",
         f"{plural(record['annotations'], 'annotation')} used, lambda {record['lambda']:g}, "
         f"gap {gap}",
         str(record["words"]),
@@ -265,7 +265,7 @@ def training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
     pseudo = record["pseudo_answers"]
     if pseudo["events"]:
         lines.append(
-            f"{plural(pseudo['events'], 'pseudo-answer')} of the starting model, each with the "
+            f"{plural(pseudo['events'], 'pseudo-answer')} of the starting model, each with "
             f"weight {pseudo['weight']:.2g}"
         )
     if record.get("sources"):
@@ -290,7 +290,7 @@ def _gained_and_lost(changes: dict[str, dict[str, int]]) -> str:
 
 models = typer.Typer(
     name="models",
-    help="List, add, remove and show the models that are known by name.",
+    help="List, add, remove and show the models of the model library.",
     no_args_is_help=False,
     rich_markup_mode=None,
 )
@@ -310,7 +310,7 @@ def list_(json: Json = False) -> None:
             record = {"name": name, "file": str(library.file(name)), "damaged": str(error)}
             lines.append(f"{name}: damaged: {error}")
         found.append(record)
-    lines.append(f"in {library.folder}" if found else f"there are no models in {library.folder}")
+    lines.append(f"folder: {library.folder}" if found else f"no models in {library.folder}")
     answer(json, {"folder": str(library.folder), "models": found}, lambda: lines)
 
 
@@ -321,13 +321,15 @@ def add(
     ],
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Its name; without it the file's."),
+        typer.Option(
+            "--name", metavar="NAME", help="Name in the library; by default the file name."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Copy a model file into the library, so that --model and --prior know it by its name."""
+    """Copy a model file into the library, so that it can be given by name."""
     kept = Library().add(check_usable(load_model(file), file), file.stem if name is None else name)
-    answer(json, {"name": kept.stem, "file": str(kept)}, lambda: [f"kept as {kept.stem} in {kept}"])
+    answer(json, {"name": kept.stem, "file": str(kept)}, lambda: [f"added as {kept.stem}: {kept}"])
 
 
 @models.command()
@@ -339,7 +341,7 @@ def remove(name: Name, json: Json = False) -> None:
 
 @models.command()
 def show(name: Name, json: Json = False) -> None:
-    """Say what is known of a model: a name in the library, or a file."""
+    """Describe a model: a name in the library, or a file."""
     file, model = find_model_file(name), find_model(name)
     record = _described(name, file, model)
     record["weights"] = dict(zip(model.keys, model.weights.tolist(), strict=True))
@@ -349,7 +351,7 @@ def show(name: Name, json: Json = False) -> None:
         told = [f"{name}: {_learned_from(record)}"]
         if estimate:
             told.append(
-                "estimated accuracy: {accuracy:.1%} (95 % interval {low:.1%} to {high:.1%})".format(
+                "estimated accuracy: {accuracy:.1%} (95% interval {low:.1%} to {high:.1%})".format(
                     **estimate
                 )
             )
@@ -377,5 +379,5 @@ def _learned_from(record: dict[str, Any]) -> str:
     if record["loss"] is None:
         return "weights set by hand"
     answers = record["annotations"]
-    learned = f"learned from {answers} answers" if answers else "learned"
+    learned = f"learned from {answers} annotations" if answers else "learned"
     return f"{learned}, loss {record['loss']}"
