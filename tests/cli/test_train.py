@@ -218,4 +218,4 @@ def test_a_model_that_is_mostly_wrong_is_warned_of(
 
     monkeypatch.setattr("bridgetrack.api.train_steps", worse)
     shown = run("train", truth, "--annotations", clicks, "--out", tmp_path / "m.json")
-    assert "warning: on answers that it had not seen the model is wrong in 90 %" in shown.out
+    assert "warning: on held-out annotations the model is wrong in 90 %" in shown.out
