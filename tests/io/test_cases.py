@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import bridgetrack as bt
@@ -112,22 +111,6 @@ def test_tables_of_twenty_programs_hold_the_same_three_cells() -> None:
     tables = [read_detections_csv(file) for file in files]
     assert len(files) == 21
     assert {(len(t), t.geometry.n_frames, t.geometry.ndim) for t in tables} == {(12, 4, 2)}
-
-
-def test_micrometres_in_round_and_in_square_brackets_are_the_same() -> None:
-    names = ("um_round.csv", "um_square.csv")
-    round_, square = (
-        read_detections_csv(case("units_round_brackets") / name, scale=(0.5, 0.5)) for name in names
-    )
-    assert round_.geometry.unit == square.geometry.unit == "micrometer"
-    assert np.array_equal(round_.position, square.position)
-
-
-def test_a_cell_without_an_area_has_the_usual_one() -> None:
-    with pytest.warns(BridgetrackWarning, match="6 rows without an area"):
-        cells = read_detections_csv(case("csv_empty_area") / "cells.csv").table
-    empty = (cells["frame"] == 0) & (cells["label"] == 3)
-    assert cells.loc[empty, "area"].item() == cells["area"].median() == 358.0
 
 
 @pytest.mark.parametrize("gap", ["ctc_division_gap", "ctc_extra_columns"])
