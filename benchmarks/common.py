@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 import bridgetrack as bt
 from bridgetrack.active.simulated_annotator import with_mistakes
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.truth import draw_annotations, read_events
+from bridgetrack.annotations.from_tracks import draw_annotations, read_events
 from bridgetrack.arrays import Array, Mask
 from bridgetrack.detections.table import Detections
 from bridgetrack.evaluation.truth import Status, match_detections, true_events

@@ -41,7 +41,7 @@ import tifffile
 from numpy.typing import NDArray
 
 import bridgetrack as bt
-from bridgetrack.annotations.truth import draw_annotations
+from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.evaluation.scores import graph_of
 from bridgetrack.hypotheses.events import Event, Events
 from common import DATA, graph_errors, header, row, save_figure

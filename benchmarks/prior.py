@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import bridgetrack
-from bridgetrack.annotations.truth import draw_annotations
+from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.arrays import Array
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning import L2, LearningOptions, fit

@@ -259,7 +259,7 @@ def near(camera: Camera, row: int) -> list[int]:
 
 def suggest(camera: Camera) -> None:
     """Let the model ask, and answer truly what it asks."""
-    from bridgetrack.annotations.truth import read_events
+    from bridgetrack.annotations.from_tracks import read_events
 
     sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
     from bridgetrack.active.simulated_annotator import SimulatedAnnotator

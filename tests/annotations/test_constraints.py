@@ -10,8 +10,8 @@ from annotations.annotation_cases import (
     says,
     table_of,
 )
-from bridgetrack.annotations.anchor import anchor, cell_refs
-from bridgetrack.annotations.annotation import EventRef, Kind
+from bridgetrack.annotations.anchor import anchor
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import (
     compile_constraints,
@@ -73,52 +73,6 @@ def test_a_confirmed_event_is_one_constraint_at_its_first_slot(kind, sources, ta
     must, forbid = made.forced, made.forbidden
     assert must.tolist() == [h]
     assert set(forbid.tolist()) == at_slot(slot) - {h}
-
-
-@pytest.mark.parametrize(
-    ("kind", "sources", "targets", "slot"),
-    [
-        (Event.MOVE, [0], [3], 0),
-        (Event.DIVIDE, [1], [3, 4], 1),
-        (Event.MERGE, [1, 2], [4], 1),
-        (Event.APPEAR, [], [4], N + 4),
-        (Event.FALSE, [7], [], N + 7),
-    ],
-)
-def test_a_rejected_event_leaves_all_others_of_its_slot(kind, sources, targets, slot):
-    made = compiled(("reject", at(kind, sources, targets)))
-    h = index(kind, sources, targets)
-    assert made.slot.tolist() == [slot]
-    assert set(made.allowed(0).tolist()) == at_slot(slot) - {h}
-    assert [made.forced.tolist(), made.forbidden.tolist()] == [[], [h]]
-
-
-def test_a_rejected_kind_leaves_all_other_kinds_of_its_slot():
-    for pattern, slot in (
-        (pattern_of(at(Event.DIVIDE, [1], [3, 4])), 1),
-        (EventRef(Event.DIVIDE, (), tuple(cell_refs(CELLS, np.array([4])))), N + 4),
-        (EventRef(Event.MERGE, (), tuple(cell_refs(CELLS, np.array([4])))), N + 4),
-    ):
-        made = compiled(("reject", pattern))
-        here = at_slot(slot)
-        gone = {h for h in here if ALL.event[h] == pattern.event}
-        assert len(gone) > 1
-        assert made.slot.tolist() == [slot]
-        assert set(made.allowed(0).tolist()) == here - gone
-        assert set(made.forbidden.tolist()) == gone
-
-
-def test_alternatives_are_the_set_at_their_common_slot():
-    options = [at(Event.MOVE, [0], [3]), at(Event.MOVE, [1], [3]), at(Event.APPEAR, [], [3])]
-    made = compiled(("one_of", *options))
-    wanted = {
-        index(Event.MOVE, [0], [3]),
-        index(Event.MOVE, [1], [3]),
-        index(Event.APPEAR, [], [3]),
-    }
-    assert made.slot.tolist() == [N + 3]
-    assert set(made.allowed(0).tolist()) == wanted
-    assert set(made.forbidden.tolist()) == at_slot(N + 3) - wanted
 
 
 def test_what_says_nothing_here_is_listed_with_the_reason():

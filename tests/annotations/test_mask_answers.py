@@ -185,7 +185,7 @@ def test_a_line_that_removes_no_answer_is_refused(tmp_path) -> None:
     path = tmp_path / "movie.annotations.json"
     kept(path)
     path.write_bytes(path.read_bytes() + b'{"do": "answer", "masks_removed": ["m7"]}\n')
-    with pytest.raises(InputError, match="line 4: there is no such answer"):
+    with pytest.raises(InputError, match="line 4: there is no such answer about masks"):
         AutosavingStore(path, MOVIE)
 
 

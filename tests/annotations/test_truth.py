@@ -11,7 +11,7 @@ from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.constraints import compile_constraints, required_events
 from bridgetrack.annotations.contradictions import find_contradictions
-from bridgetrack.annotations.truth import draw_annotations, read_events
+from bridgetrack.annotations.from_tracks import draw_annotations, read_events
 from bridgetrack.detections.measure import measure
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.truth import match_detections, true_events

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnswerHistory
-from bridgetrack.annotations.truth import draw_annotations
+from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.io.geff import read_trackmate
 from bridgetrack.pipeline.project import MovieFile, Project, load_project

@@ -146,7 +146,7 @@ class SimulatedAnnotator:
     Parameters
     ----------
     events
-        True events in rows of the detections (`bridgetrack.annotations.truth.read_events`).
+        True events in rows of the detections (`bridgetrack.annotations.from_tracks.read_events`).
     detections
         The detections.
     wrong

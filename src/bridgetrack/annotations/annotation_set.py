@@ -266,14 +266,10 @@ class AnswerHistory:
         InputError
             Where there is none of an id.
         """
-        gone = list(masks_remove)
-        there = {a.id: a for a in self.masks.past} if gone else {}
-        if not there.keys() >= set(gone):
-            raise InputError("there is no such answer about masks to remove")
         return AnswerChange(
             tuple(self.annotations[i] for i in remove),
             tuple(add),
-            tuple(there[i] for i in gone),
+            tuple(self.masks[i] for i in masks_remove),
             tuple(masks_add),
             {key: (self.settings.get(key), value) for key, value in (settings or {}).items()},
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -163,14 +163,14 @@ def mask_answer_to_json(answer: MaskAnswer) -> dict[str, Any]:
 
 
 def _mention(content: Any) -> str | Annotation:
-    """An annotation of a step: in full, or (in earlier files) the id of one that is there now."""
+    """An annotation of a step: in full, or by its id."""
     if isinstance(content, str):
         return content
     return made(content, _Annotation, _Annotation.annotation)
 
 
 def _mask_mention(content: Any) -> str | MaskAnswer:
-    """An answer about masks of a step: the id of one that is there now, or in full."""
+    """An answer about masks of a step: in full, or by its id."""
     if isinstance(content, str):
         return content
     return made(content, _MaskAnswer, _MaskAnswer.answer)
@@ -181,22 +181,20 @@ _MaskMentions = list[Annotated[str | MaskAnswer, PlainValidator(_mask_mention)]]
 
 
 class _Step(FilePart):
+    """A step, which names by their ids what is there when it is read."""
+
     removed: _Mentions = Field(default_factory=list)
     added: _Mentions = Field(default_factory=list)
     masks_removed: _MaskMentions = Field(default_factory=list)
     masks_added: _MaskMentions = Field(default_factory=list)
-    settings: dict[str, list[Any]] = Field(default_factory=dict)
+    settings: dict[str, list[Any]] = Field(default_factory=dict)  # values before and after
 
-    def change(self, present: AnnotationSet, masks: dict[str, MaskAnswer]) -> AnswerChange:
-        def mask(mention: str | MaskAnswer) -> MaskAnswer:
-            if isinstance(mention, MaskAnswer):
-                return mention
-            if mention not in masks:
-                raise InputError(f"there is no answer about masks with the id {mention!r}")
-            return masks[mention]
-
+    def change(self, present: AnswerHistory) -> AnswerChange:
         def event(mention: str | Annotation) -> Annotation:
-            return present[mention] if isinstance(mention, str) else mention
+            return present.annotations[mention] if isinstance(mention, str) else mention
+
+        def mask(mention: str | MaskAnswer) -> MaskAnswer:
+            return present.masks[mention] if isinstance(mention, str) else mention
 
         return AnswerChange(
             tuple(map(event, self.removed)),
@@ -205,6 +203,12 @@ class _Step(FilePart):
             tuple(map(mask, self.masks_added)),
             {key: (values[0], values[-1]) for key, values in self.settings.items()},
         )
+
+
+class _Line(_Step):
+    """A later line of a journal."""
+
+    do: Literal["answer", "undo", "redo", "set"]
 
 
 class _Steps(FilePart):
@@ -237,15 +241,15 @@ class _Content(FilePart):
         for a in (m for step in steps for m in (*step.removed, *step.added)):
             prefix, number, _ = natural_key(a if isinstance(a, str) else a.id)
             last_ids[prefix] = max(number, last_ids.get(prefix, number))
-        present = AnnotationSet(self.movie, self.annotations, last_ids)
         masks = self.masks.made(self.movie)
-        there = {a.id: a for a in masks.past}
+        annotations = AnnotationSet(self.movie, self.annotations, last_ids)
+        found = AnswerHistory(annotations, masks=masks, settings=self.settings)
         try:
             past, future = (
-                tuple(step.change(present, there) for step in side)
+                tuple(step.change(found) for step in side)
                 for side in (self.history.undo, self.history.redo)
             )
-            found = AnswerHistory(present, past, future, masks, self.settings)
+            found = replace(found, past=past, future=future)
             # Replayed both ways, so that undo and redo cannot fail later.
             for step in (AnswerHistory.undo, AnswerHistory.redo):
                 moved = found
@@ -258,64 +262,41 @@ class _Content(FilePart):
         return found
 
 
-class _Change(FilePart):
-    """A later line of a journal."""
-
-    do: Literal["answer", "undo", "redo", "set"]
-    removed: list[str] = Field(default_factory=list)
-    added: list[_AnnotationField] = Field(default_factory=list)
-    masks_removed: list[str] = Field(default_factory=list)
-    masks_added: list[_MaskField] = Field(default_factory=list)
-    settings: JsonObject = Field(default_factory=dict)
-
-
-def _after(history: AnswerHistory, line: _Change) -> AnswerHistory:
+def _after(history: AnswerHistory, line: _Line) -> AnswerHistory:
     if line.do in ("answer", "set"):
-        change = history.change(
-            line.removed, line.added, line.masks_removed, line.masks_added, line.settings
-        )
+        change = line.change(history)
         return history.recorded(change) if line.do == "answer" else history.after(change)
     if not (history.past if line.do == "undo" else history.future):
         raise InputError(f"there is nothing to {line.do}")
     return history.undo() if line.do == "undo" else history.redo()
 
 
-def change_to_json(change: AnswerChange, do: str = "answer") -> dict[str, Any]:
-    """A change as a line of a journal."""
+def change_to_json(change: AnswerChange, there: AnswerHistory) -> dict[str, Any]:
+    """A step as JSON values; answers that are there are named by their ids."""
     known = {
-        "removed": [a.id for a in change.removed],
-        "added": [annotation_to_json(a) for a in change.added],
-        "masks_removed": [a.id for a in change.masks_removed],
-        "masks_added": [mask_answer_to_json(a) for a in change.masks_added],
-        "settings": {key: after for key, (_, after) in change.settings.items()},
-    }
-    return {"do": do, **{key: value for key, value in known.items() if value}}
-
-
-def _step_to_json(change: AnswerChange, there: set[str]) -> dict[str, Any]:
-    """A step to undo or redo; answers about masks that are there are named by their id."""
-
-    def mentions(answers: Sequence[MaskAnswer]) -> list[Any]:
-        return [a.id if a.id in there else mask_answer_to_json(a) for a in answers]
-
-    known = {
-        "masks_removed": mentions(change.masks_removed),
-        "masks_added": mentions(change.masks_added),
+        "removed": [_named(a, there.annotations) for a in change.removed],
+        "added": [_named(a, there.annotations) for a in change.added],
+        "masks_removed": [_named(a, there.masks) for a in change.masks_removed],
+        "masks_added": [_named(a, there.masks) for a in change.masks_added],
         "settings": {key: list(values) for key, values in change.settings.items()},
     }
-    return {
-        "removed": [annotation_to_json(a) for a in change.removed],
-        "added": [annotation_to_json(a) for a in change.added],
-        **{key: value for key, value in known.items() if value},
-    }
+    return {key: value for key, value in known.items() if value}
+
+
+def _named(answer: Annotation | MaskAnswer, there: AnnotationSet | MaskAnswers) -> Any:
+    if answer.id in there and there[answer.id] == answer:
+        return answer.id
+    if isinstance(answer, MaskAnswer):
+        return mask_answer_to_json(answer)
+    return annotation_to_json(answer)
 
 
 def history_to_json(history: AnswerHistory) -> dict[str, Any]:
     """The entries of a file: annotations in the natural order of ids, steps to undo and redo."""
     present, masks = history.annotations, history.masks
-    there = {a.id for a in masks.past}
     undo, redo = (
-        [_step_to_json(change, there) for change in side] for side in (history.past, history.future)
+        [change_to_json(change, history) for change in side]
+        for side in (history.past, history.future)
     )
     content: dict[str, Any] = {
         "movie": geometry_to_json(present.geometry),
@@ -363,7 +344,7 @@ def read_history(path: Path, begin: AnswerHistory | None = None) -> Read[AnswerH
     """
     if begin is not None and not path.exists():
         return _with_earlier_files(Read(begin), path)
-    read = read_journal(path, ANNOTATION_FILE, _Change, _after, VERSION)
+    read = read_journal(path, ANNOTATION_FILE, _Line, _after, VERSION)
     return read if read.version == VERSION else _with_earlier_files(read, path)
 
 
@@ -377,7 +358,7 @@ def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     InputError
         Where the file is missing or not valid; the message names the entry.
     """
-    read = read_journal(Path(path), ANNOTATION_FILE, _Change, _after, VERSION)
+    read = read_journal(Path(path), ANNOTATION_FILE, _Line, _after, VERSION)
     if read.notice:
         warnings.warn(read.notice, stacklevel=2)
     return read.content.annotations
@@ -417,8 +398,7 @@ def load_mask_answers(
         to another movie.
     """
     file = Path(path)
-    alone = is_mask_file(file, alone=False)
-    known = _read_masks(file).content if alone else read_history(file).content.masks
+    known = _read_masks(file).content if _is_earlier(file) else read_history(file).content.masks
     return known if geometry is None else about(known, geometry, path)
 
 
@@ -442,19 +422,16 @@ def about(
     return replace(known, geometry=geometry)
 
 
-def is_mask_file(path: str | os.PathLike[str], *, alone: bool = True) -> bool:
-    """Whether a file holds answers about masks alone; those of this version also where `alone`."""
+def is_mask_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file holds answers about masks and none about events."""
     file = Path(path)
-    if not file.is_file():
-        return False  # told when it is read; a pipe would be waited for
     try:
-        with file.open("rb") as opened:
-            if MASK_FILE.name.encode() in opened.read(_HEAD):
-                return True
-        known = read_history(file).content if alone else None
+        if _is_earlier(file):
+            return True
+        known = read_history(file).content
     except (OSError, InputError):
         return False  # told when it is read
-    return known is not None and not len(known.annotations) and bool(len(known.masks))
+    return not len(known.annotations) and bool(len(known.masks))
 
 
 # ---------------------------------------------------------------------- files of earlier versions
@@ -494,6 +471,14 @@ MASK_FILE = FileFormat(
     largest=_LARGEST,
 )
 """Answers about masks, which versions before 3 kept in journals of their own."""
+
+
+def _is_earlier(path: Path) -> bool:
+    """Whether a file is one of answers about masks alone, by its first words."""
+    if not path.is_file():
+        return False  # told when it is read; a pipe would be waited for
+    with path.open("rb") as file:
+        return MASK_FILE.name.encode() in file.read(_HEAD)
 
 
 def _read_masks(path: Path) -> Read[MaskAnswers]:

@@ -142,7 +142,8 @@ def change_of(pixels: Index, before: Index, after: Index) -> ChangedRuns:
 class MaskAnswers:
     """All answers about the masks of a movie, in the order in which they were given.
 
-    Iteration goes over the answers alone, without masks that were chosen anew.
+    Iteration goes over the answers alone, without masks that were chosen anew; by id, there are
+    both.
 
     Parameters
     ----------
@@ -190,6 +191,19 @@ class MaskAnswers:
     def __iter__(self) -> Iterator[MaskAnswer]:
         return iter(self._said)
 
+    def __contains__(self, answer_id: object) -> bool:
+        return answer_id in self._by_id
+
+    def __getitem__(self, answer_id: str) -> MaskAnswer:
+        try:
+            return self._by_id[answer_id]
+        except KeyError:
+            raise InputError(f"there is no such answer about masks: {answer_id!r}") from None
+
+    @cached_property
+    def _by_id(self) -> dict[str, MaskAnswer]:
+        return {a.id: a for a in self.past}
+
     @cached_property
     def _said(self) -> tuple[MaskAnswer, ...]:
         return tuple(a for a in self.past if not a.says_nothing)
@@ -230,7 +244,8 @@ class MaskAnswers:
         if any(_number(a.id) <= self.last_id for a in fresh.past):
             return replace(self, past=in_order(past))
         made = copy(self)  # all others were checked before, which takes long where there are many
-        made.__dict__.pop("_said", None)
+        for known in ("_said", "_by_id"):
+            made.__dict__.pop(known, None)
         object.__setattr__(made, "past", past)
         object.__setattr__(made, "last_id", max(self.last_id, fresh.last_id))
         object.__setattr__(made, "last_label", max(self.last_label, fresh.last_label))

@@ -220,12 +220,12 @@ class AutosavingStore:
             Where the step does not fit.
         """
         change = self.history.change(remove, add, masks_remove, masks_add, settings)
-        return self._keep(self.history.recorded(change), change, change_to_json(change))
+        return self._keep(self.history.recorded(change), change, "answer")
 
     def set(self, **settings: Any) -> None:
         """Change settings without a step that could be undone."""
         change = self.history.change(settings=settings)
-        self._keep(self.history.after(change), change, change_to_json(change, "set"))
+        self._keep(self.history.after(change), change, "set")
 
     def add(self, *annotations: Annotation) -> AnnotationSet:
         """Add annotations as one step; raises as `edit`."""
@@ -240,20 +240,19 @@ class AutosavingStore:
         if not self.history.past:
             return self.annotations
         change = self.history.past[-1].inverse
-        return self._keep(self.history.undo(), change, {"do": "undo"})
+        return self._keep(self.history.undo(), change, "undo")
 
     def redo(self) -> AnnotationSet:
         """Repeat the step undone last, where there is one."""
         if not self.history.future:
             return self.annotations
         change = self.history.future[-1]
-        return self._keep(self.history.redo(), change, {"do": "redo"})
+        return self._keep(self.history.redo(), change, "redo")
 
-    def _keep(
-        self, history: AnswerHistory, change: AnswerChange, line: dict[str, Any]
-    ) -> AnnotationSet:
+    def _keep(self, history: AnswerHistory, change: AnswerChange, do: str) -> AnnotationSet:
         if self._journal is not None:
-            self._journal.write(line, lambda: first_line(history))
+            more = {} if do in ("undo", "redo") else change_to_json(change, self.history)
+            self._journal.write({"do": do, **more}, lambda: first_line(history))
         self.history = history
         self.changed.emit(change)
         return history.annotations

@@ -18,7 +18,7 @@ from bridgetrack.active.suggester import suggest_steps
 from bridgetrack.active.suggestion import SessionOptions, Suggestion, SuggestOptions
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import save_annotations
-from bridgetrack.annotations.truth import draw_annotations, read_events
+from bridgetrack.annotations.from_tracks import draw_annotations, read_events
 from bridgetrack.cli.console import answer, note_lines, show
 from bridgetrack.cli.options import (
     Axes,

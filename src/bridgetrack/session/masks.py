@@ -28,29 +28,20 @@ from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.movie import LazyFrames, MovieAndCells
 
 
-class _EditedFrames:
-    """Frames of a label movie, some of them changed in memory; what dask reads."""
+class _EditedFrames(LazyFrames):
+    """Frames of a label movie, some of them changed in memory."""
 
     def __init__(self, movie: Movie) -> None:
+        super().__init__(movie.array.shape, movie.array.dtype)
         self._array = movie.array
-        self.shape, self.dtype = movie.array.shape, movie.array.dtype
-        self.ndim = len(self.shape)
         self.changed: dict[int, NDArray[Any]] = {}
 
-    def __getitem__(self, key: Any) -> NDArray[Any]:
-        times, *rest = key if isinstance(key, tuple) else (key,)
-        if not isinstance(times, slice):
-            return np.asarray(self.frame(int(times))[tuple(rest)])
-        frames = [self.frame(t)[tuple(rest)] for t in range(*times.indices(self.shape[0]))]
-        return np.stack(frames) if frames else np.zeros((0, *self.shape[1:]), self.dtype)
-
     def frame(self, t: int) -> NDArray[Any]:
-        if t in self.changed:
-            return self.changed[t]
-        return pixels_of(self._array[t])
+        """One frame with its changes."""
+        return self.changed[t] if t in self.changed else pixels_of(self._array[t])
 
 
 class MovieMasks:

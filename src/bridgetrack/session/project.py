@@ -50,28 +50,22 @@ def saving(session: Session, path: Path, formats: tuple[str, ...] = ("csv",)) ->
         Where something cannot be written, or stands where others wrote it; where another program
         saved the project since it was read or written here.
     """
-    movie, answers, model = session.movie, session.answers, session.model
+    movie, answers, model, start = session.movie, session.answers, session.model, session.start
     if movie is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
-    without = session.kinds.words
-    history, known = answers.history, movie.geometry
-    start = None if session.start is model else session.start
-    settings = {**history.settings, "formats": list(formats or ("csv",))}
     if path.exists() and not is_project(path):
         raise OutputError(f"{path} is no project, so it is not replaced; give another name")
+    history, known, without = answers.history, movie.geometry, session.kinds.words
     place = resolved(path)
     # without one that was read or written here, what stands there now was chosen to be replaced
     usual = session.projects.get(place, _digest_of(place))
 
     def refuse_changed() -> None:
-        now = _digest_of(place)
-        if now is not None and now != usual:
+        if _digest_of(place) not in (None, usual):
             raise OutputError(
                 f"{path} was saved by another window or program since this one read or wrote it; "
                 "give another name, or open it again"
             )
-
-    refuse_changed()
 
     def steps() -> Steps[list[str]]:
         notes: list[str] = []
@@ -84,22 +78,23 @@ def saving(session: Session, path: Path, formats: tuple[str, ...] = ("csv",)) ->
         yield Progress("Saving the cells", 0.5)
         labels = _cells_file(movie, path.with_name(f"{stem}_cells"), own, notes)
         yield Progress("Saving the project", 0.9)
-        extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
-        # the file beside it has all else that is known, with what can be undone
-        what = (AnswerHistory(history.annotations), model, formats or ("csv",))
-        notes_kept: dict[str, Any] = {}
+        more: dict[str, Any] = {_CHANNEL: movie.channel} if movie.channel else {}
         if movie.found is not None:
-            notes_kept[_FOUND] = finding_to_json(movie.found)
-        if movie.channel:
-            notes_kept[_CHANNEL] = movie.channel
+            more[_FOUND] = finding_to_json(movie.found)
         project = Project(
             labels,
             image,
-            *extent,
+            known.n_frames,
+            tuple(known.shape or ()),
+            known.scale,
+            known.unit,
             known.frame_interval,
-            *what,
-            notes=notes_kept,
-            start=start,
+            # the file beside it has all else that is known, with what can be undone
+            AnswerHistory(history.annotations),
+            model,
+            formats or ("csv",),
+            notes=more,
+            start=None if start is model else start,
             without=without,
         )
         text = project_text(project, path)
@@ -107,11 +102,13 @@ def saving(session: Session, path: Path, formats: tuple[str, ...] = ("csv",)) ->
         session.projects[place] = _digest(text.encode())
         beside = project_answers(path, known)
         if beside != answers.path:
+            settings = {**history.settings, "formats": list(project.formats)}
             save_annotations(replace(history, settings=settings), beside)
         for name in (questions_path, check_path):
             _carry(None if answers.path is None else name(answers.path), name(beside))
         return notes
 
+    refuse_changed()
     return steps()
 
 
@@ -172,14 +169,12 @@ def _digest(content: bytes) -> str:
 
 
 def _carry(here: Path | None, there: Path) -> None:
-    """What stands beside the answers goes with the project: questions, and answers about masks."""
-    if here == there:
-        return
+    """Copy what stands beside the answers; what an earlier project of this name has there goes."""
     if here is not None and here.exists():
-        content = here.read_bytes()
-        _write(there, lambda file: file.write(content))
-    else:
-        # Of an earlier project of this name.
+        if here != there:
+            content = here.read_bytes()
+            _write(there, lambda file: file.write(content))
+    elif here != there:
         there.unlink(missing_ok=True)
 
 

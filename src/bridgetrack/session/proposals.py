@@ -33,10 +33,10 @@ class Proposal:
     """
 
     event: EventRef
-    confidence: float  # share of belief among the alternatives of the same cell, 0 to 1
-    cost: float  # how much the whole movie's score would drop at least, 0 if chosen
-    chosen: bool  # whether the present tracking holds it
-    excluded: bool  # whether an annotation rules it out
+    confidence: float
+    cost: float
+    chosen: bool
+    excluded: bool
 
 
 def proposals(

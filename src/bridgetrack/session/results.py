@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.notes import plural
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.movie import LazyFrames
 from bridgetrack.tracks.colours import family_shades, title_of
 from bridgetrack.tracks.table import (
     cell_features,
@@ -53,7 +53,7 @@ def layer_data(tracks: Tracks) -> TracksData:
     return TracksData(data, features, graph)
 
 
-class CellsByTrack:
+class CellsByTrack(LazyFrames):
     """A label movie in which every cell has the number of its track; made as it is looked at.
 
     Detections that belong to no track are background.
@@ -69,11 +69,10 @@ class CellsByTrack:
     """
 
     def __init__(self, labels: Movie, tracks: Tracks, numbers: Index | None = None) -> None:
+        super().__init__((labels.n_frames, *(labels.geometry.shape or ())), np.int32)
         self._labels, self._nodes = labels, tracks.nodes[["frame", "label", "track_id"]]
         if numbers is not None:
             self._nodes = self._nodes.assign(track_id=numbers)
-        self.shape = (labels.n_frames, *(labels.geometry.shape or ()))
-        self.ndim, self.dtype = len(self.shape), np.dtype(np.int32)
         self._last: tuple[int, NDArray[np.int32]] | None = None
 
     @cached_property
@@ -98,13 +97,6 @@ class CellsByTrack:
         known, tracks = self._named[t]
         at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
         return np.where(known[at] == labels, tracks[at], 0).astype(np.int32)
-
-    def __getitem__(self, key: Any) -> NDArray[np.int32]:
-        times, *rest = key if isinstance(key, tuple) else (key,)
-        if not isinstance(times, slice):
-            return np.asarray(self.frame(int(times))[tuple(rest)])
-        frames = [self.frame(t)[tuple(rest)] for t in range(*times.indices(self.shape[0]))]
-        return np.stack(frames) if frames else np.zeros((0, *self.shape[1:]), np.int32)
 
 
 def summary(tracks: Tracks) -> str:
@@ -142,21 +134,15 @@ class Distribution:
         Of those chosen, shape (n,).
     """
 
-    edges: Array  # of the bins, shape (n + 1,)
-    counts: Index  # of all, shape (n,)
-    chosen: Index  # of those chosen, shape (n,)
+    edges: Array
+    counts: Index
+    chosen: Index
 
     @property
     def table(self) -> pd.DataFrame:
         """One row per bin."""
-        return pd.DataFrame(
-            {
-                "from": self.edges[:-1],
-                "to": self.edges[1:],
-                "count": self.counts,
-                "chosen": self.chosen,
-            }
-        )
+        columns = {"from": self.edges[:-1], "to": self.edges[1:]}
+        return pd.DataFrame({**columns, "count": self.counts, "chosen": self.chosen})
 
 
 @dataclass(frozen=True)

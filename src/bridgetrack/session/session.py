@@ -19,19 +19,17 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from psygnal import Signal, SignalInstance
+from psygnal import Signal
 
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerChange
-from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
@@ -43,14 +41,11 @@ from bridgetrack.movie import check_same_extent, open_labels, open_movie
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.scene import Scene, check_kinds
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.progress import Steps, run
-from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.progress import run
+from bridgetrack.regions.mend import Mend, MendKind, Place
 from bridgetrack.session.answers import autosave_path
 from bridgetrack.session.background import (
     BackgroundWork,
-    Done,
-    Factory,
-    Failed,
     InlineRunner,
     Runner,
 )
@@ -104,6 +99,8 @@ class Session:
         The movie with its cells, None while none is open; the segmentation as it is mended, if any.
     answers
         All answers and settings, kept on disk, with what can be undone.
+    work, message, progress
+        Named work, what it tells people, and how far it is.
     scene, tracking
         Its cells with what can happen to them, and the tracks under the present model and answers;
         None until there are any.
@@ -146,8 +143,18 @@ class Session:
         self.tracking: Tracking | None = None
         self.model, self.kinds = model or shipped_model(), EVERYTHING
         self.projects: dict[Path, str | None] = {}  # digests of those read and written here
-        self.settings = KeptSettings(self)
-        self.tracker, self.mending, self.edits = Tracker(self), Mending(self), Edits(self)
+        # What panels and parts ask of the work is asked of the session.
+        self.message, self.progress = self.work.message, self.work.progress
+        self.run, self.cancel, self.busy = self.work.run, self.work.cancel, self.work.busy
+        self.tell, self.telling = self.work.tell, self.work.telling
+        self.hearing = self.work.hearing
+        self.settings, self.edits = KeptSettings(self), Edits(self)
+        self.tracker = Tracker(self)
+        self.measure, self.follow_masks = self.tracker.measure, self.tracker.follow_masks
+        self.answered = self.tracker.answered
+        self.mending = Mending(self)
+        self.site, self.accept = self.mending.site, self.mending.accept
+        self.said_of_masks, self.note_painting = self.mending.said, self.mending.note_painting
         self.trainer = Trainer(self)
         self.questions = Questions(self, self.trainer, options)
         self._library = library
@@ -559,25 +566,9 @@ class Session:
         """
         return self.mending.mend(kind, frame, *places)
 
-    def site(self, frame: int) -> MendSite:
-        """A frame whose masks can be mended; raises `InputError` where there are none."""
-        return self.mending.site(frame)
-
-    def accept(self, mend: Mend) -> Mend:
-        """Make a change of masks that `act` prepared; returns and raises as `mend`."""
-        return self.mending.accept(mend)
-
     def choose_again(self) -> None:
         """Choose the masks of all frames anew with the answers about them, see `Mending`."""
         self.mending.choose_again()
-
-    def said_of_masks(self) -> Steps[MaskAnswers]:
-        """All that was said of the masks until now, also by answers about events."""
-        return self.mending.said()
-
-    def note_painting(self, frame: int, pixels: Any, before: Any) -> None:
-        """Keep what somebody painted in a frame as an answer, see `Mending`."""
-        self.mending.note_painting(frame, pixels, before)
 
     def note(self, kind: Kind, event: EventRef, source: str, seconds: float | None = None) -> None:
         """Write an answer down in place of those that it contradicts, and say it back."""
@@ -587,69 +578,9 @@ class Session:
         """Take answers back, see `Edits.remove`."""
         return self.edits.remove(annotations, masks)
 
-    # ------------------------------------------------------------------ tracks
-
-    def measure(
-        self, movie: MovieAndCells | None = None, touched: Collection[int] | None = None
-    ) -> None:
-        """Measure the cells anew, see `Tracker.measure`."""
-        self.tracker.measure(movie, touched)
-
-    def follow_masks(self) -> None:
-        """Look in the background whether the masks were changed by others; then measure anew."""
-        self.tracker.follow_masks()
-
     def track(self) -> Tracking | None:
         """Track with the present model and answers; None while that is under way."""
         return self.tracker.track()
-
-    def answered(self) -> Callable[[], Steps[Scene]] | None:
-        """What makes a scene of all frames that holds all present answers, see `Tracker`."""
-        return self.tracker.answered()
-
-    # ------------------------------------------------------------------ work
-
-    @property
-    def message(self) -> SignalInstance:
-        """Emits (level, words) for people."""
-        return self.work.message
-
-    @property
-    def progress(self) -> SignalInstance:
-        """Emits the name of work and what it yielded, None when it ends."""
-        return self.work.progress
-
-    def run(
-        self,
-        name: str,
-        work: Factory,
-        done: Done,
-        failed: Failed | None = None,
-        *,
-        unfinished: str = "",
-    ) -> None:
-        """Do named work, see `BackgroundWork.run`."""
-        self.work.run(name, work, done, failed, unfinished=unfinished)
-
-    def cancel(self, name: str) -> None:
-        """End named work at once as far as anybody can see."""
-        self.work.cancel(name)
-
-    def busy(self, *names: str) -> bool:
-        """Whether any of the named work is under way."""
-        return self.work.busy(*names)
-
-    def tell(self, error: Exception) -> None:
-        """Tell people of an error; where nobody listens (in a script), it is raised."""
-        self.work.tell(error)
-
-    def telling(self) -> AbstractContextManager[None]:
-        """Errors for people that come up inside are told."""
-        return self.work.telling()
-
-    def hearing(self) -> AbstractContextManager[list[str]]:
-        """Collects the warnings and errors that people are told inside."""
-        return self.work.hearing()
 
 
 def _movie_of(

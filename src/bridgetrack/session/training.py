@@ -34,13 +34,13 @@ _WANTED = {
 }
 """Answers per event from which on it is no longer called thin, and how to give more."""
 
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
+
 _UNFINISHED = (
     "Training ended before it was done, as its movie or its cells are not open any more; the "
     "answers stay, and the model in use."
 )
-
-if TYPE_CHECKING:
-    from bridgetrack.session.session import Session
 
 WIDEST = 0.4
 """Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""
@@ -261,12 +261,12 @@ class Start:
 class StartChoice:
     """The choice of what training starts from; emits `changed`.
 
+    It is the model in use, where that is trained, until somebody chooses something else.
+
     Attributes
     ----------
     library
         The folder of models.
-    chosen
-        Key of what training starts from.
     problem
         What was wrong with the last intent, empty where nothing was.
     """
@@ -277,11 +277,10 @@ class StartChoice:
         self._movie, self._trainer = movie, trainer
         self.library = Library() if library is None else library
         self._names: tuple[str, ...] = ()
-        self._picked = False
-        self.chosen = SHIPPED
+        self._picked = ""
         self.problem = ""
-        movie.movie_changed.connect(self._on_movie)
-        movie.model_changed.connect(self._on_model)
+        movie.movie_changed.connect(lambda: self.choose(""))
+        movie.model_changed.connect(self.changed.emit)
 
     @property
     def starts(self) -> tuple[Start, ...]:
@@ -303,33 +302,24 @@ class StartChoice:
     def start(self) -> Start:
         """What is chosen."""
         starts = self.starts
-        return next((s for s in starts if s.key == self.chosen), starts[0])
+        return next((s for s in starts if s.key == self._picked), starts[0])
+
+    @property
+    def chosen(self) -> str:
+        """Key of what training starts from."""
+        return self.start.key
 
     def refresh(self) -> None:
         """Look which models there are."""
         try:
             self._names = self.library.names()
         except BridgetrackError as error:
-            self._failed(error)
-        self._on_model()
-
-    def _failed(self, problem: object) -> None:
-        self.problem = str(problem)
-        self.changed.emit()
-
-    def _on_movie(self) -> None:
-        self._picked, self.problem = False, ""
-        self._on_model()
-
-    def _on_model(self) -> None:
-        """Go on with the model in use, unless somebody chose something else."""
-        if not (self._picked and any(s.key == self.chosen for s in self.starts)):
-            self.chosen = PRESENT if self._movie.model.trained else SHIPPED
+            self.problem = str(error)
         self.changed.emit()
 
     def choose(self, key: str) -> None:
         """Start from something else."""
-        self.chosen, self._picked, self.problem = key, True, ""
+        self._picked, self.problem = key, ""
         self.changed.emit()
 
     def train(self, options: TrainingOptions | None = None) -> None:
@@ -340,12 +330,12 @@ class StartChoice:
 
     def use(self) -> None:
         """Track with the chosen model without training."""
-        model = None if self.chosen == PRESENT else self._model()
-        if model is not None:
+        model, start = self._model(), self.start
+        if model is not None and start.key != PRESENT:
             self._trainer.use(model)
-            self._movie.message.emit("info", f"Using {self.start.title}.")
-        self._picked = False
-        self._on_model()
+            self._movie.message.emit("info", f"Using {start.title}.")
+        self._picked = ""
+        self.changed.emit()
 
     def _model(self) -> Model | None:
         """The chosen model; None where it cannot be read, which is told."""
@@ -357,5 +347,6 @@ class StartChoice:
         try:
             return self.library.load(self.chosen.removeprefix(_LIBRARY))
         except BridgetrackError as error:
-            self._failed(error)
+            self.problem = str(error)
+            self.changed.emit()
             return None
