@@ -81,11 +81,11 @@ def track(
     image
         Intensities of the same movie, in any of these forms; optional.
     model
-        Weights: a model, its file, or its name in the library; the shipped ones where None.
+        Weights: a model, its file, or its name in the library; the shipped ones if None.
     annotations
         Events that must or must not hold, or a file of them; optional.
     features
-        The features; the built-in ones where None.
+        The features; the built-in ones if None.
     without
         Kinds of events that do not occur in the movie, such as ``"merges"`` or ``"gaps"``; see
         `EventKinds`.
@@ -93,7 +93,7 @@ def track(
         Memory to keep to, such as ``"4GB"`` or a number of bytes; what the machine has free where
         None. A movie that needs more is tracked a few frames at a time.
     window
-        Frames to look at at a time; as many as the memory holds where None.
+        Frames to look at at a time; as many as the memory holds if None.
     client
         A dask client (``distributed.Client``), over whose cluster frames and windows are spread;
         this changes nothing in the result.
@@ -114,7 +114,7 @@ def track(
     Raises
     ------
     BridgetrackError
-        Where the input cannot be used; the message says why and what to do.
+        If the input cannot be used; the message says why and what to do.
     """
     answers, weights = _answers(annotations), open_model(model)
     more = image, features, without, memory, window, client, link_scores, reading
@@ -161,7 +161,7 @@ def train(
         Help from before: models (also files, and names in the library), or annotated movies
         (`Tracking`, `Scene`, project files).
     start
-        Weights to start from and to stay close to; the shipped ones where None.
+        Weights to start from and to stay close to; the shipped ones if None.
     link_scores
         Scores that another program gave to links of this movie, see `track`; what they are worth
         is learned. Without sources that are movies.
@@ -169,7 +169,7 @@ def train(
         What to do with the sources; ``"transfer"`` for movies and ``"prior"`` for a model where
         None. See `bridgetrack.training.train`.
     options
-        Choices; the defaults need no thought.
+        Choices; the defaults suit most cases.
     without
         Kinds of events that do not occur in the movie; a `Tracking` or a `Scene` knows its own.
     progress
@@ -185,7 +185,7 @@ def train(
     Raises
     ------
     BridgetrackError
-        Where there is nothing to learn from, or the input cannot be used.
+        If there is nothing to learn from, or the input cannot be used.
     """
     found = [run(open_source(s), progress) if isinstance(s, Path | str) else s for s in sources]
     opened = [s.scene if isinstance(s, Tracking) else s for s in found]
@@ -242,7 +242,7 @@ def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
     Raises
     ------
     InputError
-        Where most do not, or frames count from 1.
+        If most do not, or frames count from 1.
     """
     if scores is None or not len(scores):
         return
@@ -364,7 +364,7 @@ def find_cells(
     Raises
     ------
     BridgetrackError
-        Where the input cannot be used; the message says why and what to do.
+        If the input cannot be used; the message says why and what to do.
     """
     movie, way = open_movie(image, **reading), choose or _usual(backend)
     MaskChoice(way)  # refuses others
@@ -414,7 +414,7 @@ def repair(
     Raises
     ------
     BridgetrackError
-        Where the input cannot be used; the message says why and what to do.
+        If the input cannot be used; the message says why and what to do.
     """
     cells, movie = _opened(labels, image, reading)
     said = _mask_answers(answers, movie)

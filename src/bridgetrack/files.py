@@ -54,7 +54,7 @@ def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None
     Raises
     ------
     OutputError
-        Where there is no place for it.
+        If there is no place for it.
     """
     target = resolved(path)
     with lent_folder(path, what) as folder:
@@ -113,7 +113,7 @@ def replacing(
     Raises
     ------
     OutputError
-        Where it cannot be written; an older file stays as it was.
+        If it cannot be written; an older file stays as it was.
     """
     how: dict[str, Any] = (
         {"mode": "w", "encoding": "utf-8", "newline": "\n"} if text else {"mode": "wb"}
@@ -171,7 +171,7 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) 
     Raises
     ------
     OutputError
-        Where they overlap; the message names both.
+        If they overlap; the message names both.
     """
     targets, reading = list(targets), [Path(given) for given in inputs if given is not None]
     there = {_identity(path): target for target in targets for path in every_file(target)}
@@ -231,7 +231,7 @@ def resolved(path: Path) -> Path:
     Raises
     ------
     InputError
-        Where links lead to each other, or the folder one stands in was removed.
+        If links lead to each other, or the folder one stands in was removed.
     """
     try:
         return path.resolve()
@@ -249,7 +249,7 @@ def check_readable(path: Path) -> None:
     Raises
     ------
     InputError
-        Where a link leads nowhere or to itself, and where there is a pipe or a device: reading
+        If a link leads nowhere or to itself, or if it is a pipe or a device: reading
         these may never end.
     """
     try:
@@ -292,7 +292,7 @@ def sample_folder() -> Path:
     Raises
     ------
     InputError
-        Where the sample did not come with the package.
+        If the sample did not come with the package.
     """
     here = Path(__file__).resolve()
     packaged, working_copy = here.parent / "_sample", here.parents[2] / "sample_data"

@@ -25,14 +25,14 @@ class Option:
     default: Any
     help: str  # what the docstring of the settings says of it, as one line
     may_be_none: bool = False  # may be left open
-    choices: tuple[Any, ...] = ()  # all values there are; empty where any in the limits will do
+    choices: tuple[Any, ...] = ()  # all values there are; empty if any in the limits will do
     least: float = -math.inf
     most: float = math.inf
     above: float = -math.inf  # itself out of range, as is `below`
     below: float = math.inf
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with a value, as ``"is 3, it must be at most 2"``; None where it is fine.
+        """What is wrong with a value, as ``"is 3, it must be at most 2"``; None if it is fine.
 
         Numbers must be finite.
         """

@@ -66,7 +66,7 @@ def spread(
     parts
         Its second one.
     client
-        A ``concurrent.futures.Executor`` or a ``distributed.Client``. In this process where None.
+        A ``concurrent.futures.Executor`` or a ``distributed.Client``. In this process if None.
     threads
         How many parts are worked on at a time in this process.
 
@@ -78,12 +78,12 @@ def spread(
     Raises
     ------
     ClusterError
-        Where workers do not have this version of the program, or die again and again.
+        If workers do not have this version of the program, or die again and again.
 
     Warns
     -----
     BridgetrackWarning
-        Where no worker is left; what is to be done yet is done in this process.
+        If no worker is left; what is to be done yet is done in this process.
     """
     if client is not None:
         yield from _Workers(function, shared, client).results(parts)
@@ -133,7 +133,7 @@ class _Workers(Generic[Shared, Part, Result]):
                     future.cancel()
 
     def _submitted(self, part: Part) -> Any:
-        """The future of a part; None where no worker is left."""
+        """The future of a part; None if no worker is left."""
         if not self._gone:
             try:
                 return self.client.submit(*self._given, part, **self._how)
@@ -246,9 +246,9 @@ def connect(scheduler: str) -> Any:
     Raises
     ------
     DependencyError
-        Where dask.distributed is not installed.
+        If dask.distributed is not installed.
     ClusterError
-        Where there is no such scheduler.
+        If there is no such scheduler.
     """
     if scheduler == "local":
         context = multiprocessing.get_context("spawn")

@@ -110,7 +110,7 @@ class AskedSlot:
     """What is known of one slot that was asked."""
 
     id: str  # the annotation; slots of one event share it
-    wrong: float | None  # error of the prediction there, 0 to 1; None where nobody could tell
+    wrong: float | None  # error of the prediction there, 0 to 1; None if nobody could tell
     width: int  # slots that the event covers: it is met that much more often
     # error of the present model, which has learned from the answer; None: as ``wrong``
     least: float | None = None

@@ -69,10 +69,10 @@ class ActiveSession:
     scene
         The prepared movie.
     prior
-        Model to start from and to stay close to; the shipped one where None.
+        Model to start from and to stay close to; the shipped one if None.
     answers
         Where answers are kept (those of the window); in memory, beginning with the scene's
-        annotations, where None. Answers that come into it by other ways are learned from too.
+        annotations, if None. Answers that come into it by other ways are learned from too.
     options
         How to work.
 
@@ -132,7 +132,7 @@ class ActiveSession:
         self.records = tuple(r for r in self.records if given(r.id))
 
     def next(self) -> Suggestion | None:
-        """The next suggestion, without removing it; None where an `update` must find more.
+        """The next suggestion, without removing it; None if an `update` must find more.
 
         Where a random one is owed, as answers came while an update was under way, it comes first.
         """
@@ -144,7 +144,7 @@ class ActiveSession:
         return left[0] if left else None
 
     def settled_by(self, asked: Suggestion) -> Annotation | None:
-        """The annotation that answers a question; None where it is open.
+        """The annotation that answers a question; None if it is open.
 
         A rejection answers only the question about the very event that it rejects.
         """
@@ -201,7 +201,7 @@ class ActiveSession:
         Raises
         ------
         InputError
-            Where the event does not fit the movie, or says nothing of what is asked.
+            If the event does not fit the movie, or says nothing of what is asked.
         """
         chosen = event or suggestion.event
         if suggestion.slot not in chosen.slots:

@@ -78,7 +78,7 @@ def save_session(session: ActiveSession, path: Path | str) -> Path:
     Raises
     ------
     OutputError
-        Where it cannot be written; an older file stays as it was.
+        If it cannot be written; an older file stays as it was.
     """
     return write_text(Path(path), json_text(session_to_json(session), "the session"), "the session")
 
@@ -105,7 +105,7 @@ def load_session(
     Raises
     ------
     InputError
-        Where the file is missing or damaged; the message names the entry.
+        If the file is missing or damaged; the message names the entry.
     """
     content = SESSION_FILE.read(path)
     try:

@@ -48,7 +48,7 @@ class Mistakes:
         self._claimed = self._slots(given)
 
     def instead_of(self, events: Events, k: int, asked: int | None = None) -> Events | None:
-        """A wrong event in place of event `k`, alone in a table; None where no free one is near.
+        """A wrong event in place of event `k`, alone in a table; None if no free one is near.
 
         Where somebody is ``asked`` about a slot of it (rows of detections are fates, rows beyond
         them histories), the wrong event says something of that slot, too.
@@ -159,7 +159,7 @@ class SimulatedAnnotator:
     Raises
     ------
     InputError
-        Where a rate is out of range.
+        If a rate is out of range.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class SimulatedAnnotator:
         self._mistakes = Mistakes(detections, nothing)
 
     def truth(self, slot: Slot) -> EventRef | None:
-        """The true event of a slot; None where the truth says nothing."""
+        """The true event of a slot; None if the truth says nothing."""
         k = self._of.get(slot)
         return None if k is None else self._refs[k]
 
@@ -193,7 +193,7 @@ class SimulatedAnnotator:
         return self._detections.row_of(*cell) + len(self._detections) * (what == "history")
 
     def reply(self, suggestion: Suggestion) -> EventRef | None:
-        """The event that is said to hold; None where the truth says nothing."""
+        """The event that is said to hold; None if the truth says nothing."""
         k = self._of.get(suggestion.slot)
         if k is None:
             return None

@@ -253,9 +253,9 @@ def suggest_steps(
     Raises
     ------
     ModelError
-        Where the model was made with other features.
+        If the model was made with other features.
     ContradictionError
-        Where annotations exclude each other; the message names them.
+        If annotations exclude each other; the message names them.
     """
     weights = model.aligned(scene.matrix.features) if isinstance(model, Model) else model
     beliefs = yield from believe_steps(scene, weights)

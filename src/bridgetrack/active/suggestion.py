@@ -26,7 +26,7 @@ class SuggestOptions:
     Raises
     ------
     InputError
-        Where a number is out of range.
+        If a number is out of range.
     """
 
     random_share: float = option(0.2, least=0, most=1)
@@ -39,7 +39,7 @@ class SuggestOptions:
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """How a session works; the defaults need no thought.
+    """How a session works; the defaults suit most cases.
 
     Parameters
     ----------

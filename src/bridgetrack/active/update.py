@@ -52,7 +52,7 @@ class LearnedWeights:
     weights: Array  # shape (d,)
     step: float  # share of the step from the starting to the fitted weights
     state: TrainingState | None  # what the next update can reuse
-    # the annotated components as they were learned from; None where no annotation constrains
+    # the annotated components as they were learned from; None if no annotation constrains
     # anything
     movies: Movies | None
 
@@ -67,7 +67,7 @@ class Update:
     suggestions: tuple[Suggestion, ...]  # the next questions
     doubtful: int  # open events that may be less than 90 % certain
     changed: int  # chosen events that differ from those of the update before
-    judged: Judged  # errors on random answers; empty where this was not due
+    judged: Judged  # errors on random answers; empty if this was not due
     solution: Solution = field(repr=False)  # the tracking with the annotations honoured
     components: AnnotatedComponents | None = field(repr=False)
     learned: LearnedWeights = field(repr=False)

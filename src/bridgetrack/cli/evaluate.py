@@ -163,7 +163,7 @@ def check(
 
 
 def _tracks(result: Path) -> Tracks:
-    """The tracks of a folder of results, or of a file."""
+    """The tracks of a result folder, or of a file."""
     if not result.exists():
         raise InputError(f"{result}: no such file or folder; give a result folder")
     for name in ("tracks.geff", "detections.csv"):

@@ -119,7 +119,7 @@ app.add_typer(models)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line on `arguments`, those of this process where None; the exit status.
+    """Run the command line on `arguments`, those of this process if None; the exit status.
 
     0 for success, 1 for a failure, 2 for wrong usage, 130 after Ctrl-C. A failure writes one line
     to standard error, with ``--debug`` after the traceback.

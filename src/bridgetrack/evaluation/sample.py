@@ -172,7 +172,7 @@ def draw_sample(tracks: Tracks, options: SampleOptions | None = None) -> Sample:
     Raises
     ------
     InputError
-        Where the result has no such event.
+        If the result has no such event.
     """
     options = options or SampleOptions()
     table = sort_events(tracks.events[tracks.events["event"].isin(POPULATIONS[options.of])])
@@ -207,7 +207,7 @@ def write_sample(sample: Sample, path: Path | str) -> Path:
     Raises
     ------
     OutputError
-        Where the file cannot be written.
+        If the file cannot be written.
     """
     rows = [
         {
@@ -246,7 +246,7 @@ def read_sample(path: Path | str, tracks: Tracks) -> Sample:
     Raises
     ------
     InputError
-        Where the file cannot be read, an answer is not understood, or the events were not drawn
+        If the file cannot be read, an answer is not understood, or the events were not drawn
         from this result.
     """
     text = read_text_table(path)

@@ -23,7 +23,7 @@ from bridgetrack.tracks.tracks import Tracks
 
 @dataclass(frozen=True)
 class Scores:
-    """Figures between 0 and 1, None where one is not defined or not safe on this truth.
+    """Figures between 0 and 1, None if one is not defined or not safe on this truth.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class LineageGraph:
     """Cells (one per frame and track label) with the links between them, as CTC's format has it."""
 
     tracks: Tracks  # what it was made from
-    labels: Movie | None  # its segmentation; None where there are only centroids
+    labels: Movie | None  # its segmentation; None if there are only centroids
     # frame, label: frame and track label of every cell, sorted by frame, then label; shape (n,)
     frame: Index
     label: Index
@@ -178,10 +178,10 @@ def evaluate(
     Parameters
     ----------
     result
-        A folder of results (``ctc/``, else ``tracks.geff``, else ``detections.csv``), a CTC
+        A result folder (``ctc/``, else ``tracks.geff``, else ``detections.csv``), a CTC
         result folder, any file that `read_tracks` reads, or tracks.
     truth
-        A CTC truth (see `read_ctc`), any file that `read_tracks` reads, or either in memory.
+        A CTC ground truth (see `read_ctc`), any file that `read_tracks` reads, or either in memory.
     labels
         The segmentation that the result's labels refer to, where `result` brings none.
     sparse
@@ -194,9 +194,9 @@ def evaluate(
     Raises
     ------
     InputError
-        Where result and truth are unreadable, empty, or not of the same movie.
+        If result and truth are unreadable, empty, or not of the same movie.
     DependencyError
-        Where py-ctcmetrics or traccuracy is not installed.
+        If py-ctcmetrics or traccuracy is not installed.
     """
     found = _result_graph(result, labels)
     true = _truth_graph(truth)
@@ -486,5 +486,5 @@ def quiet_traccuracy() -> Iterator[None]:
 
 
 def _figure(value: float | None) -> float | None:
-    """A figure, None where it is not defined."""
+    """A figure, None if it is not defined."""
     return None if value is None or not np.isfinite(value) else float(value)

@@ -174,7 +174,7 @@ def match_detections(
     Parameters
     ----------
     detections, labels
-        The detections and the masks they came from (None where there are none).
+        The detections and the masks they came from (None if there are none).
     truth, truth_labels
         The truth and its whole-cell masks. With small markers in their place cut cells cannot
         be told, and whatever misses the marker counts as false.
@@ -182,7 +182,7 @@ def match_detections(
     Raises
     ------
     InputError
-        Where the movies differ in shape or dimension.
+        If the movies differ in shape or dimension.
     """
     if detections.geometry.ndim != truth.geometry.ndim:
         raise InputError(

@@ -203,7 +203,7 @@ def best_without(
     banned
         Columns that must not be chosen, `column` among them; all cover one of its slots.
     allowed
-        Columns that may be used at all; all where None.
+        Columns that may be used at all; all if None.
     guess
         What the drop may come to; a good guess saves time and changes nothing else.
 
@@ -215,9 +215,9 @@ def best_without(
     Raises
     ------
     SolverError
-        Where the column is not chosen.
+        If the column is not chosen.
     InfeasibleError
-        Where nothing else is allowed.
+        If nothing else is allowed.
     """
     if not solution.chosen[column]:
         raise SolverError("margins are defined for chosen events only")
@@ -260,7 +260,7 @@ def _upper_bound(problem: Problem, scores: Array, free: Mask, column: int) -> fl
 def _chosen_anew(
     problem: Problem, scores: Array, chosen: Mask, near: Callable[[Index], Mask], column: int
 ) -> tuple[float, Index, Index] | None:
-    """What `best_without` gives, of the columns `near`; None where they do not suffice."""
+    """What `best_without` gives, of the columns `near`; None if they do not suffice."""
     slots = _reached(problem, near, column)
     inside = np.zeros(problem.n_slots)
     inside[slots] = 1.0
@@ -312,7 +312,7 @@ def cheapest_flip(problem: Problem, scores: Array, sets: sp.csr_matrix) -> Mask 
     Returns
     -------
     numpy.ndarray or None
-        Chosen columns, shape (H,); None where every choice keeps all promises.
+        Chosen columns, shape (H,); None if every choice keeps all promises.
     """
     best = solve(problem, scores)
     kept = np.asarray(sets @ best.chosen.astype(np.float64)).ravel()

@@ -235,7 +235,7 @@ class Solution:
         Raises
         ------
         SolverError
-            Where a slot is not covered as often as it must be, or the objective or bound is wrong.
+            If a slot is not covered as often as it must be, or the objective or bound is wrong.
         """
         covered = problem.incidence[np.flatnonzero(self.chosen)].indices
         count = np.bincount(covered, minlength=problem.n_slots)

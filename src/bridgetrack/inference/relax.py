@@ -241,7 +241,7 @@ def _at_once(problem: Problem, scores: Array) -> Relaxed:
 def greedy_choice(
     rows: sp.csr_matrix, scores: Array, x: Array, duals: Array, free: Mask | None = None
 ) -> Mask | None:
-    """Round a fractional cover x (H,) by slots x columns; None where it led into a dead end.
+    """Round a fractional cover x (H,) by slots x columns; None if it led into a dead end.
 
     Columns are taken in the order of their fraction, then of their reduced cost, wherever all
     their slots are still open.
@@ -267,7 +267,7 @@ def _generated(
 ) -> Generator[float, None, Values | None]:
     """Relax a problem by column generation.
 
-    None where this does not help: where the columns that matter hang together, too, or cannot
+    None if this does not help: where the columns that matter hang together, too, or cannot
     cover all slots.
     """
     x, duals = np.zeros(problem.n_columns), guessed_prices(problem, scores)

@@ -38,16 +38,16 @@ def solve(
     scores
         Score of every column, shape (H,).
     allowed
-        Columns that may be used, shape (H,); all where None.
+        Columns that may be used, shape (H,); all if None.
     limits
         When to give up; the best choice so far is returned with its gap.
 
     Raises
     ------
     SolverError
-        Where scores are not finite.
+        If scores are not finite.
     InfeasibleError
-        Where the allowed columns cannot cover every slot.
+        If the allowed columns cannot cover every slot.
     """
     return run(solve_steps(problem, scores, allowed, limits))
 
@@ -172,7 +172,7 @@ def branch(
     Raises
     ------
     SolverError
-        Where a limit struck before there was any answer.
+        If a limit was reached before there was any solution.
     """
     useful = np.arange(len(x))
     start = greedy_choice(problem.by_slot, scores, x, duals, problem.free)
@@ -268,7 +268,7 @@ def resolve(
     Raises
     ------
     SolverError
-        Where the allowed columns cannot cover every slot.
+        If the allowed columns cannot cover every slot.
     """
     chosen = chosen & allowed
     found, touched, gap = previous, 0, previous.gap

@@ -79,7 +79,7 @@ class Program:
     rows
         Matrix A, slots x columns.
     free
-        Rows of A that need not be covered, shape (S,); none where None.
+        Rows of A that need not be covered, shape (S,); none if None.
     """
 
     def __init__(self, rows: sp.csr_matrix, free: Mask | None = None) -> None:
@@ -128,9 +128,9 @@ class Program:
         Raises
         ------
         SolverError
-            Where scores are not finite.
+            If scores are not finite.
         InfeasibleError
-            Where the columns cannot cover every row once.
+            If the columns cannot cover every row once.
         """
         check_scores(scores)
         solver = self._model.solver
@@ -213,15 +213,15 @@ def solve_integer(
     max_nodes, max_seconds
         Limits; node limits keep results reproducible.
     free
-        Rows that need not be covered, shape (S,); none where None.
+        Rows that need not be covered, shape (S,); none if None.
 
     Raises
     ------
     SolverError
-        Where scores are not finite, or where a limit struck before any solution was found and
+        If scores are not finite, or if a limit was reached before any solution was found and
         there is no start.
     InfeasibleError
-        Where there is no solution.
+        If there is no solution.
     """
     check_scores(scores)
     model = _new_model(mip.MAXIMIZE)

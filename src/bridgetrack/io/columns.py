@@ -108,7 +108,7 @@ def parse_columns(text: str) -> dict[str, str]:
     Raises
     ------
     InputError
-        Where a part is none of these.
+        If a part is none of these.
     """
     parts = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", text)]
     if not all(role.strip() and column.strip() for role, _, column in parts):
@@ -154,7 +154,7 @@ def columns_of(header: Sequence[str], corrections: Mapping[str, str | None]) -> 
 def known_columns(
     header: Sequence[str], names: Mapping[str, Sequence[str]]
 ) -> dict[str, str | None]:
-    """The column of every role, by its possible names; None where there is none."""
+    """The column of every role, by its possible names; None if there is none."""
     plain = plain_names(header)
     return {
         role: next((plain[name] for name in known if name in plain), None)

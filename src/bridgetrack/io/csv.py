@@ -70,7 +70,7 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
     Raises
     ------
     OutputError
-        Where the files cannot be written.
+        If the files cannot be written.
     """
     folder, notes, (cells, pieces) = Path(folder), csv_notes(tracks), plain_cells(tracks)
     with writing(folder):
@@ -218,7 +218,7 @@ def read_tracks_csv(
     Raises
     ------
     InputError
-        Where nothing says which cell comes from which, a parent is in the future or unknown, or
+        If nothing says which cell comes from which, a parent is in the future or unknown, or
         the files are unreadable; names file and row.
     """
     try:
@@ -465,7 +465,7 @@ def _read_edges(path: Path) -> pd.DataFrame:
 
 
 def _own_events(detections: Path) -> pd.DataFrame | None:
-    """The ``events.csv`` beside a table that this program wrote, None where there is none."""
+    """The ``events.csv`` beside a table that this program wrote, None if there is none."""
     text = _table_beside(detections, "events.csv", EVENT_COLUMNS)
     if text is None:
         return None

@@ -74,7 +74,7 @@ def read_ctc(
     Raises
     ------
     InputError
-        Where files are missing, unreadable or contradict each other; names file and row.
+        If files are missing, unreadable or contradict each other; names file and row.
     """
     place, *more = _folders(Path(folder))
     path = find_table(place)
@@ -129,7 +129,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def find_table(folder: Path) -> Path | None:
-    """The track table in a folder, None where there is none."""
+    """The track table in a folder, None if there is none."""
     return next((folder / name for name in _TABLES if (folder / name).is_file()), None)
 
 
@@ -394,9 +394,9 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     Raises
     ------
     InputError
-        Where a node is not drawn in the segmentation.
+        If a node is not drawn in the segmentation.
     OutputError
-        Where the files cannot be written; nothing is left behind then.
+        If the files cannot be written; nothing is left behind then.
     """
     form = ctc_form(tracks)
     notes = list(form.notes)

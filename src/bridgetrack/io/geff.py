@@ -40,14 +40,14 @@ def read_geff(path: Path | str) -> Tracks:
 
     A store of another program needs a time axis, of frames or of times in equal steps, and two or
     three axes of space; where it names no axes, properties such as t, y and x are taken. Labels
-    come from a property ``label``, ``seg_id`` or ``segmentation_id``, else they are numbered;
-    tracks from the property that the store names as tracklet, else they are the chains between
+    come from a property ``label``, ``seg_id`` or ``segmentation_id``, otherwise they are numbered;
+    tracks from the property that the store names as tracklet, otherwise they are the chains between
     divisions.
 
     Raises
     ------
     InputError
-        Where the store is absent, broken, undirected, unsafe, or lacks axes.
+        If the store is absent, broken, undirected, unsafe, or lacks axes.
     """
     path = Path(path)
     graph = _checked_graph(path)
@@ -111,7 +111,7 @@ def read_trackmate(path: Path | str) -> Tracks:
     Raises
     ------
     InputError
-        Where the file is absent, damaged, or was not saved by TrackMate.
+        If the file is absent, damaged, or was not saved by TrackMate.
     """
     path = Path(path)
     if not path.is_file():
@@ -327,7 +327,7 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
 
     Nodes carry every column of ``tracks.nodes`` (the frame as ``t``), edges the event, score
     and margin; links, events, notes and geometry are kept under ``extra``. Track ids are named as
-    tracklets where all tracks end in divisions, else they are a plain property.
+    tracklets where all tracks end in divisions, otherwise they are a plain property.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
     Raises
     ------
     OutputError
-        Where the store cannot be written; nothing is left behind then.
+        If the store cannot be written; nothing is left behind then.
     """
     import geff_spec
     from geff.core_io import write_arrays

@@ -31,7 +31,7 @@ FILES = {
     "cycles": ("cycles.csv",),
     "lineage": ("lineages.svg",),
 }
-"""What each format leaves in a folder of results."""
+"""What each format leaves in a result folder."""
 RUN_FILE = "run.json"
 """The record of a run."""
 METHODS = "methods.txt"
@@ -83,7 +83,7 @@ def write_results(
     tracks
         The tracks.
     labels
-        The segmentation; None where there are only centroids (then nothing is
+        The segmentation; None if there are only centroids (then nothing is
         written that needs masks).
     out_dir
         Folder for ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv`` and
@@ -104,7 +104,7 @@ def write_results(
     Raises
     ------
     OutputError
-        Where a format is unknown, or the folder cannot be written or holds what must not be
+        If a format is unknown, or the folder cannot be written or holds what must not be
         replaced; nothing has changed then.
     """
     check_formats(formats)
@@ -152,7 +152,7 @@ def check_formats(formats: Sequence[str]) -> Sequence[str]:
     Raises
     ------
     OutputError
-        Where one is not.
+        If one is not.
     """
     for name in formats:
         if name not in FORMATS:
@@ -169,7 +169,7 @@ READERS = {".csv": read_tracks_csv, ".geff": read_geff, ".xml": read_trackmate}
 def track_path(chosen: Path) -> Path:
     """What to give `read_tracks` where a dialog can choose files only.
 
-    For a file inside a store or a folder of tracks that store or folder, else the file.
+    For a file inside a store or a folder of tracks that store or folder, otherwise the file.
     """
     if chosen.suffix.lower() in READERS:
         return chosen
@@ -189,7 +189,7 @@ def read_tracks(path: Path | str) -> Tracks:
     Raises
     ------
     InputError
-        Where it is none of these or cannot be read; the message names it.
+        If it is none of these or cannot be read; the message names it.
     """
     path = Path(path)
     if path.suffix.lower() in READERS:
@@ -216,7 +216,7 @@ def read_link_scores(path: Path | str) -> LinkScores:
     Raises
     ------
     InputError
-        Where it cannot be read, a column is missing, or a number is wrong; names file and row.
+        If it cannot be read, a column is missing, or a number is wrong; names file and row.
     """
     path = Path(path)
     if path.is_dir() or path.suffix.lower() == ".geff":

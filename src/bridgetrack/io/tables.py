@@ -62,7 +62,7 @@ class TextTable:
     cells: pd.DataFrame  # all columns as strings; the index is the line of the file, from 1
     units: dict[str, str]  # per column, from the last of several header rows
     source: str  # name of the file, for messages
-    decimal_comma: bool = False  # where columns are not parted by commas
+    decimal_comma: bool = False  # where columns are not separated by commas
 
     @property
     def header(self) -> list[str]:
@@ -78,7 +78,7 @@ class TextTable:
     def numbers(self, column: str, *, empty: float | None = None, infinite: bool = False) -> Array:
         """A column as numbers, shape (n,).
 
-        `empty` stands for an empty cell, which is wrong where None; `infinite` lets ``inf`` pass.
+        `empty` stands for an empty cell, which is wrong if None; `infinite` lets ``inf`` pass.
         """
         text = self.cells[column].str.strip()
         if self.decimal_comma and text.str.contains(",", regex=False).any():
@@ -128,7 +128,7 @@ class TextTable:
 
 
 def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
-    """Read a table whose columns are parted by commas, semicolons or tabs.
+    """Read a table whose columns are separated by commas, semicolons or tabs.
 
     The text is in UTF-8, UTF-16 or Windows' Western European code. Lines above the names of the
     columns (Imaris writes a title there) are passed over. Up to three rows below the names that
@@ -140,12 +140,12 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     path
         The file.
     rows
-        Lines to read below the first, to see what the file holds; all where None.
+        Lines to read below the first, to see what the file holds; all if None.
 
     Raises
     ------
     InputError
-        Where the file is absent, not text, not a table or empty.
+        If the file is absent, not text, not a table or empty.
     """
     path = Path(path)
     check_readable(path)
@@ -241,7 +241,7 @@ def read_detections_csv(
         Parted by commas, semicolons or tabs; TrackMate's four header rows are understood.
     columns
         Column by its role (one of `CELL_COLUMNS`, ``t`` for the frame) where the guess of
-        `guess_columns` is wrong; None where the table has no such column.
+        `guess_columns` is wrong; None if the table has no such column.
     **reading
         ``scale``: size of a pixel along each axis; with positions in micrometres it turns them to
         pixels. ``unit``: ``"pixel"`` or ``"micrometer"``. ``frame_interval``: minutes between
@@ -260,13 +260,13 @@ def read_detections_csv(
     Raises
     ------
     InputError
-        Where a column is missing, a number is unreadable, times are no frames, or an id stands for
+        If a column is missing, a number is unreadable, times are no frames, or an id stands for
         two cells of a frame; names file and row.
 
     Warns
     -----
     BridgetrackWarning
-        Where rows were left out, or something is not as in the file.
+        If rows were left out, or something is not as in the file.
     """
     cells = read_cells(path, columns, TableReading(**reading))
     for note in cells.notes:
@@ -377,7 +377,7 @@ def read_cells(
 
 
 def _read_sidecar(table: Path) -> Sidecar | None:
-    """The sidecar beside a table, None where there is none or it describes other files."""
+    """The sidecar beside a table, None if there is none or it describes other files."""
     path = table.parent / SIDECAR
     if not path.is_file():
         return None
@@ -449,12 +449,12 @@ def count_frames(times: Array, unit: str, what: str) -> tuple[Index, float | Non
     NDArray
         Frame of each time, shape (n,); the earliest is frame 0.
     float or None
-        Minutes between frames; None where the unit is unknown.
+        Minutes between frames; None if the unit is unknown.
 
     Raises
     ------
     InputError
-        Where the times are not evenly spaced.
+        If the times are not evenly spaced.
     """
     moments, at = np.unique(times, return_inverse=True)
     steps = np.diff(moments)
@@ -475,7 +475,7 @@ def count_frames(times: Array, unit: str, what: str) -> tuple[Index, float | Non
 def _micrometers_per_unit(
     text: TextTable, found: Mapping[str, str], positions: str | None, sidecar: Sidecar | None
 ) -> float | None:
-    """Micrometres in the unit of the positions; None where they are pixels."""
+    """Micrometres in the unit of the positions; None if they are pixels."""
     if positions not in (None, "pixel", "micrometer"):
         raise InputError(f"positions are given in 'pixel' or 'micrometer', not in {positions!r}")
     if positions is not None:
@@ -494,7 +494,7 @@ def _add_sizes(
     columns: Mapping[str, str],
     to_pixels: Array,
 ) -> None:
-    """Add ``area`` in pixels, NaN where unknown and 0 where a radius is none; centre boxes."""
+    """Add ``area`` in pixels, NaN if unknown and 0 where a radius is none; centre boxes."""
     ndim = len(to_pixels)
     cells["area"] = np.nan
     if "width" in columns and "height" in columns:

@@ -77,7 +77,7 @@ class TrainingState:
     points, uppers
         Weights where P was computed, shape (k, d), and upper bounds on it, (k,).
     outputs
-        Outputs found by inference; None where they were not kept.
+        Outputs found by inference; None if they were not kept.
     w
         Weights to start from, shape (d,).
     """

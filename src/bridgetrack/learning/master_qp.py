@@ -261,7 +261,7 @@ def call_backend(
 ) -> tuple[Array, Array | None] | None:
     """Minimise ``1/2 x'P x + q'x`` subject to ``G x <= h``, ``A x = b``, ``x >= lb``.
 
-    The point and the multipliers of ``G x <= h`` (None where the back end gives none); None if the
+    The point and the multipliers of ``G x <= h`` (None if the back end gives none); None if the
     back end could not solve it. Nothing is certified: check what comes back. What a back end warns
     of is kept quiet, since its result is certified and another one follows.
     """

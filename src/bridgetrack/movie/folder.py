@@ -38,7 +38,7 @@ def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
     Raises
     ------
     InputError
-        Where the names tell of several movies, or a file cannot be read.
+        If the names tell of several movies, or a file cannot be read.
     """
     with reading(folder):
         found = (p for p in folder.iterdir() if is_tiff(p) and p.match(pattern))

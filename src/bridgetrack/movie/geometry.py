@@ -29,19 +29,19 @@ class Geometry:
     n_frames
         Number of frames.
     shape
-        Spatial extent in pixels, ``(y, x)`` or ``(z, y, x)``; None where only a table of
+        Spatial extent in pixels, ``(y, x)`` or ``(z, y, x)``; None if only a table of
         detections is known.
     scale
         Size of a pixel along each spatial axis, in `unit`; same order as `shape`.
     unit
         ``"pixel"`` where the scale is unknown, else ``"micrometer"``.
     frame_interval
-        Minutes between two frames; None where unknown (then times are in frames).
+        Minutes between two frames; None if unknown (then times are in frames).
 
     Raises
     ------
     InputError
-        Where the scale is not positive or does not fit the number of axes, or the frame interval
+        If the scale is not positive or does not fit the number of axes, or the frame interval
         is not positive.
     """
 

@@ -87,7 +87,7 @@ class Movie:
         Raises
         ------
         InputError
-            Where there is no such channel.
+            If there is no such channel.
         """
         if isinstance(channel, str):
             if channel in self.channels:
@@ -132,7 +132,7 @@ def as_labels(pixels: NDArray[Any], where: str) -> Index:
     Raises
     ------
     InputError
-        Where a pixel is negative, not finite or not a whole number; the message says which.
+        If a pixel is negative, not finite or not a whole number; the message says which.
     """
     if pixels.dtype.kind == "f":
         _refuse(~np.isfinite(pixels), pixels, where, "is not a finite number")
@@ -159,7 +159,7 @@ def check_same_extent(
     Raises
     ------
     InputError
-        Where they differ; the message names both.
+        If they differ; the message names both.
     """
     if image is None:
         return

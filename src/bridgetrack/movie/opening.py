@@ -59,7 +59,7 @@ def open_movie(
         such as ``01/t*.tif``; or an array (numpy, dask). Other files are read by bioio where it and
         its reader of that format are installed.
     axes
-        Axis order of the source, letters out of TCZYX, e.g. ``"TCYX"``.
+        Axis order of the source, letters from TCZYX, e.g. ``"TCYX"``.
     scale
         Pixel size per spatial axis, (y, x) or (z, y, x), in `unit`.
     unit
@@ -80,7 +80,7 @@ def open_movie(
     Raises
     ------
     InputError
-        Where the source cannot be read or is no movie.
+        If the source cannot be read or is no movie.
     """
     return _open(source, False, axes, scale, unit, frame_interval, channel, channels)
 
@@ -111,7 +111,7 @@ def open_labels(
     Raises
     ------
     InputError
-        Where the source cannot be read, or has several channels and `channel` is not given.
+        If the source cannot be read, or has several channels and `channel` is not given.
     """
     movie = _open(source, True, axes, scale, unit, frame_interval, channel)
     if len(movie.channels) != 1:

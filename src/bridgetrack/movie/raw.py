@@ -47,7 +47,7 @@ class Metadata:
     channels: tuple[str, ...] = ()
 
     def spatial_scale(self, axes: tuple[str, ...]) -> tuple[float, ...] | None:
-        """Pixel size along `axes` in micrometres; None where y or x is unknown.
+        """Pixel size along `axes` in micrometres; None if y or x is unknown.
 
         A missing step along z is taken to equal the one along y.
         """
@@ -116,12 +116,12 @@ def reading(path: Path | str) -> Iterator[None]:
 
 
 def micrometers(value: object, unit: object) -> float | None:
-    """`value` in micrometres; None where it is no positive length in a known unit."""
+    """`value` in micrometres; None if it is no positive length in a known unit."""
     return _converted(value, unit, _MICROMETERS)
 
 
 def minutes(value: object, unit: object) -> float | None:
-    """`value` in minutes; None where it is no positive time in a known unit."""
+    """`value` in minutes; None if it is no positive time in a known unit."""
     return _converted(value, unit, _MINUTES)
 
 

@@ -35,7 +35,7 @@ def read_vendor(path: Path, known: str) -> RawMovie:
     Raises
     ------
     InputError
-        Where bioio or its reader of this format is not installed, or the file is damaged.
+        If bioio or its reader of this format is not installed, or the file is damaged.
     """
     package = READERS.get(path.suffix.lower())
     try:

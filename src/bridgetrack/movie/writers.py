@@ -51,9 +51,9 @@ def save_labels(
     Raises
     ------
     InputError
-        Where a frame has the wrong shape or is no label image.
+        If a frame has the wrong shape or is no label image.
     OutputError
-        Where the files cannot be written, or a label does not fit into `dtype`.
+        If the files cannot be written, or a label does not fit into `dtype`.
     """
     frames, geometry = _frames(labels, geometry)
     with label_writer(path, geometry, dtype=dtype) as writer:
@@ -105,7 +105,7 @@ def label_writer(
     Raises
     ------
     OutputError
-        Where the name ends like a kind of file that is not written, the folder holds other
+        If the name ends like a kind of file that is not written, the folder holds other
         files, the files cannot be written, or frames are missing at the end.
     """
     path = Path(path).expanduser()

@@ -44,7 +44,7 @@ def build_tracks(
     chosen
         Which hypotheses hold, shape (H,); every active slot covered once.
     scores, margins
-        Per hypothesis, the margins as lower bounds, shape (H,); NaN in the tables where None.
+        Per hypothesis, the margins as lower bounds, shape (H,); NaN in the tables if None.
 
     Returns
     -------

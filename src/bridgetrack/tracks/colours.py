@@ -133,7 +133,7 @@ def colouring(tracks: Tracks, by: str = "family") -> Colouring:
     Raises
     ------
     InputError
-        Where there is no such number.
+        If there is no such number.
     """
     known = colourings(tracks)
     if by not in known:

@@ -156,12 +156,12 @@ def survival(duration: Array, divides: Mask) -> pd.DataFrame:
     duration
         How long each was seen, shape (n,).
     divides
-        Whether it divided then; else it was lost from view undivided, shape (n,).
+        Whether it divided then; otherwise it was lost from view undivided, shape (n,).
 
     Returns
     -------
     pandas.DataFrame
-        See `CellCycles`; empty where there is nothing.
+        See `CellCycles`; empty if there is nothing.
     """
     from scipy.stats import CensoredData, ecdf  # slow to import
 

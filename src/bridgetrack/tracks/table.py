@@ -35,7 +35,7 @@ def size_unit(geometry: Geometry) -> str:
 
 
 def feature_unit(name: str, geometry: Geometry) -> str:
-    """Unit of a column of `cells_by_track`, empty where it has none."""
+    """Unit of a column of `cells_by_track`, empty if it has none."""
     um, minutes = space_unit(geometry), time_unit(geometry)
     per = "min" if minutes == "min" else "frame"
     known = {"area": size_unit(geometry), "speed": f"{um}/{per}", "time": minutes}
@@ -65,16 +65,16 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Sorted by ``track_id``: ``lineage_id``; ``parent_id`` (tracks it came from, parted by
+        Sorted by ``track_id``: ``lineage_id``; ``parent_id`` (tracks it came from, separated by
         blanks, empty at roots) and ``link`` (the event per parent); ``start [frame]``,
         ``end [frame]``; ``duration`` (time between first and last sight); ``detections``;
         ``path_length`` (sum of the steps), ``displacement`` (from first to last sight);
-        ``mean_speed`` (path length by duration, empty where that is 0); ``generation``
+        ``mean_speed`` (path length by duration, empty if that is 0); ``generation``
         (divisions since the root); ``ends_in``: ``division``, ``merge``, ``split``,
         ``continuation`` (as another track), ``end of movie``, ``leaving`` (last seen within its
         own diameter of the frame's edge) or ``unknown``; ``divisions`` (of it and its
         descendants); ``mean_area``; ``growth`` (slope of the logarithm of the area, empty below
-        three sights; both empty where sizes are unknown); ``certainty`` (see `certainties`; empty
+        three sights; both empty if sizes are unknown); ``certainty`` (see `certainties`; empty
         where nothing is known of its events); ``verified`` where some tracks are: whether answers
         confirm all of its events. Units stand in brackets in the header: um, min and 1/h
         where scale and interval are known, else px, frames and 1/frame.
@@ -152,7 +152,7 @@ def certainties(tracks: Tracks) -> pd.Series[float]:
     """How probable the least certain event of every node is, shape (nodes,).
 
     Against the best alternative: an event of margin m has the probability 1 / (1 + exp(-m)). At
-    least so probable, where only a lower bound on the margin is known. NaN where nothing is known
+    least so probable, where only a lower bound on the margin is known. NaN if nothing is known
     of a node's events, 1 where answers leave no other.
     """
     return pd.Series(certainty_of(node_margins(tracks)), index=tracks.nodes.index)
@@ -166,7 +166,7 @@ def certainty_of(margin: Array) -> Array:
 
 
 def node_margins(tracks: Tracks) -> Array:
-    """Smallest margin of the events of each node, NaN where unknown, shape (nodes,).
+    """Smallest margin of the events of each node, NaN if unknown, shape (nodes,).
 
     A lower bound on it, where that is all that is known of the events.
     """

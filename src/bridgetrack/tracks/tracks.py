@@ -34,7 +34,7 @@ class Tracks:
         columns are carried along.
     edges
         ``source``, ``target`` (node ids, source earlier), ``event`` (``move``, ``skip``,
-        ``divide``, ``split``, ``merge``), ``score``, and one of `MARGINS` (NaN where unknown).
+        ``divide``, ``split``, ``merge``), ``score``, and one of `MARGINS` (NaN if unknown).
     events
         Every chosen event: ``frame`` (of the later cell; of the last sight for ``disappear`` and
         of the detection for ``false``), ``event``, ``sources``, ``targets`` (tuples of
@@ -189,7 +189,7 @@ def assemble_tracks(
     geometry
         Extent, scale and units of the movie.
     events
-        The chosen events where they are known; else they follow from the graph: a node without
+        The chosen events where they are known; otherwise they follow from the graph: a node without
         a past after the first frame appears, one without a future before the last disappears.
     links
         Which track comes from which where it is known; else every edge between two tracks is a
@@ -202,7 +202,7 @@ def assemble_tracks(
     Raises
     ------
     InputError
-        Where ids repeat, an edge names an unknown node, runs backwards in time or repeats.
+        If ids repeat, an edge names an unknown node, runs backwards in time or repeats.
     """
     nodes = nodes.sort_values(["frame", "label", "id"], kind="stable").reset_index(drop=True)
     src, tgt = edge_rows(nodes, edges, source)
@@ -305,7 +305,7 @@ def chains(n: int, src: Index, tgt: Index, allowed: Mask | None = None) -> Index
     src, tgt
         Index that every edge joins, shapes (E,) and (E,).
     allowed
-        Edges that a path may take, shape (E,); all where None.
+        Edges that a path may take, shape (E,); all if None.
     """
     simple = np.bincount(src, minlength=n)[src] == 1
     simple &= np.bincount(tgt, minlength=n)[tgt] == 1

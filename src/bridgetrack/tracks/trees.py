@@ -121,7 +121,7 @@ class Lineages:
         return corners, colours.shades[row], (links["event"] == "divide").to_numpy(dtype=bool)
 
     def nearest(self, x: float, frame: float) -> tuple[int, int] | None:
-        """Track and frame next to a place in the drawing; None where nothing is drawn near it."""
+        """Track and frame next to a place in the drawing; None if nothing is drawn near it."""
         table = self.branches
         first, last = table["start"].to_numpy(), table["end"].to_numpy()
         near = np.flatnonzero((first - 1 <= frame) & (frame <= last + 1))
@@ -138,7 +138,7 @@ def lineages(tracks: Tracks, families: Collection[int] | None = None) -> Lineage
     Raises
     ------
     InputError
-        Where there is no such family.
+        If there is no such family.
     """
     nodes = tracks.nodes
     groups = nodes.groupby("track_id")
@@ -232,7 +232,7 @@ def save_lineages(
     path
         A picture, ``.svg``, ``.png`` or ``.pdf``.
     families
-        Which families, by the numbers of their first tracks; all where None.
+        Which families, by the numbers of their first tracks; all if None.
     colour
         What the branches are coloured by, one of `colourings`.
 
@@ -244,9 +244,9 @@ def save_lineages(
     Raises
     ------
     InputError
-        Where there is no such family, or nothing to colour by.
+        If there is no such family, or nothing to colour by.
     OutputError
-        Where the file cannot be written, or its name ends otherwise.
+        If the file cannot be written, or its name ends otherwise.
     """
     path = Path(path)
     kind = path.suffix.lower()

@@ -53,7 +53,7 @@ class Movies:
     Parameters
     ----------
     target
-        The movie of interest; None where nothing is annotated there.
+        The movie of interest; None if nothing is annotated there.
     sources
         The others.
     prior, metric
@@ -149,7 +149,7 @@ def regularizer_of(
 
 
 def folds_of(data: TrainingSet, folds: int = FOLDS) -> Index | None:
-    """Fold of every sample, shape (n,); None where there is too little to divide.
+    """Fold of every sample, shape (n,); None if there is too little to divide.
 
     Frame pairs are cut into blocks, three per fold where there are enough, and dealt out in turn.
     """

@@ -1,4 +1,4 @@
-"""What a user may choose about training; the defaults need no thought."""
+"""What a user may choose about training; the defaults suit most cases."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TrainingOptions:
     Raises
     ------
     InputError
-        Where a choice does not exist.
+        If a choice does not exist.
     """
 
     loss: str = option("bridge", choices=tuple(LOSSES))

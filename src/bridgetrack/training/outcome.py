@@ -86,7 +86,7 @@ class Training:
         How the model and the starting model do on held-out answers, as a sentence; empty until it
         is judged.
     estimate
-        Accuracy on held-out annotations; None where there are too few, or until it is judged.
+        Accuracy on held-out annotations; None if there are too few, or until it is judged.
     judge
         Makes the same with these two.
     """

@@ -37,9 +37,9 @@ def open_source(given: Path | str) -> Steps[Source]:
     Raises
     ------
     BridgetrackError
-        Where it is neither, is damaged, or its movie is missing.
+        If it is neither, is damaged, or its movie is missing.
     InputError
-        Where the project holds no answers.
+        If the project holds no answers.
     """
     path = Path(given)
     if not is_project(path):

@@ -140,7 +140,7 @@ class TrackingModel(StructuredModel):
         Raises
         ------
         ContradictionError
-            Where no output is compatible.
+            If no output is compatible.
         """
         try:
             return self._inferred(samples, w, 0, compatible=True)
@@ -306,7 +306,7 @@ class KeptProgram:
     by_column
         Columns x slots.
     allowed
-        Columns that may be chosen; all where None.
+        Columns that may be chosen; all if None.
     """
 
     def __init__(self, by_column: sp.csr_matrix, allowed: Mask | None) -> None:

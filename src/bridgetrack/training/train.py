@@ -97,11 +97,11 @@ def train_steps(
         Prepared movies with annotations (`pipeline.scene`). For ``source``, ``union`` and
         ``transfer`` there may be no annotations yet.
     prior
-        Weights to start from and to stay close to; those of the shipped model where None. For
+        Weights to start from and to stay close to; those of the shipped model if None. For
         ``prior`` and ``delta`` the source takes its place, save in features that the source never
         saw.
     options
-        Choices; the defaults need no thought.
+        Choices; the defaults suit most cases.
     strategy
         One of `STRATEGIES`.
     sources
@@ -111,7 +111,7 @@ def train_steps(
         rho, for ``transfer``; None: a default.
     chosen
         The hypotheses that the prior's weights choose in each movie under its annotations, where
-        that is known already (``Tracking.solution.chosen``); found anew where None.
+        that is known already (``Tracking.solution.chosen``); found anew if None.
     judge
         Whether the accuracy is estimated by cross-validation; where not, `Training.judged` does it
         later.
@@ -128,12 +128,12 @@ def train_steps(
     Raises
     ------
     InputError
-        Where strategy and sources do not go together, no annotation says anything, or the movies
+        If strategy and sources do not go together, no annotation says anything, or the movies
         differ in their features.
     ModelError
-        Where the prior was made with other features; the message names them.
+        If the prior was made with other features; the message names them.
     ContradictionError
-        Where annotations exclude each other; the message names them.
+        If annotations exclude each other; the message names them.
     """
     check_strategy(strategy, sources, prior, tie)
     models, movies = split_sources(sources)

@@ -72,12 +72,12 @@ class TrainingSet:
         The samples as the learners see them; ``x`` is the number of the sample and ``y_star``
         the numbers of its annotations.
     names
-        A name for every sample's features and slots, by content; empty where none was given.
+        A name for every sample's features and slots, by content; empty if none was given.
     population
-        How often each kind of event occurs, by which the samples are weighted; None where they are
+        How often each kind of event occurs, by which the samples are weighted; None if they are
         not, see `balanced`.
     pseudo
-        Columns of the pseudo-answers, shape (H,); None where there are none, see
+        Columns of the pseudo-answers, shape (H,); None if there are none, see
         `pseudo_answers`.
     pseudo_weight
         Weight of each of them, where an annotation has 1.
@@ -149,7 +149,7 @@ def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> Train
     Raises
     ------
     InputError
-        Where no annotation constrains anything.
+        If no annotation constrains anything.
     """
     parts = [
         AnnotatedComponents(scene, largest).training_set(scene, number)
@@ -412,7 +412,7 @@ def balanced(data: TrainingSet, population: Array, rows: Index | None = None) ->
     mean of its annotations, rounded to a quarter of an octave so that some more annotations leave
     most factors, and what training has cached, as they were. ``population`` is how often each kind
     of event occurs in the movies, shape (len(Event),). ``rows`` are the samples whose annotations
-    are known (all where None); others stay as they are.
+    are known (all if None); others stay as they are.
     """
     rows = np.arange(len(data.samples)) if rows is None else rows
     owner = data.annotation_sample
