@@ -49,7 +49,7 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "says"),
-    [(errno.ENOSPC, "disk is full: make room"), (errno.EACCES, "permission.*another folder")],
+    [(errno.ENOSPC, "disk is full: free some space"), (errno.EACCES, "permission.*another folder")],
 )
 def test_a_cure_is_named_and_no_spare_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, says: str
@@ -98,7 +98,7 @@ def test_a_failure_puts_everything_back(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("os.rename", full)
     monkeypatch.setattr("bridgetrack.files._exchange", lambda one, other: False)
-    with pytest.raises(OutputError, match="make room"):
+    with pytest.raises(OutputError, match="free some space"):
         write_run(folder, "new")
     assert content(folder) == {"a": "old", "run.json": "old"}
     assert [p.name for p in tmp_path.iterdir()] == ["out"]

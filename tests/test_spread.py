@@ -59,10 +59,10 @@ def test_clusters_that_cannot_be_used_are_told(
     monkeypatch.setattr("bridgetrack.spread._PATIENCE", 0.2)
     for wrong in ("tcp://127.0.0.1:1", "nonsense://x", str(tmp_path / "none.json")):
         assert main([*words, wrong]) == 1
-        assert f"{wrong}: there is no dask scheduler" in capsys.readouterr().err
+        assert f"{wrong}: no dask scheduler was found" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     monkeypatch.setattr("bridgetrack.spread.program_version", lambda: "0.0.1")
-    with pytest.raises(ClusterError, match=f"has bridgetrack {program_version()}, here it is 0.0"):
+    with pytest.raises(ClusterError, match=f"has bridgetrack {program_version()}, but 0.0"):
         list(spread(max, 1, [2], client))
 
 
@@ -88,7 +88,7 @@ def test_work_goes_on_here_where_the_scheduler_ends(monkeypatch: pytest.MonkeyPa
         results = spread(double, 1, range(40), client)
         assert [next(results), next(results)] == [0, 2]
         cluster.close()
-        with pytest.warns(BridgetrackWarning, match="takes no more work"):
+        with pytest.warns(BridgetrackWarning, match="accepts no more work"):
             assert list(results) == [2 * k for k in range(2, 40)]
 
 
@@ -97,7 +97,7 @@ def test_work_goes_on_here_where_processes_of_this_machine_are_killed() -> None:
         results = spread(double, 1, range(40), pool)
         assert next(results) == 0
         os.kill(next(iter(pool._processes)), signal.SIGKILL)
-        with pytest.warns(BridgetrackWarning, match="this machine does not answer"):
+        with pytest.warns(BridgetrackWarning, match="this machine no longer responds"):
             assert list(results) == [2 * k for k in range(1, 40)]
 
 

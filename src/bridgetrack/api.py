@@ -1,4 +1,4 @@
-"""The one door: arrays, movies or paths in; tracks, a model or masks out."""
+"""The main functions of the package: arrays, movies or paths in; tracks, a model or masks out."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Report = Callable[[Progress], object]
 
 @dataclass(frozen=True)
 class TrainedModel(Model):
-    """A model with all that is known of its training.
+    """A model with the outcome of its training.
 
     Parameters
     ----------
@@ -90,21 +90,22 @@ def track(
         Kinds of events that do not occur in the movie, such as ``"merges"`` or ``"gaps"``; see
         `EventKinds`.
     memory
-        Memory to keep to, such as ``"4GB"`` or a number of bytes; what the machine has free where
-        None. A movie that needs more is tracked a few frames at a time.
+        Memory limit, such as ``"4GB"`` or a number of bytes; by default the free memory of the
+        computer. A movie that needs more is tracked in windows of frames.
     window
-        Frames to look at at a time; as many as the memory holds if None.
+        Number of frames in a window; by default as many as fit into the memory.
     client
-        A dask client (``distributed.Client``), over whose cluster frames and windows are spread;
-        this changes nothing in the result.
+        A dask client (``distributed.Client``) or other executor that runs the work; this does
+        not change the result.
     link_scores
         Scores, 0 to 1, that another program gave to links: `LinkScores`, or a file of them (see
-        `read_link_scores`). They count as the model has learned, or as probabilities.
+        `read_link_scores`). They are used with the weights that the model has learned for them,
+        or as probabilities.
     progress
-        Called with every step, ``print`` for instance.
+        Called with every step, for example ``print``.
     **reading
-        ``scale``, ``unit``, ``frame_interval``, ``axes`` and ``image_axes``, where the files do
-        not say them, see `open_movie`; ``columns`` of a table, see `read_detections_csv`.
+        ``scale``, ``unit``, ``frame_interval``, ``axes`` and ``image_axes``, if the files do
+        not contain them, see `open_movie`; ``columns`` of a table, see `read_detections_csv`.
 
     Returns
     -------
@@ -155,32 +156,32 @@ def train(
     labels, image
         The movie, see `track`. Or, without an image, a `Tracking` or a `Scene`.
     clicks
-        Annotations of this movie, or a file of them; those of a `Tracking` or a `Scene` unless
-        given.
+        Annotations of this movie, or a file of them; by default those of the `Tracking` or
+        `Scene`.
     sources
-        Help from before: models (also files, and names in the library), or annotated movies
+        Earlier data: models (also files, and names in the library), or annotated movies
         (`Tracking`, `Scene`, project files).
     start
         Weights to start from and to stay close to; the shipped ones if None.
     link_scores
-        Scores that another program gave to links of this movie, see `track`; what they are worth
-        is learned. Without sources that are movies.
+        Scores that another program gave to links of this movie, see `track`; their weight is
+        learned. Not possible with sources that are movies.
     strategy
-        What to do with the sources; ``"transfer"`` for movies and ``"prior"`` for a model where
-        None. See `bridgetrack.training.train`.
+        How to use the sources; by default ``"transfer"`` for movies and ``"prior"`` for a model.
+        See `bridgetrack.training.train`.
     options
         Choices; the defaults suit most cases.
     without
         Kinds of events that do not occur in the movie; a `Tracking` or a `Scene` knows its own.
     progress
-        Called with every step, ``print`` for instance.
+        Called with every step, for example ``print``.
     **reading
         See `track`.
 
     Returns
     -------
     TrainedModel
-        ``model.training`` tells how accurate it is.
+        ``model.training`` has its estimated accuracy.
 
     Raises
     ------
@@ -215,8 +216,8 @@ def _known_scene(given: Any, answers: AnnotationSet | None, more: Sequence[Any])
     left_open = [v is None or (isinstance(v, list | tuple | dict) and not v) for v in more]
     if not all(left_open):
         raise InputError(
-            "a movie that was tracked or prepared has its image, its kinds of events and its link "
-            "scores; give labels instead"
+            "a tracked or prepared movie already has its image, kinds of events and link scores; "
+            "to change them, give labels instead"
         )
     return scene if answers is None else annotate(scene, answers)
 
@@ -224,12 +225,12 @@ def _known_scene(given: Any, answers: AnnotationSet | None, more: Sequence[Any])
 def open_link_scores(
     given: LinkScores | Path | str | None, model: Model | None = None
 ) -> LinkScores | None:
-    """Scores of links, where some are given; warns where `model` learned from such and none are."""
+    """Link scores, if some are given; warns if `model` needs them and none are given."""
     if given is None and model is not None and needs_link_scores(model.keys):
         warnings.warn(
-            f"the model {model.name!r} learned from scores that another program gave to links "
-            f"({', '.join(k for k in model.keys if needs_link_scores([k]))}), and none are given "
-            "now: links are scored without; give them by --link-scores (in Python link_scores=)",
+            f"the model {model.name!r} was trained with link scores of another program "
+            f"({', '.join(k for k in model.keys if needs_link_scores([k]))}), but none are given: "
+            "links are scored without them; give them with --link-scores (in Python link_scores=)",
             BridgetrackWarning,
             stacklevel=3,
         )
@@ -237,7 +238,7 @@ def open_link_scores(
 
 
 def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
-    """Refuse scores most of which fit no cell of a movie; warn where some do not.
+    """Refuse scores if most of them match no cell of a movie; warn if some do not.
 
     Raises
     ------
@@ -248,12 +249,12 @@ def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
         return
     missed = len(scores) - scores.matched(scene.detections)
     last = scene.detections.geometry.n_frames - 1
-    # No link begins in the last frame, and all begin there or before where frames count from 1.
+    # Links start before the last frame, so this one is named only if frames count from 1.
     from_one = missed and scores.frame.min() == 1 and scores.frame.max() == last
-    said = f"{scores.name}: {missed} of {len(scores)} scored links name cells that are not there; "
+    said = f"{scores.name}: {missed} of {len(scores)} links name cells that do not exist; "
     if from_one or 2 * missed > len(scores):
-        counted = "are counted from 1 there and must count from 0" if from_one else "count from 0"
-        raise InputError(f"{said}frames {counted}, and source and target are labels")
+        counted = "seem to be counted from 1; count them" if from_one else "are counted"
+        raise InputError(f"{said}frames {counted} from 0, and source and target must be labels")
     if missed:
         warnings.warn(f"{said}they are left out", BridgetrackWarning, stacklevel=3)
 
@@ -263,7 +264,7 @@ def _answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:
 
 
 def open_model(given: Model | Path | str | None) -> Model | None:
-    """Weights: as they are, or out of a file or the library."""
+    """A model: as given, or from a file or the library."""
     return check_usable(find_model(given), given) if isinstance(given, Path | str) else given
 
 
@@ -272,7 +273,7 @@ def open_model(given: Model | Path | str | None) -> Model | None:
 
 @dataclass(frozen=True)
 class Masks:
-    """Masks of a movie, and how they came about.
+    """Masks of a movie, and how they were found.
 
     Parameters
     ----------
@@ -284,10 +285,10 @@ class Masks:
     channel
         Number or name of the channel that showed the cells.
     changes
-        What a repair cut, joined, added, dropped and outlined anew, in order of time.
+        Changes made by a repair (cells cut, joined, added, dropped or outlined again), by frame.
     margins
-        How sure each cell is, where masks were found by choosing: a table of ``frame``, ``label``,
-        ``score`` and ``margin_at_least``, see `SegmentedFrame`.
+        How certain each cell is, if masks were chosen among candidates: a table of ``frame``,
+        ``label``, ``score`` and ``margin_at_least``, see `SegmentedFrame`.
     """
 
     labels: Movie
@@ -320,8 +321,9 @@ def find_cells(
 ) -> Masks:
     """Find the cells of a movie, as ``bridgetrack segment`` does.
 
-    Where one reading of a frame would join two cells and another cut one in two, both are
-    candidates, and those are chosen that make the best movie together with their tracks.
+    Where one segmentation of a frame would join two cells and another would cut one in two, both
+    are candidates. Masks are chosen together with their tracks so that they explain the whole
+    movie best.
 
     Parameters
     ----------
@@ -329,18 +331,19 @@ def find_cells(
         The movie: an array of shape (T, [Z,] Y, X) (numpy, dask), a path (see `open_movie`) or an
         opened movie.
     settings
-        What cells look like; what they leave open is decided by the movie.
+        What cells look like; settings that are not given are estimated from the movie.
     choose
-        ``"jointly"``: among candidates, together with their tracks; ``"plain"``: one reading of
-        each frame, five to nine times as fast. None is ``"jointly"``, and ``"plain"`` for the
-        cells of a network.
+        ``"jointly"``: among candidates, together with their tracks; ``"plain"``: a single
+        segmentation of each frame, five to nine times as fast. By default ``"jointly"``, but
+        ``"plain"`` for the cells of a network.
     answers
-        Answers about masks, which hold and teach what a cell looks like; or their file.
+        Annotations of masks, or a file of them: the masks agree with them, and the score of a
+        cell is learned from them.
     labels
-        Label movies of other programs, see `open_labels`; their cells are candidates, too. Cells
-        that stay keep the numbers of the first.
+        Label movies from other programs, see `open_labels`; their cells become candidates. Cells
+        chosen from the first one keep their numbers.
     probability
-        How probably each pixel belongs to a cell, as another program says; see
+        Probability that each pixel belongs to a cell, from another program; see
         `bridgetrack.segmentation.probability.open_probability`.
     backend, network
         ``"cellpose"`` where installed, and the name of its network.
@@ -350,16 +353,16 @@ def find_cells(
     channel
         Number or name of the channel that shows the cells.
     client
-        A dask client, over whose cluster the frames are spread.
+        A dask client or other executor that runs the work.
     progress
-        Called with every step, ``print`` for instance.
+        Called with every step, for example ``print``.
     **reading
-        ``scale``, ``unit``, ``frame_interval`` and ``axes``, where the file does not say them.
+        ``scale``, ``unit``, ``frame_interval`` and ``axes``, if the file does not contain them.
 
     Returns
     -------
     Masks
-        With numbers of their own in every frame.
+        Labels are unique within a frame; the same cell may have other labels in other frames.
 
     Raises
     ------
@@ -371,7 +374,7 @@ def find_cells(
     beside = tuple(open_beside(each, movie) for each in labels)
     foreign = None if probability is None else open_probability(probability, movie)
     if way == "plain" and (beside or foreign is not None):
-        raise InputError("labels and probability give candidates to choose among; choose 'jointly'")
+        raise InputError("labels and probability add candidates to choose from; use 'jointly'")
     how = Finding(settings, way, backend, network, beside=beside, probability=foreign)
     said, weights = _mask_answers(answers, movie), open_model(model)
 
@@ -394,8 +397,8 @@ def repair(
 ) -> Masks:
     """Repair masks of a movie by its image, as ``bridgetrack track --repair`` does.
 
-    Cells are cut, joined, added and dropped where the image and the frames before and after say
-    so; all others are drawn as they were, and keep their numbers.
+    Cells are cut, joined, added and dropped where the image and the neighbouring frames show that
+    this is needed; all others keep their masks and numbers.
 
     Parameters
     ----------
@@ -426,7 +429,7 @@ def repair(
 
 
 def _usual(backend: str) -> Choose:
-    """A network's cells stay as they are, unless somebody asks for more."""
+    """By default the cells of a network are taken as they are."""
     return "jointly" if backend == "builtin" else "plain"
 
 
@@ -434,7 +437,7 @@ def _opened(labels: Any, image: Any, reading: dict[str, Any]) -> tuple[Movie, Mo
     cells, movie = open_cells(labels, image, **reading)
     if not isinstance(cells, Movie) or movie is None:
         raise InputError(
-            "masks are judged by the image that they were made from: give a label movie, not a "
+            "repairing masks needs the image that they were made from: give a label movie, not a "
             "table, and the image (--image)"
         )
     return cells, movie
@@ -445,7 +448,7 @@ def _mask_answers(given: MaskAnswers | Path | str | None, movie: Movie) -> MaskA
 
 
 def _empty(movie: Movie) -> tuple[NDArray[np.int32], Callable[[NDArray[np.int32]], None]]:
-    """Room for the masks of a movie, and what puts the next frame there."""
+    """An empty array for the masks of a movie, and a function that adds the next frame."""
     masks = np.zeros((movie.n_frames, *(movie.geometry.shape or ())), dtype=np.int32)
     free = iter(masks)
 

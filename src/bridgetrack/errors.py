@@ -19,7 +19,7 @@ class OutputError(BridgetrackError):
 
 
 class ContradictionError(BridgetrackError):
-    """Annotations or pinned events exclude each other."""
+    """Annotations or fixed events contradict each other."""
 
 
 class ModelError(BridgetrackError):
@@ -31,7 +31,7 @@ class SolverError(BridgetrackError):
 
 
 class InfeasibleError(SolverError):
-    """The allowed events cannot explain every cell once."""
+    """The allowed events cannot explain every cell exactly once."""
 
 
 class DependencyError(BridgetrackError):
@@ -39,4 +39,4 @@ class DependencyError(BridgetrackError):
 
 
 class BridgetrackWarning(UserWarning):
-    """Something in the input is odd, but the work goes on."""
+    """Something in the input is unusual, but the work continues."""

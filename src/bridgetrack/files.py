@@ -1,8 +1,8 @@
-"""Files and folders are written whole or not at all: in a temporary folder, then put in place.
+"""Files and folders are written completely or not at all: to a temporary folder, then renamed.
 
-The temporary folder stands beside the file or folder that it is for. What a killed program left is
-removed by the next that writes to the same place, and only where this user left it on this
-computer. Nothing is written over what is being read.
+The temporary folder is beside the file or folder that is written. Temporary folders of killed
+programs are removed by the next program that writes to the same place, but only those of the same
+user on the same computer. Files that are being read are never overwritten.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bridgetrack.errors import InputError, OutputError
 _TEMPORARY = re.compile(
     r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})\.(?P<process>\d{1,10})\.[0-9a-f]{8}\.part"
 )
-_IN_CIRCLES = "links lead to each other: give another name"
+_IN_CIRCLES = "links point to each other: give another name"
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 SAMPLE_SEQUENCE = "01"
@@ -39,17 +39,18 @@ SAMPLE_SEQUENCE = "01"
 
 @contextmanager
 def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None) -> Iterator[Path]:
-    """Where to make a file or folder that takes the place of `path` when the block ends well.
+    """A temporary path for a file or folder that replaces `path` when the block succeeds.
 
-    It has the same name in a temporary folder beside. The folder of `path` is made where it is
-    missing, and a link stays a link. Where the block fails, what was there stays as it was.
+    It has the same name in a temporary folder beside `path`. Missing parent folders are created,
+    and links are kept. If the block fails, an older file or folder is unchanged.
 
     Parameters
     ----------
     path, what
-        The file or folder, and what it holds, for messages.
+        The file or folder, and a word for its content, for messages.
     last
-        Called when no other process of this program can put a file there any more; may refuse.
+        Called just before the replacement, while other processes of this program are locked out;
+        may raise an error.
 
     Raises
     ------
@@ -71,10 +72,10 @@ def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None
 
 @contextmanager
 def lent_folder(path: Path, what: str = "") -> Iterator[Path]:
-    """A temporary folder beside `path`, gone when the block ends; other computers see it, too.
+    """A temporary folder beside `path`, removed when the block ends; other computers see it, too.
 
-    Folders that were made for it go as well where the block fails. Raises an OutputError where
-    there is no place for it.
+    If the block fails, parent folders that were created are removed, too. Raises an OutputError if
+    it cannot be created.
     """
     target = resolved(path)
     made = [p for p in target.parents if not p.exists()]
@@ -97,18 +98,18 @@ def lent_folder(path: Path, what: str = "") -> Iterator[Path]:
 def replacing(
     path: Path, what: str, *, text: bool = True, last: Callable[[], None] | None = None
 ) -> Iterator[IO[Any]]:
-    """A file to write to that takes the place of `path` when the block ends well.
+    """An open file that replaces `path` when the block succeeds.
 
     Parameters
     ----------
     path
-        The file; its folder is made where it is missing.
+        The file; missing parent folders are created.
     what
-        What it holds, for messages: ``"the model"``.
+        A word for its content, for messages: ``"the model"``.
     text
         UTF-8 text with plain line ends, or bytes.
     last
-        May refuse when no other process can put a file there any more; see `staged`.
+        See `staged`.
 
     Raises
     ------
@@ -133,40 +134,34 @@ def write_text(path: Path, text: str, what: str, *, last: Callable[[], None] | N
 
 
 def in_one_go(function: Callable[..., Any], *given: Any) -> None:
-    """Call a function that writes; an interrupt goes on when it has ended.
+    """Call a function that writes; an interrupt is delayed until it has returned.
 
-    Threads of a library that it began would else write on in a folder that was removed.
+    Otherwise threads of a library might still write to a folder that was removed.
     """
     with ThreadPoolExecutor(1) as one:
         one.submit(function, *given).result()
 
 
 def refuse_foreign(path: Path, ours: Callable[[str], bool]) -> None:
-    """Complain where `path` is a file, or a folder with names in it that are not `ours`.
-
-    Raises
-    ------
-    OutputError
-        As above.
-    """
+    """Raise an OutputError if `path` is a file, or a folder with names that are not `ours`."""
     if path.is_dir():
         foreign = next((p.name for p in path.iterdir() if not ours(p.name)), None)
         if foreign is not None:
             raise OutputError(f"{path}: the folder holds other files ({foreign}); choose another")
     elif path.exists():
-        raise OutputError(f"{path}: there is a file of that name; choose another")
+        raise OutputError(f"{path}: a file with this name exists; choose another")
 
 
 def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) -> None:
-    """Refuse to write over, or into, what is being read.
+    """Refuse to overwrite, or to write into, files that are being read.
 
     Parameters
     ----------
     targets
         Files and folders to write.
     inputs
-        Files, folders and patterns (``01/t*.tif``) that are read. Files are compared by what they
-        are, not by name: links and other paths to the same file do not help.
+        Files, folders and patterns (``01/t*.tif``) that are read. Files are compared by identity,
+        not by name, so links and other paths to the same file are found, too.
 
     Raises
     ------
@@ -181,14 +176,14 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) 
             hit = next((there[i] for i in map(_identity, _read_from(given)) if i in there), None)
         if hit is not None:
             if hit in (given, *given.parents):
-                how = "is" if hit == given else f"holds {given},"
+                how = "is" if hit == given else f"contains {given}, which is"
             else:
-                how = f"is a part of {given},"
-            raise OutputError(f"{hit} {how} what is being read; give another name")
+                how = f"is part of {given}, which is"
+            raise OutputError(f"{hit} {how} being read; give another name")
 
 
 def every_file(path: Path) -> Iterator[Path]:
-    """A file, or all files in a folder; links, pipes and devices count, what systems leave not."""
+    """A file, or all files in a folder, with links, pipes and devices, without system files."""
     if path.is_dir() and not path.is_symlink():
         for inner in path.iterdir():
             if inner.name not in _LEFT_BY_SYSTEMS:
@@ -199,7 +194,7 @@ def every_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path, what: str = "") -> Iterator[None]:
-    """Turn the failures of writing to `path` into an OutputError that names it, and a cure."""
+    """Turn errors while writing to `path` into an OutputError that names it, and a remedy."""
     what += " " if what else ""
     try:
         yield
@@ -211,13 +206,13 @@ def writing(path: Path, what: str = "") -> Iterator[None]:
 
 
 def cure(error: OSError) -> str:
-    """What to do about a failure to write."""
+    """What to do about an error while writing."""
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
-        return "the disk is full: make room, or write to another disk"
+        return "the disk is full: free some space, or write to another disk"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "there is no permission to write there: choose another folder"
     if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.EEXIST):
-        return "a file and a folder are in each other's place: choose another name"
+        return "there is a file where a folder is needed, or the reverse: choose another name"
     if error.errno == errno.ENAMETOOLONG:
         return "choose a shorter name"
     if error.errno == errno.ELOOP:
@@ -226,25 +221,25 @@ def cure(error: OSError) -> str:
 
 
 def resolved(path: Path) -> Path:
-    """The place that a name stands for, all links followed.
+    """The path that a name stands for, with all links resolved.
 
     Raises
     ------
     InputError
-        If links lead to each other, or the folder one stands in was removed.
+        If links lead to each other, or the current folder was removed.
     """
     try:
         return path.resolve()
     except FileNotFoundError as error:
         raise InputError(
-            f"{path}: the folder that this runs in was removed; go to another one (cd)"
+            f"{path}: the current folder was removed; change to another one (cd)"
         ) from error
     except RuntimeError as error:  # of Python before 3.13, made of the error of the system
         raise _circle(path) from error
 
 
 def check_readable(path: Path) -> None:
-    """Refuse what is there but cannot be read as a file or folder.
+    """Refuse paths that exist but cannot be read as a file or folder.
 
     Raises
     ------
@@ -257,7 +252,7 @@ def check_readable(path: Path) -> None:
     except FileNotFoundError:
         if path.is_symlink():
             raise InputError(
-                f"{path}: a link to {path.readlink()}, where there is nothing; put the file there, "
+                f"{path}: a link to {path.readlink()}, which does not exist; put the file there, "
                 "or give another name"
             ) from None
         return
@@ -267,8 +262,7 @@ def check_readable(path: Path) -> None:
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InputError(
-            f"{path}: a pipe or a device, not a file; keep what comes out of it in a file, and "
-            "give that"
+            f"{path}: a pipe or a device, not a file; save its output to a file, and give that"
         )
 
 
@@ -307,7 +301,7 @@ def sample_folder() -> Path:
 
 @contextmanager
 def _named_as(path: Path, spare: Path) -> Iterator[None]:
-    """Failures to write under a temporary name are reported for the name that is meant."""
+    """Report errors about a temporary path with the final path."""
     try:
         yield
     except OutputError as error:

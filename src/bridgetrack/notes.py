@@ -1,4 +1,4 @@
-"""Remarks for people, of which a program can tell what kind they are."""
+"""Notes for users, with a kind that programs can check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridgetrack.errors import BridgetrackWarning
 
 
 class NoteKind(StrEnum):
-    """What a remark is about."""
+    """Kind of a note."""
 
     REMARK = "remark"
     """Something worth knowing."""
@@ -24,14 +24,14 @@ class NoteKind(StrEnum):
 
 @dataclass(frozen=True)
 class Note:
-    """A remark.
+    """A note for users.
 
     Parameters
     ----------
     kind
-        What it is about.
+        Its kind.
     words
-        The remark as a sentence without a full stop.
+        The note as a sentence without a full stop.
     """
 
     kind: NoteKind
@@ -42,18 +42,18 @@ class Note:
 
 
 def plural(count: int, noun: str, many: str | None = None) -> str:
-    """A number with its noun, e.g. ``"1 cell"`` or ``"1,204 cells"``."""
+    """A number with a noun, e.g. ``"1 cell"`` or ``"1,204 cells"``."""
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
 def note_texts(notes: Sequence[Note]) -> list[str]:
-    """Notes for machines, each once."""
+    """The texts of notes, each once."""
     return list(dict.fromkeys(map(str, notes)))
 
 
 @contextmanager
 def collecting_warnings(notes: list[Note]) -> Iterator[None]:
-    """Keep the warnings of the library as notes; others stay off the terminal."""
+    """Collect the warnings of Bridgetrack as notes; other warnings are not shown."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

@@ -1,6 +1,6 @@
-"""What a dataclass of settings says of its fields, once, for the command line and for forms.
+"""Options of the command line and of forms, made from a dataclass of settings.
 
-A field's name, type and default stand in the dataclass, its words in the numpydoc docstring, and
+A field's name, type and default are in the dataclass, its help text in the numpydoc docstring, and
 its limits beside the default: ``edge: float = option(0.3, least=0, below=1)``.
 """
 
@@ -18,7 +18,7 @@ from bridgetrack.errors import InputError
 
 @dataclass(frozen=True)
 class Option:
-    """A setting that a person may choose; limits are infinite where there are none."""
+    """A setting that a user can choose; limits are infinite if there are none."""
 
     name: str  # of the field
     kind: type[Any]  # int, float, bool or str
@@ -32,7 +32,7 @@ class Option:
     below: float = math.inf
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with a value, as ``"is 3, it must be at most 2"``; None if it is fine.
+        """What is wrong with a value, as ``"is 3; it must be at most 2"``; None if it is fine.
 
         Numbers must be finite.
         """
@@ -40,7 +40,7 @@ class Option:
             return None
         if self.choices:
             known = ", ".join(map(str, self.choices))
-            return None if value in self.choices else f"is {value!r}, choose from {known}"
+            return None if value in self.choices else f"is {value!r}; choose from {known}"
         if self.kind not in (int, float):
             return None
         finite = math.isfinite(value)
@@ -49,7 +49,7 @@ class Option:
         words = {"at least": self.least, "above": self.above, "at most": self.most}
         words["below"] = self.below
         limits = [f"{word} {limit:.15g}" for word, limit in words.items() if math.isfinite(limit)]
-        return f"is {value:g}, it must be {' and '.join(limits) or 'a finite number'}"
+        return f"is {value:g}; it must be {' and '.join(limits) or 'a finite number'}"
 
 
 def option(default: Any, **declared: Any) -> Any:
@@ -89,7 +89,7 @@ def options_of(settings: type[Any], *names: str) -> tuple[Option, ...]:
 
 
 def check_options(settings: Any, what: str, *names: str) -> None:
-    """Refuse settings that are out of their limits.
+    """Refuse settings that are outside their limits.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def check_options(settings: Any, what: str, *names: str) -> None:
 
 
 def _described(settings: type[Any]) -> dict[str, str]:
-    """What a numpydoc docstring says of each parameter, as one line of plain text."""
+    """The text of each parameter in a numpydoc docstring, as one line."""
     text = inspect.getdoc(settings) or ""
     section = text.partition("Parameters\n----------\n")[2].partition("\n\nRaises\n")[0]
     found: dict[str, str] = {}

@@ -1,6 +1,6 @@
-"""How long work reports and stops: generators that yield where it stands, and return the result.
+"""Long operations are generators that yield their progress and return the result.
 
-Also how it is divided where it takes much memory.
+Also how tables are divided into parts that need less memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 def run(
     work: Generator[Step, None, Result], report: Callable[[Step], object] | None = None
 ) -> Result:
-    """Drive long work to its end and return its result; `report` sees each step."""
+    """Run a long operation to its end and return its result; `report` is called with each step."""
     while True:
         try:
             step = next(work)
@@ -34,7 +34,7 @@ def run(
 def relayed(
     work: Generator[Step, None, Result], told: Callable[[Step], Told]
 ) -> Generator[Told, None, Result]:
-    """The same work, each of its steps told in other words."""
+    """The same operation with other words for each step."""
     while True:
         try:
             step = next(work)
@@ -46,7 +46,7 @@ def relayed(
 
 @dataclass(frozen=True)
 class Progress:
-    """A step of long work.
+    """A step of a long operation.
 
     Parameters
     ----------
@@ -64,16 +64,16 @@ class Progress:
 
 
 def begin(stage: str) -> Progress:
-    """The first step of a stage; what the one before freed has gone back to the system."""
+    """The first step of a stage; memory freed by the one before is returned to the system."""
     give_back()
     return Progress(stage, 0.0)
 
 
 def give_back() -> None:
-    """Hand memory that was freed back to the system, where libraries keep it for later.
+    """Return freed memory to the system that libraries keep for later.
 
-    Solvers run in short-lived threads, and glibc keeps what each of them freed; pandas holds text
-    by pyarrow, which keeps what a table took that was read.
+    Solvers run in short-lived threads, and glibc keeps the memory that each of them freed; pandas
+    stores text with pyarrow, which keeps the memory of tables that were read.
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -82,11 +82,11 @@ def give_back() -> None:
 
 
 Steps = Generator[Progress, None, Result]
-"""Long work: yields progress, returns its result; closing it ends the work."""
+"""A long operation: yields progress, returns its result; closing it cancels the operation."""
 
 
 ROWS_AT_ONCE = 1 << 16
-"""Rows of a table that are worked on at once, where each takes much memory."""
+"""Rows of a table that are processed together, if each takes much memory."""
 
 
 def in_parts(rows: int) -> Iterator[slice]:

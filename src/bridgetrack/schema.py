@@ -1,8 +1,8 @@
-"""Files of JSON that anybody may have written: read against a schema, or refused in one sentence.
+"""JSON files, checked against a schema, or refused with a message in one sentence.
 
-A module that owns a format describes its objects as `FilePart` classes, says with `made_by` what
-the program makes of each, and reads files through a `FileFormat`. The sentence names the file, the
-place in it, what is wrong there and what to do.
+A module that owns a format describes its objects as `FilePart` classes, converts them with
+`made_by`, and reads files through a `FileFormat`. The message names the file, the place in it, what
+is wrong there and what to do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bridgetrack.files import check_readable, program_version
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseModel)
 
-_CURE = "correct it there, or take the file from a backup"
+_CURE = "correct it there, or restore the file from a backup"
 
 _SENTENCES = {
     "missing": "lacks {key}",
@@ -37,14 +37,14 @@ _SENTENCES = {
     "model_type": "expected an object, found {found}",
     "dict_type": "expected an object, found {found}",
     "list_type": "expected a list, found {found}",
-    "string_type": "expected a text, found {found}",
-    "string_unicode": "expected a text of valid characters, found {found}",
+    "string_type": "expected text, found {found}",
+    "string_unicode": "expected valid text, found {found}",
     "int_type": "expected a whole number, found {found}",
     "float_type": "expected a number, found {found}",
     "finite_number": "expected a finite number, found {found}",
     "bool_type": "expected true or false, found {found}",
-    "enum": "{found} is none of {expected}",
-    "literal_error": "{found} is none of {expected}",
+    "enum": "{found} is not one of {expected}",
+    "literal_error": "{found} is not one of {expected}",
     "greater_than": "must be more than {gt}, not {found}",
     "greater_than_equal": "must be {ge} or more, not {found}",
     "less_than": "must be less than {lt}, not {found}",
@@ -52,7 +52,7 @@ _SENTENCES = {
     "too_short": "needs {min_length} entries or more, not {actual_length}",
     "too_long": "must have at most {max_length} entries, not {actual_length}",
 }
-"""What is said of each kind of error that pydantic reports; its own words for all others."""
+"""Messages for errors that pydantic reports; all others have pydantic's own message."""
 
 
 class FilePart(BaseModel):
@@ -78,7 +78,7 @@ JsonObject = dict[str, Any]
 
 
 def made(content: Any, schema: type[E], make: Callable[[E], T]) -> T:
-    """What the program makes of content that fits a schema; for use in validators.
+    """The object that is made from content that fits a schema; for use in validators.
 
     Parameters
     ----------
@@ -190,9 +190,9 @@ class FileFormat(Generic[E, T]):
         return made(rest, self.schema, self.make)
 
     def _other_version(self, version: Any) -> str:
-        cure = "no release ever wrote that one: take the file from a backup"
+        cure = "no release wrote such files: restore the file from a backup"
         if isinstance(version, int) and version > self.version:
-            cure = "a later release wrote it: update Bridgetrack (install its newer copy with pip)"
+            cure = "it was written by a later release: update Bridgetrack (with pip)"
         return (
             f"{self.what} with file version {_shown(version)}, but this program (bridgetrack "
             f"{program_version()}) reads version {self.version}; {cure}"
@@ -240,7 +240,7 @@ def read_text(
         raise error(str(problem)) from problem
     try:
         if path.stat().st_size > largest:
-            raise error(f"{path}: this is not {what} (it is far too large for one)")
+            raise error(f"{path}: this is not {what} (it is much too large)")
         return path.read_text(encoding="utf-8")
     except OSError as problem:
         why = problem.strerror or problem
@@ -261,8 +261,8 @@ def parse_json(text: str, what: str, where: str, error: type[BridgetrackError] =
         return json.loads(text, parse_constant=_constant)
     except (ValueError, RecursionError) as problem:
         if text.lstrip()[:1] in ("{", "["):
-            why = f"this is {what} that is damaged or cut off ({problem}); copy it again or take "
-            raise error(f"{where}: {why}it from a backup") from problem
+            why = f"this is {what} that is damaged or truncated ({problem}); copy it again or "
+            raise error(f"{where}: {why}restore it from a backup") from problem
         raise error(f"{where}: this is not {what} ({problem})") from problem
 
 
@@ -280,7 +280,7 @@ def json_text(
         text = json.dumps(content, indent=1, ensure_ascii=ascii_only, allow_nan=False)
         text.encode("utf-8")
     except (TypeError, ValueError, RecursionError) as problem:
-        raise error(f"{what} holds what JSON cannot say ({problem})") from problem
+        raise error(f"{what} contains values that JSON cannot represent ({problem})") from problem
     return text + "\n"
 
 

@@ -1,6 +1,6 @@
-"""Do the same to many parts of a movie: one after another, by other processes, or by a cluster.
+"""Apply a function to many parts of a movie: in turn, by other processes, or on a cluster.
 
-What is computed never depends on where: results come back in the order of their parts.
+The results do not depend on this, and come back in the order of the parts.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from bridgetrack.errors import BridgetrackError, BridgetrackWarning, DependencyE
 from bridgetrack.files import program_version
 
 THREADS = 2
-"""Threads that work beside each other in one process. Numpy and the solvers let others go on
-meanwhile; more of them gain little, and each holds what it works on."""
+"""Threads in one process. Numpy and the solvers release the interpreter lock; more threads gain
+little, and each needs memory for its part."""
 
 _PATIENCE = 30.0
 """Seconds to wait for a scheduler, or for workers."""
 
 _WORTH = 15_000_000
-"""Pixels to segment from which on processes on all cores gain: they begin in about five seconds, in
-which one process chooses the masks of some three million."""
+"""Number of pixels above which segmenting on all cores is faster: processes need about five seconds
+to start, in which one process segments some three million pixels."""
 
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")
@@ -45,7 +45,7 @@ Result = TypeVar("Result")
 
 
 class ClusterError(BridgetrackError):
-    """A cluster cannot be reached, or did not do its work."""
+    """A cluster cannot be reached, or failed."""
 
 
 def spread(
@@ -55,7 +55,7 @@ def spread(
     client: Any = None,
     threads: int = 1,
 ) -> Iterator[Result]:
-    """Apply a function to many parts; few results are waiting at any time.
+    """Apply a function to many parts; few results are kept in memory at any time.
 
     Parameters
     ----------
@@ -78,12 +78,12 @@ def spread(
     Raises
     ------
     ClusterError
-        If workers do not have this version of the program, or die again and again.
+        If workers do not have this version of the program, or die repeatedly.
 
     Warns
     -----
     BridgetrackWarning
-        If no worker is left; what is to be done yet is done in this process.
+        If no worker is left; the remaining work is done in this process.
     """
     if client is not None:
         yield from _Workers(function, shared, client).results(parts)
@@ -138,7 +138,7 @@ class _Workers(Generic[Shared, Part, Result]):
             try:
                 return self.client.submit(*self._given, part, **self._how)
             except Exception as error:
-                self._alone(f"takes no more work ({type(error).__name__})")
+                self._alone(f"accepts no more work ({type(error).__name__})")
         return None
 
     def _result(self, part: Part, future: Any) -> Result:
@@ -157,7 +157,7 @@ class _Workers(Generic[Shared, Part, Result]):
     def _alone(self, why: str) -> None:
         self._gone = why
         warnings.warn(
-            f"the cluster at {_address(self.client)} {why}; what was left to do was done in this "
+            f"the cluster at {_address(self.client)} {why}; the remaining work was done in this "
             "process",
             BridgetrackWarning,
             stacklevel=2,
@@ -165,7 +165,7 @@ class _Workers(Generic[Shared, Part, Result]):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say in a sentence what went wrong with a cluster, and go on without it if it is gone."""
+        """Explain what went wrong with a cluster, and continue without it if it is gone."""
         try:
             yield
         except ImportError as error:
@@ -178,14 +178,13 @@ class _Workers(Generic[Shared, Part, Result]):
         except (BrokenExecutor, CancelledError, OSError) as error:
             if isinstance(error, OSError) and isinstance(self.client, Executor):
                 raise
-            self._alone(f"does not answer any more ({type(error).__name__})")
+            self._alone(f"no longer responds ({type(error).__name__})")
         except Exception as error:
             if type(error).__name__ != "KilledWorker":
                 raise
             raise ClusterError(
-                "one part of the movie ended several workers, one after another; most often they "
-                "have too little memory: give smaller windows (--memory, --window), or workers "
-                "with more memory"
+                "several workers died on the same part of the movie; usually they have too little "
+                "memory: use smaller windows (--memory, --window), or workers with more memory"
             ) from error
 
 
@@ -193,7 +192,7 @@ _loaded = lru_cache(maxsize=1)(pickle.loads)
 
 
 def _in_process(content: bytes, function: Callable[[Any, Part], Result], part: Part) -> Result:
-    """In another process of this machine, which keeps what is shared by the parts."""
+    """Run in another process of this computer, which keeps what the parts share."""
     return function(_loaded(content), part)
 
 
@@ -205,15 +204,15 @@ def _on_worker(
 
     if version != program_version():
         raise ClusterError(
-            f"a worker of the cluster has bridgetrack {program_version()}, here it is {version}; "
-            "install the same version there"
+            f"a worker of the cluster has bridgetrack {program_version()}, but {version} is "
+            "needed; install the same version there"
         )
     with dask.config.set(scheduler="synchronous"):
         return function(shared, part)
 
 
 def _begin_worker() -> None:
-    """A process that leaves interrupts to its parent, and ends with it."""
+    """Start a process that ignores interrupts and ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -231,12 +230,12 @@ def _address(client: Any) -> str:
 
 
 def worth_it(pixels: int) -> bool:
-    """Whether so much is to be segmented that processes on all cores of this machine gain."""
+    """Whether segmenting so many pixels is faster with processes on all cores."""
     return pixels >= _WORTH and (os.cpu_count() or 1) > 1
 
 
 def connect(scheduler: str) -> Any:
-    """A dask client of the scheduler at an address, or processes on all cores of this machine.
+    """A dask client of the scheduler at an address, or processes on all cores of this computer.
 
     Parameters
     ----------
@@ -257,16 +256,16 @@ def connect(scheduler: str) -> Any:
         from distributed import Client
     except ImportError as error:
         raise DependencyError(
-            "clusters need dask.distributed; install it by: pip install bridgetrack[cluster]"
+            "clusters need dask.distributed; install it with: pip install bridgetrack[cluster]"
         ) from error
     try:
         if scheduler.endswith(".json"):
-            if not Path(scheduler).is_file():  # dask would wait for it for ever
-                raise FileNotFoundError("there is no such file")
+            if not Path(scheduler).is_file():  # dask would wait for it forever
+                raise FileNotFoundError("no such file")
             return Client(scheduler_file=scheduler, timeout=_PATIENCE, set_as_default=False)
         return Client(scheduler, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
-            f"{scheduler}: there is no dask scheduler ({error}); give its address, such as "
+            f"{scheduler}: no dask scheduler was found ({error}); give its address, such as "
             "tcp://10.0.0.1:8786, its scheduler file, or local"
         ) from error

@@ -78,7 +78,7 @@ def test_links_to_nothing_and_to_each_other(run: Run, labels: Path, tmp_path: Pa
     loop.symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(loop)
     link.symlink_to("moved")
-    refused(run("track", labels, "--out", loop), loop, "lead to each other")
+    refused(run("track", labels, "--out", loop), loop, "point to each other")
     for words in (("track", loop), ("batch", loop), ("run", loop), ("track", link)):
         refused(run(*words, "--out", out), out, f"error: {words[1]}")
 
@@ -241,5 +241,5 @@ def test_a_full_disk_leaves_nothing(
     for name in ("os.fsync", "pathlib.Path.replace", "pathlib.Path.rename"):
         monkeypatch.setattr(name, full)
     shown = run(command, *words_of(command, truth, tmp_path / "o", clicks))
-    refused(shown, tmp_path / "o", "No space left", "make room")
+    refused(shown, tmp_path / "o", "No space left", "free some space")
     assert ".spare" not in shown.err

@@ -106,7 +106,7 @@ def test_probabilities_of_another_program_show_cells(
     ):
         assert run(*words[:-1], *more).status == 2
     assert out.read_bytes() == before
-    with pytest.raises(bt.BridgetrackError, match="choose 'jointly'"):
+    with pytest.raises(bt.BridgetrackError, match="use 'jointly'"):
         bt.find_cells(image, labels=[files["one"]], choose="plain")
 
 

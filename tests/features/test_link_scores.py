@@ -112,7 +112,7 @@ def test_on_the_command_line(
     told = json.loads(capsys.readouterr().out)
     assert told["event"].startswith("cell 1 in frame")
     assert main(track) == 0
-    assert "learned from scores that another program gave" in capsys.readouterr().out
+    assert "trained with link scores of another program" in capsys.readouterr().out
     with pytest.warns(BridgetrackWarning, match=r"move\.link_score, divide\.link_score"):
         bt.track(cells, model=model)
 
@@ -124,7 +124,7 @@ def test_scores_that_cannot_be_used(cells: Path, scores: Path, tmp_path: Path) -
         (text.replace("0.97", "7", 1), "the score 7 is no probability"),
         (text.replace("0.97", "x", 1), r"wrong.csv, row 2, column 'Score': 'x' is not a number"),
         (text + "0,1,1,0.5\n", "cell 1 in frame 0 to cell 1 is scored twice"),
-        ("Frame,Source,Target,Score\n900,1,1,0.5\n", "1 of 1 scored links name cells"),
+        ("Frame,Source,Target,Score\n900,1,1,0.5\n", "1 of 1 links name cells"),
     ):
         wrong.write_text(changed)
         with pytest.raises(InputError, match=said):

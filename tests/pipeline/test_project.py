@@ -86,7 +86,7 @@ def test_a_movie_of_another_extent_is_refused(project, tmp_path):
     [
         ({"format": "other"}, "not a project"),
         ({"version": 99}, "update Bridgetrack"),
-        ({"labels": {"path": 3}}, r"labels\.path: expected a text, found 3"),
+        ({"labels": {"path": 3}}, r"labels\.path: expected text, found 3"),
         ({"scale": [True]}, r"scale\[0\]: expected a number"),
         ({"export": {"formats": ["xls"]}}, "formats"),
         ({"annotations": {"format": "x"}}, "annotations"),
@@ -110,7 +110,7 @@ def test_formats_of_earlier_versions_are_left_out(project, tmp_path):
 def test_a_cut_off_file_is_called_damaged(project, tmp_path):
     path = write_project(project, tmp_path / "a.json")
     path.write_text(path.read_text()[:-200])
-    with pytest.raises(InputError, match=r"a\.json: .*damaged or cut off"):
+    with pytest.raises(InputError, match=r"a\.json: .*damaged or truncated"):
         load_project(path)
 
 

@@ -188,7 +188,7 @@ def test_more_wrong_use() -> None:
         check_strategy("transfer", [movie], tie=-1.0)
     with pytest.raises(InputError, match="needs the regularizer l2"):
         run(train_steps(this_movie(), None, L1, strategy="union", sources=[movie]))
-    with pytest.raises(InputError, match="nothing to learn from"):
+    with pytest.raises(InputError, match="no usable annotations"):
         run(train_steps(this_movie(), strategy="transfer", sources=[plain_scene(2)]))
     with pytest.raises(InputError, match="there is no movie"):
         run(train_steps([], strategy="transfer", sources=[movie]))

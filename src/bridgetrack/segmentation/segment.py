@@ -54,7 +54,7 @@ class CellposeReading:
     def __post_init__(self) -> None:
         if find_spec("cellpose") is None:
             raise DependencyError(
-                "Cellpose is not installed; install it by: pip install bridgetrack[cellpose]"
+                "Cellpose is not installed; install it with: pip install bridgetrack[cellpose]"
             )
 
     def __reduce__(self) -> tuple[type[CellposeReading], tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""An honest estimate of accuracy from annotations alone."""
+"""An unbiased estimate of accuracy from annotations alone."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from bridgetrack.notes import plural
 CONFIDENCE = 0.95
 
 UNKNOWN = "unknown"
-"""Kind of event in answers that leave several, as rejections do."""
+"""Kind of event of answers that allow several events, such as rejections."""
 
 HARDER = 0.02
-"""How much more often the movie is right than the answers from which on it is told why."""
+"""Difference in accuracy between movie and answers above which it is explained."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class ErrorEstimate:
     accuracy, low, high
         Estimate and its 95 % interval, 0 to 1.
     n_annotations
-        Annotations it rests on.
+        Annotations it is based on.
     random
         Whether they were drawn at random, which makes the estimate unbiased.
     per_event
-        For each event annotated: name, how many, how many right; `UNKNOWN` for answers that do not
-        say which event holds.
+        For each kind of event: name, how many, how many right; `UNKNOWN` for answers that do not
+        say which event is right.
     parts
-        Parts that are independent of each other: of the movie, or single annotations where they
-        were drawn one by one; 0 where that is not known.
+        Number of independent parts: regions of the movie, or single annotations if they were
+        drawn one by one; 0 if not known.
     """
 
     accuracy: float
@@ -53,7 +53,7 @@ class ErrorEstimate:
     @property
     def words(self) -> str:
         """The estimate as a sentence."""
-        scope = "" if self.random else ", if those you chose are like others of their kind"
+        scope = "" if self.random else ", if the cells you chose are typical"
         if all(right > n - 1e-9 for _, n, right in self.per_event):
             return (
                 f"at least {100 * self.low:.1f} % of all events of the movie are right{scope} "
@@ -62,28 +62,27 @@ class ErrorEstimate:
         return (
             f"about {100 * self.accuracy:.1f} % of all events of the movie are right{scope} "
             f"(95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %, from "
-            f"{plural(self.n_annotations, 'answer')} that the "
-            f"model had not seen{self._where}){self._harder}"
+            f"{plural(self.n_annotations, 'held-out answer')}{self._where}){self._harder}"
         )
 
     @property
     def _where(self) -> str:
         if not 1 < self.parts < self.n_annotations:
             return ""
-        return f", grouped into {self.parts} regions, as errors cluster"
+        return f", grouped into {self.parts} regions because errors occur in clusters"
 
     @property
     def _harder(self) -> str:
         right = sum(share for *_, share in self.per_event) / max(self.n_annotations, 1)
         if self.random or self.accuracy < right + HARDER:
             return ""
-        return "; of the answers fewer are right, as they are about harder events than most"
+        return "; the model is right less often on the answers, which are about difficult events"
 
     @property
     def _all_right(self) -> str:
         if self.n_annotations == 1:
-            return "the only answer that the model had not seen was right"
-        found = f"all {self.n_annotations} answers that the model had not seen were right"
+            return "the only held-out answer was predicted correctly"
+        found = f"all {self.n_annotations} held-out answers were predicted correctly"
         return f"{found}{self._where}"
 
     def to_json(self) -> dict[str, Any]:

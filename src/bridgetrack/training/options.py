@@ -1,4 +1,4 @@
-"""What a user may choose about training; the defaults suit most cases."""
+"""Options of training; the defaults suit most cases."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ development movies a weak regulariser with half a step errs less than a strong o
 """
 
 ENOUGH_TO_VALIDATE = 10
-"""Answers from which on the accuracy is estimated by cross-validation."""
+"""Least number of answers for which the accuracy is estimated by cross-validation."""
 
 FOLDS = 5
-"""Folds of that cross-validation at most."""
+"""Largest number of folds of that cross-validation."""
 
 
 def default_lambda(n_annotations: int) -> float:
     """λ unless another is given.
 
-    The risk is a mean over annotations whose error falls with the root of their number, and so
-    does the worth of the prior.
+    The risk is a mean over annotations; its error falls with the square root of their number, and
+    so does the weight of the prior.
     """
     return float(min(max(LAMBDA_AT_FIFTY * math.sqrt(50 / max(n_annotations, 1)), 0.001), 0.05))
 
@@ -40,22 +40,23 @@ class TrainingOptions:
     Parameters
     ----------
     loss
-        How wrong answers count.
+        Loss of the training objective.
     treatment
-        How answers that are met already enter the bounds: by their own best compatible output
-        (exact), or so that they cancel out against the reward (literal), see `losses.Treatment`.
+        How samples that already satisfy their annotations enter the bounds: by their own best
+        compatible output (exact), or cancelling out against the reward (literal); see
+        `losses.Treatment`.
     regularizer
         Squared (``"l2"``) or absolute (``"l1"``) distance from the starting weights.
     lambda_
-        How close to stay to the starting weights, the factor λ of the regulariser; left open, it
-        follows from the number of annotations.
+        How close to stay to the starting weights, the factor λ of the regulariser; by default it
+        depends on the number of annotations.
     optimiser
         Switches and limits of the optimisation.
     learner
-        What minimises each convex problem, see `LearningOptions`; left open, what ``optimiser``
-        says.
+        Algorithm that minimises each convex problem, see `LearningOptions`; by default that of
+        ``optimiser``.
     curriculum
-        Learn from easy cells first, by this measure of what is easy.
+        Learn from easy samples first, by this measure of difficulty.
 
     Raises
     ------
@@ -79,7 +80,7 @@ class TrainingOptions:
 
     @property
     def learning(self) -> LearningOptions:
-        """The optimiser with the learner and the curriculum that come of all choices."""
+        """The optimiser with the chosen learner and curriculum."""
         pace = self.optimiser.curriculum
         if self.curriculum is not None and (pace is None or pace.criterion != self.curriculum):
             pace = Curriculum(self.curriculum)

@@ -1,4 +1,4 @@
-"""What a training reports while it runs and when it is done, and what it changes in the movies."""
+"""Progress and outcome of a training, and the events that it changes in the movies."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from bridgetrack.training.pseudo_answers import explained_by_slips
 from bridgetrack.training.training_set import TrainingSet
 
 _LISTED = 3
-"""Unusual answers that a remark lists."""
+"""Unusual answers that a note lists."""
 
 
 @dataclass(frozen=True)
 class TrainingProgress(Progress):
-    """Where training stands.
+    """Progress of a training.
 
     Parameters
     ----------
     objective, gap
         Best objective so far and its duality gap.
     model
-        The best model so far: what to keep where training is cancelled. None while nothing was
+        The best model so far, which can be saved if training is cancelled. None while nothing was
         learned.
     """
 
@@ -59,7 +59,7 @@ class Training:
     lambda_
         The λ used.
     rho
-        How strongly the movies were tied, where there were earlier ones; infinite: as one movie.
+        How strongly the weights of several movies were tied; infinite: the same weights.
     step
         Share of the step from the starting to the fitted weights that was taken.
     result
@@ -71,24 +71,24 @@ class Training:
     n_annotations
         Annotations used.
     notes
-        Remarks: unused or lost annotations, kinds never annotated.
+        Notes: annotations that were not used, kinds of events without annotations.
     origin
-        Strategy and names of the sources, where there were any (`train.train_steps`).
+        Strategy and names of the sources, if there were any (`train.train_steps`).
     unusual
-        Annotations that contradict the starting model by a wide margin; most of them are slips,
-        unless there are many.
+        Annotations that contradict the starting model by a wide margin; most of them are
+        mistakes, unless there are many.
     suited
-        Whether there are no more of them than slips explain; otherwise the starting model does
-        not suit the movie.
+        Whether mistakes can explain their number; otherwise the starting model does not suit the
+        movie.
     n_pseudo, pseudo_weight
-        How many events were pseudo-answers, and the weight of each where an annotation has 1.
+        Number of pseudo-answers, and the weight of each relative to an annotation.
     words
-        How the model and the starting model do on held-out answers, as a sentence; empty until it
-        is judged.
+        Errors of the trained and the starting model on held-out answers, as a sentence; empty until
+        it is judged.
     estimate
         Accuracy on held-out annotations; None if there are too few, or until it is judged.
     judge
-        Makes the same with these two.
+        Makes the same training with ``words`` and ``estimate``.
     """
 
     model: Model
@@ -110,14 +110,14 @@ class Training:
     judge: Callable[[Training], Steps[Training]] | None = field(default=None, repr=False)
 
     def judged(self) -> Steps[Training]:
-        """The same with what cross-validation says of the model."""
+        """The same with the cross-validated accuracy of the model."""
         if self.judge is None:
             return self
         return replace((yield from self.judge(self)), judge=None)
 
 
 def plain_model(weights: Array, features: FeatureSet) -> Model:
-    """Weights as a model of which nothing else is known."""
+    """Weights as a model without further information."""
     units = tuple(f.unit for f in features.features)
     return Model(features.keys, np.asarray(weights, dtype=np.float64), units)
 
@@ -132,7 +132,7 @@ def trained_model(
     data: TrainingSet | None,
     step: float,
 ) -> Model:
-    """Learned weights with what is to be known of them, but for the estimate of their accuracy."""
+    """Learned weights as a model, still without the estimate of its accuracy."""
     sources = [s.labels.source if s.labels is not None else "table" for s in scenes]
     return replace(
         plain,
@@ -161,7 +161,7 @@ def trained_model(
 
 
 def notes_about(scenes: Sequence[Scene], data: TrainingSet) -> tuple[Note, ...]:
-    """Remarks: annotations that were not used, and kinds of events that nobody annotated."""
+    """Notes on annotations that were not used, and on kinds of events without annotations."""
     unused, notes = [], []
     for scene in scenes:
         for lost in scene.anchored.lost:
@@ -169,7 +169,7 @@ def notes_about(scenes: Sequence[Scene], data: TrainingSet) -> tuple[Note, ...]:
         for left in scene.constraints.unused:
             unused.append(f"annotation {left.id} was not used: {left.reason}")
     if not data.single.any():
-        notes.append("all annotations say what did not happen; confirm some events too")
+        notes.append("all annotations are rejections; confirm some events, too")
     for event in (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR):
         if not (data.event == event).any():
             notes.append(f"no {event.key} was annotated; its weights stay near the starting model")
@@ -180,20 +180,20 @@ def notes_about(scenes: Sequence[Scene], data: TrainingSet) -> tuple[Note, ...]:
 
 
 def unusual_notes(unusual: Sequence[Annotation], verdict: NDArray[np.int8]) -> tuple[Note, ...]:
-    """Remarks on answers that contradict the starting model, and whether it suits the movie."""
+    """Notes on answers that contradict the starting model, and whether it suits the movie."""
     notes = []
     if unusual:
         listed = ", ".join(f"{a.id} ({describe(a)})" for a in unusual[:_LISTED])
         more = f" and {len(unusual) - _LISTED} more" if len(unusual) > _LISTED else ""
         notes.append(
-            f"{plural(len(unusual), 'answer')} unusual: the starting model would clearly choose "
-            f"something else; please check: {listed}{more}"
+            f"{plural(len(unusual), 'unusual answer')}, for which the starting model would clearly "
+            f"choose another event; please check: {listed}{more}"
         )
     against, about = int((verdict < 0).sum()), int((verdict != 0).sum())
     if not explained_by_slips(against, about - against):
         notes.append(
-            f"{against} of {about} answers contradict what the starting model is most confident "
-            "of: it does not suit this movie, and no pseudo-answers were taken from it"
+            f"{against} of {about} answers contradict events that the starting model is very "
+            "confident about: it does not suit this movie, so no pseudo-answers were used"
         )
     return tuple(Note(NoteKind.REMARK, words) for words in notes)
 
@@ -205,7 +205,7 @@ def common_features(scenes: Sequence[Scene]) -> FeatureSet:
         differing = sorted(set(features.keys) ^ set(scene.matrix.features.keys))
         if differing or features.keys != scene.matrix.features.keys:
             raise InputError(
-                f"movie {number} has other features than the first "
+                f"movie {number} does not have the same features as the first "
                 f"({', '.join(differing) or 'in another order'}); prepare all with the same ones"
             )
     return features
@@ -232,7 +232,7 @@ def population_of(scenes: Sequence[Scene], chosen: Sequence[Mask]) -> Array:
 
 
 def exchanged(before: Sequence[Mask], after: Sequence[Mask]) -> tuple[list[Mask], list[Mask]]:
-    """Hypotheses of every movie that are chosen newly, and those that no longer are."""
+    """Hypotheses of every movie that are newly chosen, and those that no longer are."""
     both = list(zip(before, after, strict=True))
     return [new & ~old for old, new in both], [old & ~new for old, new in both]
 

@@ -8,7 +8,7 @@ strategy   sources                    what is trained
 target     none                       the target's annotations (*partial* or *all target*)
 source     annotated movies           the sources' annotations (*all source*)
 union      annotated movies           all annotations as one movie
-transfer   annotated movies           every movie its own weights, tied together (eq. 1.9)
+transfer   annotated movies           own weights for every movie, tied (eq. 1.9)
 delta      a model                    a delta function on the source's predictor (004)
 prior      a model                    the target's annotations, close to the model's weights
 =========  =========================  ========================================================
@@ -94,12 +94,12 @@ def train_steps(
     Parameters
     ----------
     scenes
-        Prepared movies with annotations (`pipeline.scene`). For ``source``, ``union`` and
-        ``transfer`` there may be no annotations yet.
+        Prepared movies with annotations (`pipeline.scene`); the annotations are optional for
+        ``source``, ``union`` and ``transfer``.
     prior
         Weights to start from and to stay close to; those of the shipped model if None. For
-        ``prior`` and ``delta`` the source takes its place, save in features that the source never
-        saw.
+        ``prior`` and ``delta`` the source takes its place, except for features that the source
+        does not have.
     options
         Choices; the defaults suit most cases.
     strategy
@@ -111,9 +111,9 @@ def train_steps(
         rho, for ``transfer``; None: a default.
     chosen
         The hypotheses that the prior's weights choose in each movie under its annotations, where
-        that is known already (``Tracking.solution.chosen``); found anew if None.
+        that is known already (``Tracking.solution.chosen``); computed if None.
     judge
-        Whether the accuracy is estimated by cross-validation; where not, `Training.judged` does it
+        Whether the accuracy is estimated by cross-validation; otherwise `Training.judged` does it
         later.
 
     Yields
@@ -128,7 +128,7 @@ def train_steps(
     Raises
     ------
     InputError
-        If strategy and sources do not go together, no annotation says anything, or the movies
+        If strategy and sources do not fit each other, no annotation can be used, or the movies
         differ in their features.
     ModelError
         If the prior was made with other features; the message names them.
@@ -235,17 +235,17 @@ def _regularization(
 
 
 def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) -> str:
-    """How the trained and the starting model do on held-out answers, as a sentence."""
+    """Errors of the trained and the starting model on held-out answers, as a sentence."""
     if target is None:
         return (
-            "nothing was annotated in this movie: the weights of the earlier movies are taken "
-            "over without a check"
+            "nothing was annotated in this movie: the weights of the earlier movies are used "
+            "without a test"
         )
     if unseen is None:
-        return "there were too few answers to check what was learned on held-out answers"
+        return "there were too few answers to test the model on held-out ones"
     error, before = float(unseen.mean()), float(errors_of(target, start).mean())
     return (
-        f"of the held-out answers the trained model gets {100 * error:.1f} % wrong, the starting "
+        f"the trained model gets {100 * error:.1f} % of the held-out answers wrong, the starting "
         f"model {100 * before:.1f} %"
     )
 
@@ -253,7 +253,7 @@ def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) 
 def _remarks(
     targets: Sequence[Scene], data: TrainingSet | None
 ) -> tuple[tuple[Annotation, ...], bool, tuple[Note, ...]]:
-    """Unusual annotations, whether the starting model suits the movie, and remarks."""
+    """Unusual annotations, whether the starting model suits the movie, and notes."""
     if data is None or data.verdict is None:
         return (), True, ()
     listed = [s.anchored.listed[k] for s in targets for k in s.constraints.annotation.tolist()]
@@ -271,21 +271,21 @@ def _estimated(
     if not data.drawn.all():
         part = data.annotation_sample
         return estimate_accuracy(unseen, data.event, population, False, part, seen)
-    # Drawn one by one, they are independent however errors lie together in the movie.
+    # Drawn one by one, they are independent even if errors in the movie are not.
     return estimate_accuracy(unseen, data.event, population, True, None, seen, chance=data.drawn)
 
 
 def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: TrainingOptions) -> None:
     """Refuse movies that nothing can be learned from."""
     if sources and options.regularizer != "l2":
-        raise InputError("learning from several movies together needs the regularizer l2")
+        raise InputError("learning from several movies needs the regularizer l2")
     if not targets:
         raise InputError("there is no movie to learn from")
     for source in sources:
         if not len(source.constraints):
             raise InputError(
-                f"there is nothing to learn from in the earlier movie {name_of(source)}: it has no "
-                "usable annotations; annotate it, or leave it out"
+                f"the earlier movie {name_of(source)} has no usable annotations; annotate it, or "
+                "leave it out"
             )
 
 
