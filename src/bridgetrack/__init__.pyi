@@ -3,7 +3,7 @@ from .active.suggestion import SuggestOptions as SuggestOptions
 from .annotations.annotation_set import AnnotationSet as AnnotationSet
 from .annotations.files import load_annotations as load_annotations
 from .annotations.files import save_annotations as save_annotations
-from .annotations.truth import draw_annotations as draw_annotations
+from .annotations.from_tracks import draw_annotations as draw_annotations
 from .api import Masks as Masks
 from .api import TrainedModel as TrainedModel
 from .api import find_cells as find_cells
