@@ -14,9 +14,10 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.features.feature import Feature, FeatureSet
-from bridgetrack.features.view import STEPS, EventView, best_other, rank_within
+from bridgetrack.features.view import STEPS, EventView
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.generate import LONELY, MAX_GAP
+from bridgetrack.hypotheses.missed import LONELY, MAX_GAP
+from bridgetrack.hypotheses.near import best_other, rank_within
 
 _DECLARED: dict[str, Feature] = {}
 

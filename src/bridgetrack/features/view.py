@@ -11,7 +11,6 @@ import pandas as pd
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.generate import late_divisions, skip_pairs
 
 STEPS = 3
 """Frames that are looked at beyond an event: as many as windows of a movie overlap by."""
@@ -154,12 +153,6 @@ def _intensity(detections: Detections) -> tuple[Array, Array, Array]:
 def describe_cells(evidence: Evidence, *, alternatives: bool = False) -> CellMeasures:
     """Compute the measures of all cells; of `alternatives` without what lies beyond an event."""
     detections = evidence.detections
-    missed = np.zeros((2, len(detections)))
-    if not alternatives:
-        source, target, unrivalled = skip_pairs(evidence)
-        missed[0, target[unrivalled]] = missed[1, source[unrivalled]] = 1.0
-        late = late_divisions(evidence)
-        missed[0, late.targets] = missed[1, late.sources[:, 0]] = 1.0
     table, geometry = detections.table, detections.geometry
     size = np.log(np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9))
     brightness, level, contrast = _intensity(detections)
@@ -171,6 +164,7 @@ def describe_cells(evidence: Evidence, *, alternatives: bool = False) -> CellMea
         distance = table["border_distance"].to_numpy(dtype=np.float64)
         border = np.exp(-np.maximum(distance, 0) / evidence.motion.diameter)
     reach = max(evidence.motion.diameter, 4 * evidence.motion.step)
+    nobody = np.zeros(len(table))
     return CellMeasures(
         size=size,
         relative_size=np.clip(size - (np.median(size) if len(size) else 0.0), -3, 3),
@@ -185,8 +179,8 @@ def describe_cells(evidence: Evidence, *, alternatives: bool = False) -> CellMea
         orphan=(evidence.residual_previous > reach).astype(np.float64),
         childless=(evidence.residual_next > reach).astype(np.float64),
         chains=Chains.none(len(detections)) if alternatives else Chains.of(evidence),
-        returns=missed[0],
-        goes_on=missed[1],
+        returns=nobody if alternatives else evidence.missed.returns.astype(np.float64),
+        goes_on=nobody if alternatives else evidence.missed.goes_on.astype(np.float64),
     )
 
 
@@ -277,32 +271,3 @@ class EventView:
     def change(self, values: Array, limit: float = 3.0) -> Array:
         """Target minus source of a per-cell measure, within +-limit, shape (h,)."""
         return np.clip(values[self.target] - values[self.source], -limit, limit)
-
-
-def _sorted_groups(group: Index, value: Array) -> tuple[Index, Index]:
-    """Order by group, then value, and where in it the group of every entry starts."""
-    order = np.lexsort((value, group))
-    grouped = group[order]
-    first = np.r_[True, grouped[1:] != grouped[:-1]][: len(order)]
-    return order, np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-
-
-def rank_within(group: Index, value: Array) -> Array:
-    """Rank of every entry among those of its group, 0 for the smallest, shape (h,)."""
-    order, start = _sorted_groups(group, value)
-    rank = np.zeros(len(group))
-    rank[order] = np.arange(len(order)) - start
-    return rank
-
-
-def best_other(group: Index, value: Array, default: float) -> Array:
-    """Smallest value among the other entries of the group, or `default`, shape (h,)."""
-    order, start = _sorted_groups(group, value)
-    ordered = np.append(value[order], default)
-    place = np.arange(len(order))
-    # The best of a group has its second as the best other, if there is one.
-    alone = np.append(start[1:], -1)[start] != start
-    second = np.where(alone, default, ordered[start + 1])
-    out = np.full(len(group), default)
-    out[order] = np.where(place == start, second, ordered[start])
-    return np.minimum(out, default)

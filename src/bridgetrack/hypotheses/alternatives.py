@@ -18,8 +18,8 @@ from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.generate import best_per_row, cell_reach, nearest, neighbours
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
+from bridgetrack.hypotheses.near import best_per_row, nearest, neighbours
 from bridgetrack.regions.regions import Regions
 
 _NEAR, _MOVES, _BACK = 16, 8, 4
@@ -89,7 +89,7 @@ def propose_alternatives(evidence: Evidence, conflicts: sp.csr_matrix) -> Events
         Regions that share a pixel, shape (R, R).
     """
     detections, motion = evidence.detections, evidence.motion
-    gate = cell_reach(motion)
+    gate = motion.reach
     area = detections.table["area"].to_numpy(dtype=np.float64)
     size = np.log(area) / detections.geometry.ndim
     excluded = _pair_keys(conflicts)

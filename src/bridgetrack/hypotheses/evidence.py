@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bridgetrack.detections.labels import (
     shifted_overlap,
 )
 from bridgetrack.detections.table import Detections, equivalent_diameter
+from bridgetrack.hypotheses.missed import Missed, find_missed
 from bridgetrack.hypotheses.motion import Motion, motion_steps
 from bridgetrack.movie.movie import Movie
 from bridgetrack.progress import Progress, Steps, begin
@@ -51,6 +53,11 @@ class Evidence:
     residual_previous: Array
     overlap_key: Index
     overlap_pixels: Array
+
+    @cached_property
+    def missed(self) -> Missed:
+        """Events of cells that are not seen in every frame."""
+        return find_missed(self)
 
     def overlap(self, i: Index, j: Index) -> Array:
         """Shared area of shifted cell i and cell j of the next frame, in pixels, shape of i.

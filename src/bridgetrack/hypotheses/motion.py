@@ -17,6 +17,7 @@ from scipy.spatial import cKDTree
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.channels import Rows
+from bridgetrack.hypotheses.near import mutual_neighbours
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.spread import THREADS
 
@@ -48,6 +49,11 @@ class Motion:
     spacing: float  # median distance from a cell to its nearest neighbour in the same frame
     step: float  # median residual motion of matched cells, never below 2 % of the diameter
     discs: float = 1.0  # diameter over that of a disc of a cell's area; not 1 for unknown areas
+
+    @property
+    def reach(self) -> float:
+        """How far from its predicted position a cell is looked for."""
+        return 2.5 * self.diameter + 8.0 * self.step
 
 
 def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) -> Array:
@@ -81,21 +87,6 @@ def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) ->
     chance = np.sqrt(best * max(1 - best / min(len(before), len(after)), 0))
     clear = best - second > _CLEAR * best + _UNIQUE * chance
     return np.asarray(drift) if clear else zero
-
-
-def mutual_neighbours(predicted: Array, after: Array, gate: float) -> tuple[Index, Array]:
-    """Mutual nearest neighbours within a gate: index or -1, and distance or NaN."""
-    n = len(predicted)
-    match = np.full(n, -1, dtype=np.int64)
-    residual = np.full(n, np.nan)
-    if not n or not len(after):
-        return match, residual
-    distance, forward = cKDTree(after).query(predicted)
-    _, backward = cKDTree(predicted).query(after)
-    ok = (backward[forward] == np.arange(n)) & (distance <= gate)
-    match[ok] = forward[ok]
-    residual[ok] = distance[ok]
-    return match, residual
 
 
 def _local_flow(before: Array, after: Array, match: Index, drift: Array) -> Array:

@@ -31,7 +31,8 @@ from bridgetrack.features.feature import FeatureSet, compute_features
 from bridgetrack.features.view import CellMeasures, describe_cells
 from bridgetrack.hypotheses.events import EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.generate import LAST_RESORT, MAX_GAP, events_between, rare_events
+from bridgetrack.hypotheses.generate import LAST_RESORT, events_between
+from bridgetrack.hypotheses.missed import MAX_GAP
 from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.relax import SolverLimits, prices
@@ -105,7 +106,7 @@ class WholeMovie:
         annotations = annotations or AnnotationSet(evidence.detections.geometry)
         check_kinds(annotations, kinds)
         anchored = anchor(annotations, evidence.detections, labels)
-        cells, rare = describe_cells(evidence), rare_events(evidence)
+        cells, rare = describe_cells(evidence), evidence.missed.events
         rare = rare.take(~np.isin(rare.event, list(kinds.absent)))
         if anchored.listed:
             rare = Events.join([rare, required_events(anchored)]).unique()
