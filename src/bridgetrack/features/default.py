@@ -116,10 +116,40 @@ def _lonely(v: EventView, *, forward: bool) -> Array:
 
 def _best_overlap(v: EventView, *, forward: bool) -> Array:
     """Largest overlap with a cell of the next (else previous) frame, over the own area."""
-    own = np.divmod(v.evidence.overlap_key, len(v.area))[0 if forward else 1]
-    best = np.zeros(len(v.area))
-    np.maximum.at(best, own, v.evidence.overlap_pixels / v.area[own])
-    return np.asarray(best[v.first])
+    overlaps = v.cells.overlaps
+    return np.asarray((overlaps.ahead if forward else overlaps.back)[0][v.first])
+
+
+def _without_overlap(v: EventView) -> Array:
+    """How surely a link is too long for cells of which it shares less than a fifth."""
+    shared = v.shared(v.source, v.target)
+    far = np.clip((v.offset - 0.9) / 0.3, 0, 1)
+    return np.asarray(v.trust * far * np.maximum(0, 1 - 5 * shared))
+
+
+def _outdone(v: EventView) -> Array:
+    """By how much more another later cell overlaps the earlier one."""
+    return v.trust * np.maximum(0, -v.lead(v.source, v.target, forward=True))
+
+
+def _daughters_lead(v: EventView) -> tuple[Array, Array]:
+    """By how much more of each daughter the mother covers than another cell."""
+    one, two = ((v.source, v.target), (v.source, v.other_target))
+    return v.lead(*one, forward=False), v.lead(*two, forward=False)
+
+
+def _least_lead(v: EventView) -> Array:
+    return v.trust * np.minimum(*_daughters_lead(v))
+
+
+def _daughters_outdone(v: EventView) -> Array:
+    one, two = _daughters_lead(v)
+    return v.trust * (np.maximum(0, -one) + np.maximum(0, -two))
+
+
+def _rivalled(v: EventView) -> Array:
+    """Trust in the overlaps, but where no other explanation is nearly as near."""
+    return v.trust * (1 - v.cells.goes_on[v.source] * v.cells.returns[v.target])
 
 
 def _alone(v: EventView, *, forward: bool) -> Array:
@@ -235,6 +265,8 @@ _LEVEL = "|change of asinh(2 mean / movie median)|"
 _STEPS = "log(1 + d * diameter / median residual motion)"
 _WAVERING = "how surely the {}, which touch, are one cell within {} frames {}, or the {}, 0 to 1"
 
+_TRUST = "IoU of nine in ten best overlaps of the movie"
+
 for _event in Event:
     _feature(_event, "bias", "1", lambda v: np.ones(len(v.source)))
 
@@ -305,6 +337,21 @@ _move(
     lambda v: v.cells.brightness[v.source],
     "sd",
     "image",
+)
+
+_move(
+    "without_overlap",
+    f"{_TRUST} * min(max(d - 0.9, 0) / 0.3, 1) * max(1 - 5 covered, 0)",
+    _without_overlap,
+    needs="mask",
+    start=0.0,
+)
+_move(
+    "outdone",
+    f"{_TRUST} * share of the earlier cell by which another later one covers it more",
+    _outdone,
+    needs="mask",
+    start=0.0,
 )
 
 _divide = partial(_feature, Event.DIVIDE)
@@ -405,6 +452,20 @@ _divide(
 )
 
 _divide("late", "1 where a daughter is not seen in the next frame", _late, start=-1.0)
+_divide(
+    "lead",
+    f"{_TRUST} * least share of a daughter that the mother covers more than any other",
+    _least_lead,
+    needs="mask",
+    start=0.0,
+)
+_divide(
+    "outdone",
+    f"{_TRUST} * shares of the daughters that another covers more than the mother",
+    _daughters_outdone,
+    needs="mask",
+    start=0.0,
+)
 
 for _event, _parts, _whole, _when, _two, _start in (
     (Event.SPLIT, "pieces", "earlier cell", "after", "earlier cell two before", 6.0),
@@ -476,6 +537,13 @@ _skip(
     lambda v: np.abs(v.change(v.cells.size)),
 )
 _skip("level_change", _LEVEL, lambda v: np.abs(v.change(v.cells.level)), needs="image")
+_skip(
+    "overlap_trust",
+    f"{_TRUST}; 0 where no other cell is nearly as near",
+    _rivalled,
+    needs="mask",
+    start=0.0,
+)
 
 for _name, _words, _measure, _unit, _needs, _from in (
     ("size", _SIZE, "relative_size", "1", "", None),

@@ -11,6 +11,7 @@ import pandas as pd
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.hypotheses.near import rank_within
 
 STEPS = 3
 """Frames that are looked at beyond an event: as many as windows of a movie overlap by."""
@@ -102,6 +103,35 @@ class Chains:
 
 
 @dataclass(frozen=True)
+class Overlaps:
+    """How much cells overlap those of the neighbouring frames, after the shift that is expected."""
+
+    expected: float  # overlap (IoU) of nine in ten pairs that overlap each other most; 0: unknown
+    ahead: Array  # largest and second largest share of every cell in one later cell, shape (2, n)
+    back: Array  # the same of earlier cells
+
+    @classmethod
+    def of(cls, evidence: Evidence, area: Array, *, alternatives: bool) -> Overlaps:
+        """From the overlaps of neighbouring frames; `alternatives` overlap by themselves."""
+        n, pixels = len(area), evidence.overlap_pixels
+        i, j = np.divmod(evidence.overlap_key, max(n, 1))
+        ahead, back = _two_largest(i, pixels / area[i], n), _two_largest(j, pixels / area[j], n)
+        union = area[i] + area[j] - pixels
+        iou = pixels / union
+        most = (iou == _two_largest(i, iou, n)[0][i]) & (iou == _two_largest(j, iou, n)[0][j])
+        known = most.any() and not alternatives
+        return cls(float(np.quantile(iou[most], 0.1)) if known else 0.0, ahead, back)
+
+
+def _two_largest(group: Index, value: Array, n: int) -> Array:
+    """The largest and the second largest value of every group, 0 where there is none, (2, n)."""
+    rank, out = rank_within(group, -value), np.zeros((2, n))
+    for k in range(2):
+        out[k, group[rank == k]] = value[rank == k]
+    return out
+
+
+@dataclass(frozen=True)
 class CellMeasures:
     """Per-cell measures of shape (n,), dimensionless; 0 without the image or masks they need."""
 
@@ -118,6 +148,7 @@ class CellMeasures:
     border: Array  # exp(-distance to the frame's edge / cell diameter), 1 at the edge
     orphan: Array  # 1 where no cell of the previous frame is a mutual nearest neighbour in reach
     childless: Array  # the same of the next frame
+    overlaps: Overlaps  # with cells before and after; none without masks
     chains: Chains  # what lies before and after every cell; nothing without masks
     # whether a cell that was seen before, or is seen again, up to some frames away is by far nearer
     # than any other, or may be its mother or daughter
@@ -178,6 +209,7 @@ def describe_cells(evidence: Evidence, *, alternatives: bool = False) -> CellMea
         border=np.nan_to_num(border),
         orphan=(evidence.residual_previous > reach).astype(np.float64),
         childless=(evidence.residual_next > reach).astype(np.float64),
+        overlaps=Overlaps.of(evidence, np.exp(size), alternatives=alternatives),
         chains=Chains.none(len(detections)) if alternatives else Chains.of(evidence),
         returns=nobody if alternatives else evidence.missed.returns.astype(np.float64),
         goes_on=nobody if alternatives else evidence.missed.goes_on.astype(np.float64),
@@ -267,6 +299,21 @@ class EventView:
         """Overlap after shift over the smaller area, 0 to 1."""
         least = np.minimum(self.area[source], self.area[target])
         return np.minimum(self.evidence.overlap(source, target) / least, 1.0)
+
+    def lead(self, source: Index, target: Index, *, forward: bool) -> Array:
+        """By how much more of the source (else of the target) they share than it and any other.
+
+        A share of its area, -1 to 1.
+        """
+        cell = source if forward else target
+        share = self.evidence.overlap(source, target) / self.area[cell]
+        largest, second = self.cells.overlaps.ahead if forward else self.cells.overlaps.back
+        return share - np.where(share >= largest[cell], second[cell], largest[cell])
+
+    @property
+    def trust(self) -> float:
+        """How much overlaps say in this movie: the overlap that its links are expected to have."""
+        return self.cells.overlaps.expected
 
     def change(self, values: Array, limit: float = 3.0) -> Array:
         """Target minus source of a per-cell measure, within +-limit, shape (h,)."""
