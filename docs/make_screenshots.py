@@ -274,7 +274,7 @@ def suggest(camera: Camera) -> None:
         camera.until(lambda: asker.current is not None)
         if k in (1, 2):
             camera.film(3)
-            camera.key("T")
+            camera.widget.annotate.frames.picked.emit(asker.current.last_frame)
             camera.film(3)
         if asker.current is None:
             continue  # what was learned meanwhile brings another question
@@ -287,7 +287,6 @@ def suggest(camera: Camera) -> None:
     camera.until(lambda: not asker.busy and asker.current is not None)
     camera.wait(2000)
     camera.save("suggest")
-    camera.key("T")
     camera.film(5)
     camera.key("Escape")
     camera.widget.open_step(1)

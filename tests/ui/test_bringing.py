@@ -172,7 +172,7 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     # With two actions, the third finds cells; fewer than seven lead to a table from there.
     qtbot.waitUntil(panel.find.go.isVisible, timeout=20_000)
     assert panel.find.go.isEnabled()
-    press(panel.masks, files["masks"] / "t000.tif")
+    press(panel.open, files["masks"] / "t000.tif")
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert chosen(widget, "labels").name == "masks"
     # Five actions from masks to a table: open, choose, step 4, export, choose.
@@ -194,7 +194,7 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
         timeout=60_000,
     )
     assert len(state.session.scene.detections) == n
-    press(panel.masks, files["store"] / "zarr.json")
+    press(panel.open, files["store"] / "zarr.json")
     qtbot.waitUntil(
         lambda: state.session.movie.table is None and state.session.tracking is not None,
         timeout=60_000,

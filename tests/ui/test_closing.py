@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from qtpy.QtCore import QPoint, Qt, QTimer
+from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QPushButton
 
 from bridgetrack.hypotheses.events import EventKinds
@@ -47,7 +47,7 @@ def found(viewer, qtbot, file):
     state = state_of(viewer)
     qtbot.waitUntil(widget.segment.find.go.isEnabled, timeout=20_000)
     widget.segment.find.method.value = "plain"
-    widget.segment.find.looks["diameter"].value = 17
+    widget.segment.find.size.value = 17
     widget.segment.find.go.click()
     settled(state, qtbot)
     return state, widget
@@ -69,10 +69,12 @@ def test_cells_that_were_found_and_mended_are_there_again(
     hand.click(middle)
     settled(state, qtbot)
     # What was set and learned is kept as well.
-    ticks = widget.track.export.formats
+    formats = widget.track.export.choice
     widget.open_step(3)
-    qtbot.mouseClick(ticks["geff"].native, Qt.MouseButton.LeftButton, pos=QPoint(8, 8))
-    assert ticks["geff"].value
+    formats.setFocus()
+    for _ in range(2):
+        qtbot.keyClick(formats, Qt.Key.Key_Down)
+    assert formats.currentText() == "CSV and GEFF"
     state.session.set_kinds(EventKinds.without(["merges"]))
     shipped = shipped_model()
     taught = replace(shipped, weights=1.01 * shipped.weights, name="taught")
@@ -108,8 +110,8 @@ def test_cells_that_were_found_and_mended_are_there_again(
     assert np.allclose(camera_of(again).center[-2:], 0.5 * 99 / 2, atol=0.5), "it is in view"
     assert other.session.model.name == "taught" and other.session.kinds.words == ("merges",)
     assert (other.session.start.weights == shipped.weights).all()
-    assert panel.track.export.options.formats == ("csv", "geff")
-    assert panel.segment.find.looks["diameter"].value == 17
+    assert panel.track.export.formats == ("csv", "geff")
+    assert panel.segment.find.size.value == 17
     hand_back = other.session.masks.answers
     assert [a.kind.value for a in hand_back] == ["remove"]
     for _ in range(3):  # the model, what can happen, and the cell

@@ -74,8 +74,10 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
 
     widget.open_step(1)
     viewer.dims.set_current_step(0, 0)
-    assert [k for k in range(answers.rowCount()) if "⚠" in answers.item(k, 2).text()] == [0]
-    place = answers.visualItemRect(answers.item(0, 2)).center()
+    said = [answers.listed.words(k, 2) for k in range(answers.listed.rowCount())]
+    assert [k for k, words in enumerate(said) if "⚠" in words] == [0]
+    widget.annotate.tabs.setCurrentIndex(2)
+    place = answers.visualRect(answers.listed.index(0, 2)).center()
     qtbot.mouseClick(answers.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert viewer.dims.current_step[0] == answer.cells[0].frame
     widget.annotate.remove.click()

@@ -34,26 +34,26 @@ def opened(open_short, viewer, qtbot):
 
 
 def click_row(qtbot, panel, k, key=Qt.KeyboardModifier.NoModifier):
-    view = panel.list.view
-    place = view.visualRect(panel.list.model.index(k, 0)).center()
+    view = panel.list
+    place = view.visualRect(panel.list.listed.index(k, 0)).center()
     qtbot.mouseClick(view.viewport(), LEFT, key, pos=place)
     qtbot.wait(30)
 
 
 def selected(panel):
-    rows = panel.list.view.selectionModel().selectedRows()
-    return [panel.list.model.tracks[i.row()] for i in rows]
+    rows = panel.list.selectionModel().selectedRows()
+    return [panel.list.listed.tracks[i.row()] for i in rows]
 
 
 def rows_and_cells_are_linked(opened, hand, viewer, qtbot):
     state, _, panel = opened
     tracks = state.session.tracking.tracks
-    nodes, model = tracks.nodes, panel.list.model
+    nodes, model = tracks.nodes, panel.list.listed
     assert model.rowCount() == tracks.n_tracks
     assert model.data(model.index(0, 0)) == "1"
     # Sorted by a click on a column: the longest first.
     column = list(model.table.columns).index("detections")
-    panel.list.view.sortByColumn(column, Qt.SortOrder.DescendingOrder)
+    panel.list.sortByColumn(column, Qt.SortOrder.DescendingOrder)
     lengths = model.table["detections"].to_numpy()[model.rows]
     assert (np.diff(lengths) <= 0).all() and len(set(lengths)) > 2
     # A click on a row goes to its first sight and outlines the cell.
@@ -64,7 +64,7 @@ def rows_and_cells_are_linked(opened, hand, viewer, qtbot):
     assert state.canvas.frame == own["frame"].min() > 0
     assert state.annotator.outlined in own["id"].tolist()
     # Up goes to the row before.
-    qtbot.keyClick(panel.list.view, Qt.Key.Key_Up)
+    qtbot.keyClick(panel.list, Qt.Key.Key_Up)
     assert selected(panel) == [model.tracks[-2]] == list(state.looks.chosen)
     # A click on a cell chooses its row, and answers nothing.
     state.canvas.show(0, None)
@@ -97,10 +97,10 @@ def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     qtbot.waitUntil(chosen_by_a_click, timeout=20_000)
     assert state.canvas.frame == frame and selected(panel) == [track]
     # The family of the track chosen alone, and all, as files.
-    panel.save_trees(tmp_path / "one.svg")
+    panel.save(tmp_path / "one.svg")
     qtbot.waitUntil((tmp_path / "one.svg").exists, timeout=20_000)
     state.looks.choose([])
-    panel.save_trees(tmp_path / "all.svg")
+    panel.save(tmp_path / "all.svg")
     qtbot.waitUntil((tmp_path / "all.svg").exists, timeout=20_000)
     assert (tmp_path / "all.svg").stat().st_size > 2 * (tmp_path / "one.svg").stat().st_size
     state.looks.choose([track])
@@ -120,26 +120,26 @@ def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
         assert inside.sum() > 0.8 * len(here)
         shown = cells.colormap.map(pixels)[inside, :3]
         assert np.allclose(shown, wanted[inside], atol=0.02), by
-    assert panel.legend.isVisible()
+    assert panel.tree._legend is not None
     # Curves of the chosen, distributions of all, and their numbers.
     panel.tabs.setCurrentIndex(2)
     assert panel.feature.itemText(panel.feature.findData("area")) == "area [µm²]"
     panel.feature.setCurrentIndex(panel.feature.findData("speed"))
-    panel.save_plot(tmp_path / "curve.csv")
+    panel.save(tmp_path / "curve.csv")
     curve = pd.read_csv(tmp_path / "curve.csv")
     assert set(curve["track_id"]) == {track} and len(panel.plot.plotItem.listDataItems()) == 1
     state.looks.choose([])
-    panel.save_plot(tmp_path / "bars.csv")
+    panel.save(tmp_path / "bars.csv")
     bars = pd.read_csv(tmp_path / "bars.csv")
     assert bars["count"].sum() == len(nodes) - tracks.n_tracks
     panel.tabs.setCurrentIndex(3)
     assert "born by a division" in panel.cycle_words.toPlainText()
     for name in ("cycles.csv", "curve.png"):
-        panel.save_cycles(tmp_path / name)
+        panel.save(tmp_path / name)
         assert (tmp_path / name).is_file()
     assert len(pd.read_csv(tmp_path / "cycles.csv")) == len(panel.cycles.cycles)
     panel.tabs.setCurrentIndex(0)
-    model = panel.list.model
+    model = panel.list.listed
     click_row(qtbot, panel, 0)
     assert selected(panel) == [model.tracks[0]] == list(state.looks.chosen)
     # It follows answers, and forgets a movie that is closed.
@@ -150,10 +150,10 @@ def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     state.annotator.reject()
     qtbot.waitUntil(lambda: panel.numbers is not before, timeout=20_000)
     assert panel.numbers.tracks is session.tracking.tracks
-    assert panel.list.model.rowCount() == session.tracking.tracks.n_tracks
+    assert panel.list.listed.rowCount() == session.tracking.tracks.n_tracks
     viewer.layers.remove("cells")
     qtbot.waitUntil(lambda: panel.numbers is None, timeout=20_000)
-    assert panel.list.model.rowCount() == 0 and not panel.tabs.isEnabled()
+    assert panel.list.listed.rowCount() == 0 and not panel.tabs.isEnabled()
     assert "no tracks" in panel.hint.text()
 
 

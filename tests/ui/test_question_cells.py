@@ -12,7 +12,7 @@ def test_only_events_that_can_begin_with_the_cell_begin_with_it(asked):
     asked.annotator.suggest()
     question = asked.until(lambda s: s.slot[0] == "fate")
     asked.annotator.start(Mode.DIVIDE)
-    assert [c.cell for c in asked.annotator.picking.sources] == [question.slot[1]]
+    assert asked.annotator.picking.source.cell == question.slot[1]
     asked.annotator.cancel()
     asked.annotator.suggest()
     question = asked.until(lambda s: s.slot[0] == "history")

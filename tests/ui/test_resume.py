@@ -39,7 +39,7 @@ def test_answers_are_there_again(viewer, qtbot, pixels, tmp_path, another_viewer
     # All are deleted together, and brought back together.
     widget.open_step(1)
     table = widget.annotate.table
-    qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=20_000)
+    qtbot.waitUntil(lambda: table.listed.rowCount() == 3, timeout=20_000)
     table.selectAll()
     widget.annotate.remove.click()
     assert len(session.annotations) == len(load_annotations(path)) == 0

@@ -12,16 +12,15 @@ def test_what_is_not_ticked_is_not_proposed(open_short, viewer, qtbot):
     panel = widget.track
     session = state_of(viewer).session
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
-    assert (session.tracking.scene.hypotheses.event == Event.MERGE).any()
-    box = panel.kinds["merges"]
-    assert box.value
-    box.native.click()
+    assert (session.tracking.scene.hypotheses.event == Event.DIVIDE).any()
+    assert panel.divide.isChecked()
+    panel.divide.click()
     qtbot.waitUntil(
-        lambda: session.tracking is not None and session.tracking.scene.kinds.words == ("merges",),
+        lambda: session.tracking is not None and not session.tracking.scene.kinds.divisions,
         timeout=60_000,
     )
-    assert not (session.tracking.scene.hypotheses.event == Event.MERGE).any()
-    assert not box.value
+    assert not (session.tracking.scene.hypotheses.event == Event.DIVIDE).any()
+    assert not panel.divide.isChecked()
 
 
 def test_a_kind_that_is_nowhere_clear_is_asked_about(open_short, viewer, qtbot):
@@ -39,5 +38,5 @@ def test_a_kind_that_is_nowhere_clear_is_asked_about(open_short, viewer, qtbot):
         lambda: session.tracking is not None and not session.busy("measure", "track"),
         timeout=60_000,
     )
-    assert session.kinds == EventKinds(merges=False) and not panel.kinds["merges"].value
+    assert session.kinds == EventKinds(merges=False)
     assert not box.isVisibleTo(panel)

@@ -92,8 +92,7 @@ def _edit(act: Callable[[Person], object]) -> Callable[[Person], None]:
 MOVES: dict[str, Callable[[Person], object]] = {
     "undo with nothing done": lambda p: p.keys.undo(),
     "Enter with no cell outlined": lambda p: (p.keys.set_mode(Mode.DISAPPEAR), p.keys.accept()),
-    "break a link in the last frame": lambda p: p.pick(Mode.BREAK, (FRAMES - 1, 0)),
-    "swap cells of two frames": lambda p: p.pick(Mode.SWAP, (0, 0), (1, 1)),
+    "connect a cell with one of the frame before": lambda p: p.pick(Mode.MOVE, (1, 0), (0, 0)),
     "a click beside all cells while connecting": lambda p: (
         p.pick(Mode.MOVE, (0, 0)),
         p.keys.click(1, (-5.0, -5.0)),

@@ -13,8 +13,8 @@ from qtpy.QtWidgets import (
     QHeaderView,
     QListWidget,
     QPushButton,
-    QTableWidget,
-    QTableWidgetItem,
+    QTableView,
+    QTabWidget,
     QWidget,
 )
 from superqt.utils import qdebounced
@@ -38,22 +38,18 @@ from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode, shown_diameter
-from bridgetrack.ui.question_pictures import TwoFrames, picture_steps
+from bridgetrack.ui.question_pictures import FrameStrip, picture_steps
 from bridgetrack.ui.state import Answer
-from bridgetrack.ui.widgets import button, folded, grid, heading, row, text
+from bridgetrack.ui.track_list import RowsModel
+from bridgetrack.ui.widgets import Column, button, grid, heading, row, text
 
 _EVENTS = (
     (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"), (Mode.DISAPPEAR, "Leaves"),
-    (Mode.APPEAR, "Appears"), (Mode.FALSE, "Not a cell"), (Mode.SWAP, "Swap"),
-    (Mode.BREAK, "Break"), (Mode.VERIFY, "Verify"),
+    (Mode.APPEAR, "Appears"), (Mode.FALSE, "Not a cell"), (Mode.VERIFY, "Verify track"),
 )  # fmt: skip
 _MENDING = (
     (Mode.CUT, "Two cells"), (Mode.JOIN, "One cell"), (Mode.GROW, "New cell"),
     (Mode.REMOVE, "No cell"), (Mode.OUTLINE, "Outline"), (Mode.CHECK, "All right"),
-)  # fmt: skip
-_SELDOM = (
-    (Mode.MERGE, "Merges"), (Mode.SPLIT, "Cut in two"), (Mode.FAMILY, "Verify family"),
-    (Mode.DELETE, "Delete track"),
 )  # fmt: skip
 
 _TRACK_FILES = "Tracks (*.csv *.xml *track.txt zarr.json .zgroup .zattrs);;All files (*)"
@@ -62,66 +58,70 @@ _PICTURES = "pictures of the question"
 """Name of the work that cuts them out."""
 
 
-class AnswersTable(QTableWidget):
-    """Lists answers, unusual ones before others; a click calls `jump` with one."""
+class AnswersModel(RowsModel):
+    """Answers as rows: a sign, the frame and the answer, with all of it in words as a tip."""
+
+    def __init__(self, names: Callable[[], Name]) -> None:
+        super().__init__(("", "Frame", "Answer"))
+        self._names = names
+        self.answers: list[Answer] = []
+        self._unusual: set[str] = set()
+
+    def show(self, answers: Sequence[Answer], unusual: Sequence[Answer]) -> None:
+        """Show these answers, unusual ones first."""
+        self.beginResetModel()
+        self._unusual = {answer.id for answer in unusual}
+        self.answers = sorted(answers, key=lambda answer: answer.id not in self._unusual)
+        self.endResetModel()
+
+    def rowCount(self, _: Any = None) -> int:  # noqa: N802
+        """Answers."""
+        return len(self.answers)
+
+    def words(self, row: int, column: int) -> str:
+        """Sign, frame or answer."""
+        answer = self.answers[row]
+        if isinstance(answer, MaskAnswer):
+            return (MEND_SIGNS[answer.kind], str(answer.frame), MASKS[answer.kind])[column]
+        sign = LOOKS[answer.events[0].event].sign
+        sign = sign if answer.kind == Kind.CONFIRM else f"¬ {sign}"
+        words = ("⚠ " if answer.id in self._unusual else "") + short_answer(answer, self._names())
+        return (sign, str(answer.cells[0].frame), words)[column]
+
+    def tip(self, row: int) -> str | None:
+        """The answer in full."""
+        answer = self.answers[row]
+        if isinstance(answer, MaskAnswer):
+            return describe_masks(answer.frame, answer.kind)
+        return describe(answer)
+
+
+class AnswersTable(QTableView):
+    """Lists answers; a click calls `jump` with one."""
 
     def __init__(self, names: Callable[[], Name], jump: Callable[[Answer], None]) -> None:
-        super().__init__(0, 3)
-        self._names, self._jump = names, jump
-        self.setHorizontalHeaderLabels(["", "Frame", "Answer"])
+        super().__init__()
+        self.listed = AnswersModel(names)
+        self.setModel(self.listed)
         self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(24)
+        self.verticalHeader().setDefaultSectionSize(22)
         header = self.horizontalHeader()
-        # Fixed, because fitting them to the contents again at every cell is slow.
         for column, width in enumerate((36, 56)):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
             header.resizeSection(column, width)
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys go on belonging to the image
         self.setToolTip("Click an answer to go there")
         self.setWordWrap(False)
-        self.setMinimumHeight(90)
-        self.cellClicked.connect(lambda k, _: self._jump(self._listed[k]))
-        self._listed: list[Answer] = []
-        self._words: list[tuple[str, ...]] = []
+        self.setMinimumHeight(40)
+        self.clicked.connect(lambda index: jump(self.listed.answers[index.row()]))
 
     @property
     def chosen(self) -> list[Answer]:
         """The answers selected."""
-        return [self._listed[k] for k in sorted({i.row() for i in self.selectedIndexes()})]
-
-    def fill(self, answers: Sequence[Answer], unusual: Sequence[Answer] = ()) -> None:
-        """Show these answers; only rows that changed are touched."""
-        first = {answer.id for answer in unusual}
-        self._listed = sorted(answers, key=lambda answer: answer.id not in first)
-        words = [self._words_of(answer, answer.id in first) for answer in self._listed]
-        if len(words) == len(self._words) + 1 and words[1:] == self._words:
-            self.insertRow(0)
-            self._words.insert(0, ())
-        self.setRowCount(len(words))
-        before, self._words = self._words, words
-        for k, shown in enumerate(words):
-            if k >= len(before) or shown != before[k]:
-                self._set_row(k, *shown)
-
-    def _words_of(self, answer: Answer, unusual: bool) -> tuple[str, ...]:
-        """A sign, the frame, the answer, and all of it in words."""
-        if isinstance(answer, MaskAnswer):
-            tip = describe_masks(answer.frame, answer.kind)
-            return MEND_SIGNS[answer.kind], str(answer.frame), MASKS[answer.kind], tip
-        names, frame = self._names(), answer.cells[0].frame
-        sign = LOOKS[answer.events[0].event].sign
-        sign = sign if answer.kind == Kind.CONFIRM else f"¬ {sign}"
-        doubt = "⚠ " if unusual else ""
-        return sign, str(frame), doubt + short_answer(answer, names), describe(answer)
-
-    def _set_row(self, k: int, sign: str, frame: str, words: str, tip: str) -> None:
-        for column, value in enumerate((sign, frame, words)):
-            item = QTableWidgetItem(value)
-            item.setToolTip(tip)
-            self.setItem(k, column, item)
+        rows = sorted({index.row() for index in self.selectionModel().selectedRows()})
+        return [self.listed.answers[k] for k in rows]
 
 
 class AnnotatePanel(Panel):
@@ -134,7 +134,8 @@ class AnnotatePanel(Panel):
         self.hint = self.add(text(lines=3))
         self.question = self.add(heading("", lines=2))
         self.reason = self.add(text(lines=2))
-        self.frames = self.add(self._two_frames())
+        self.frames = self.add(FrameStrip())
+        self.frames.picked.connect(self.state.question_view.go_to)
         self.choices = self.add(self._choices())
         words = (("accept", "Yes", "yes"), ("reject", "No", "no"), ("unsure", "Unsure", "unsure"))
         self.actions = {name: self.key_button(name, *more) for name, *more in words}
@@ -143,30 +144,20 @@ class AnnotatePanel(Panel):
         self.undo = self.key_button("undo", "Undo", "undo")
         self.redo = self.key_button("redo", "Redo", "redo")
         self.add(row(self.undo, self.redo))
-        self.modes = {
-            mode: self._mode_button(mode, words) for mode, words in (*_EVENTS, *_MENDING, *_SELDOM)
-        }
-        self.add(heading("What happens instead"))
-        self.add(self._grid(_EVENTS))
-        self.add(heading("Mend the masks"))
-        self.add(self._grid(_MENDING))
-        self.again = self.add(self.key_button("again", "Choose the masks again", "restart"))
-        self.take_over = button(
-            "Import corrected tracks…", "Tracks of this movie from a CSV, GEFF, TrackMate's XML or "
-            "a Cell Tracking Challenge folder: what differs becomes answers", self._ask_tracks,
-            icon="open",
-        )  # fmt: skip
-        self.more = self.add(folded("More", self._grid(_SELDOM, 2), self.take_over))
-        self.add(heading("Your answers"))
-        self.counts = self.add(text())
-        self.table = AnswersTable(lambda: self.session.names, self.state.visit)
-        self.column.addWidget(self.table, 1)
-        self.remove = self.add(button(
-            "Delete the selected answers", "They can be brought back by Undo", self._delete,
-            icon="delete",
-        ))  # fmt: skip
+        self.modes = {mode: self._mode_button(mode, words) for mode, words in (*_EVENTS, *_MENDING)}
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self._tools(_EVENTS), "What happens")
+        self.tabs.addTab(self._tools(_MENDING), "Mend masks")
+        self.tabs.addTab(self._answers(), "Your answers")
+        self.column.addWidget(self.tabs, 1)
         self._pictured: tuple[Suggestion | None, tuple[str, ...]] = None, ()
+        self._listen()
+        self._show_question()
+
+    def _listen(self) -> None:
         session, annotator = self.session, self.annotator
+        self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
         self.follow(
             # Once, when the next question is in view.
             qdebounced(self._show_question, timeout=0, parent=self),
@@ -178,15 +169,8 @@ class AnnotatePanel(Panel):
             self._list_answers,
             session.answers_changed, session.tracking_changed, session.trainer.changed,
         )  # fmt: skip
-        self._show_question()
 
     # ------------------------------------------------------------------ parts
-
-    def _two_frames(self) -> TwoFrames:
-        made = TwoFrames()
-        made.picked.connect(self.state.question_view.go_to)
-        self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
-        return made
 
     def _choices(self) -> QListWidget:
         made = QListWidget()
@@ -197,14 +181,36 @@ class AnnotatePanel(Panel):
         made.itemClicked.connect(lambda item: self.annotator.choose(made.row(item) + 1))
         return made
 
-    def _grid(self, modes: Sequence[tuple[Mode, str]], columns: int = 3) -> QWidget:
-        return grid([self.modes[mode] for mode, _ in modes], columns)
+    def _tools(self, modes: Sequence[tuple[Mode, str]]) -> Column:
+        tab = Column()
+        tab.add(grid([self.modes[mode] for mode, _ in modes], 3))
+        if modes is _MENDING:
+            self.again = tab.add(self.key_button("again", "Choose the masks again", "restart"))
+        tab.column.addStretch(1)
+        return tab
 
     def _mode_button(self, mode: Mode, words: str) -> QPushButton:
         sign = "" if mode.event is None else f"{LOOKS[mode.event].sign} "
         made = self.key_button(mode.value, sign + words, checkable=True)
         made.clicked.connect(lambda _=False: self._on_mode())
         return made
+
+    def _answers(self) -> QWidget:
+        tab = Column()
+        self.counts = tab.add(text())
+        self.table = AnswersTable(lambda: self.session.names, self.state.visit)
+        tab.column.addWidget(self.table, 1)
+        self.remove = button(
+            "Delete selected", "Answers that are deleted can be brought back by Undo",
+            self._delete, icon="delete",
+        )  # fmt: skip
+        self.take_over = button(
+            "Import tracks…", "Corrected tracks of this movie from a CSV, GEFF, TrackMate's XML or "
+            "a Cell Tracking Challenge folder: what differs becomes answers", self._ask_tracks,
+            icon="open",
+        )  # fmt: skip
+        tab.add(row(self.remove, self.take_over))
+        return tab
 
     def _ask_tracks(self) -> None:
         shown = find_role(self.state.viewer.layers, IMPORTED)
@@ -225,7 +231,7 @@ class AnnotatePanel(Panel):
         self.frames.mark(self.state.canvas.frame)
 
     def _picture(self, asked: Suggestion | None) -> None:
-        """Cut both frames out in the background; anew where cells are renamed."""
+        """Cut the frames out in the background; anew where cells are renamed."""
         source, scene, names = self.session.movie, self.session.scene, self.session.names
         called = _called(asked, names)
         before, names_before = self._pictured
@@ -301,8 +307,8 @@ class AnnotatePanel(Panel):
         given: list[Annotation] = list(annotations or ())
         said: list[MaskAnswer] = [] if masks is None else list(masks.answers)
         both: list[Answer] = [*given, *said]
-        listed = sorted(both, key=lambda answer: answer.created or "")[::-1]
-        self.table.fill(listed, self.session.trainer.doubtful())
+        latest = sorted(both, key=lambda answer: answer.created or "")[::-1]
+        self.table.listed.show(latest, self.session.trainer.doubtful())
         self.again.setEnabled(bool(said) and masks is not None and masks.has_image)
         counts = annotations.counts() if annotations is not None else {}
         parts = [f"{n} {NOUN[e][1] if n != 1 else NOUN[e][0].split(' ', 1)[1]}"
@@ -310,9 +316,10 @@ class AnnotatePanel(Panel):
         rejected = sum(a.kind == Kind.REJECT for a in given)
         parts += [f"{rejected} rejected"] if rejected else []
         parts += [f"{len(said)} about masks"] if said else []
-        empty = "None yet. Point at a cell and press Enter, or choose an event above."
+        empty = "None yet. Point at a cell and press Enter, or choose an event."
         self.counts.setText(", ".join(parts) if parts else empty)
-        self.remove.setEnabled(bool(listed))
+        self.tabs.setTabText(2, f"Your answers ({len(both)})" if both else "Your answers")
+        self.remove.setEnabled(bool(both))
 
     def _delete(self) -> None:
         chosen = self.table.chosen

@@ -13,21 +13,24 @@ from bridgetrack.hypotheses.events import N_TARGETS
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.taught import FEW
 from bridgetrack.session.names import CellNames
-from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
+from bridgetrack.session.proposals import Proposal, proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
 from bridgetrack.ui.picking import CellFinder, Mode, Picking, PickStep, PointFinder
 
-_CORRECTION = "correction"
-"""Source noted in answers that correct a link of the present tracks."""
-
 _LONGEST = 600.0
 """Seconds; who thinks longer about a cell was away."""
+
+_AGAIN = "Choose the masks again"
+"""Words of the button."""
 
 GLANCE = 0.25
 """Seconds that a question is in view before it is answered: nobody sees and answers sooner."""
 
-_FATE = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.MERGE, Mode.SPLIT, Mode.FALSE)
+_LISTED = 5
+"""Things that a cell may do which are listed at most: as many as have a key."""
+
+_FATE = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.FALSE)
 _HISTORY = (Mode.APPEAR, Mode.FALSE)
 
 
@@ -35,15 +38,13 @@ class Annotator:
     """Follows the pointer and writes answers down.
 
     Signals: `changed` when the overlay must be drawn anew, `show` with (frame, position or None)
-    when the view should go somewhere, `turned` when the question's other frame is wanted,
-    `mode_changed`, `clicked` with the row of the cell.
+    when the view should go somewhere, `mode_changed`, `clicked` with the row of the cell.
     """
 
     changed = Signal()
     clicked = Signal(int)
     show = Signal(int, object)
     mode_changed = Signal()
-    turned = Signal()
 
     def __init__(self, session: Session) -> None:
         self._session, self._questions = session, session.questions
@@ -56,13 +57,11 @@ class Annotator:
         self._under, self._held = -1, False  # the cell under the pointer; selected by other ways
         self.frame = 0  # the frame in view
         self._here: tuple[float, ...] | None = None  # where the pointer is in it
-        self.area: Callable[[], tuple[Place, Place] | None] = lambda: None  # corners of the view
-        self.in_view: Callable[[Place], bool] = lambda _: (
-            True
-        )  # whether a position is on the canvas
+        # corners of the view, and whether a position is on the canvas
+        self.area: Callable[[], tuple[Place, Place] | None] = lambda: None
+        self.in_view: Callable[[Place], bool] = lambda _: True
         self.history = False  # whether to ask where the cell comes from rather than where it goes
         self.proposals: list[Proposal] = []  # what could happen to it, best first
-        self._swap = -1
         self._since = time.monotonic()
         self._noted = -1, False  # the cell and its side that was answered about last
         session.movie_changed.connect(self._on_movie)
@@ -105,7 +104,7 @@ class Annotator:
     def _on_movie(self) -> None:
         if self.asking:
             self.set_mode(Mode.REVIEW)
-        self.picking, self._swap = Picking(self.picking.mode), -1
+        self.picking = Picking(self.picking.mode)
         self.finder, self.hovered, self.proposals = None, -1, []
         self._under, self._held = -1, False
         self.changed.emit()
@@ -125,7 +124,7 @@ class Annotator:
         if tracking is None or self.hovered < 0 or self.picking.mode != Mode.REVIEW:
             self.proposals = []
         else:
-            self.proposals = proposals(tracking, self.hovered, history=self.history)
+            self.proposals = proposals(tracking, self.hovered, history=self.history, limit=_LISTED)
         self.changed.emit()
 
     # ------------------------------------------------------------------ pointing and clicking
@@ -161,9 +160,9 @@ class Annotator:
         """Show a cell."""
         self.show.emit(cell.frame, cell.position)
 
-    def click(self, frame: int, point: tuple[float, ...], *, half: bool = False) -> None:
-        """A click in the image; with `half` (Shift) in one of two cells that are drawn as one."""
-        if half and self.picking.mode != Mode.CUT:
+    def click(self, frame: int, point: tuple[float, ...], *, shift: bool = False) -> None:
+        """A click in the image, plain or with Shift; see the hints for what each means."""
+        if shift and self.picking.mode not in (Mode.CUT, Mode.FALSE, Mode.VERIFY):
             return
         if self.finder is None:
             self._say(self.hint)
@@ -175,13 +174,13 @@ class Annotator:
         if row != self.hovered:
             self.point_at(row)  # a click on nothing clears the choice
         if self.picking.mode.mends is not None:
-            self._mend_at(frame, point, half)
+            self._mend_at(frame, point, shift)
         elif self.asking:
             self._answer_with(row)
         elif self.picking.mode == Mode.REVIEW:
             self._held = row >= 0  # chosen until the pointer comes to another cell
         elif row >= 0:
-            self._pick(row)
+            self._pick(row, shift)
         elif not self.picking.empty:
             self._say(f"There is no cell here. {self.hint}")
 
@@ -198,25 +197,21 @@ class Annotator:
         seen = row == self._under or self.in_view(tuple(float(p) for p in place))
         return row if seen else -1
 
-    def _pick(self, row: int) -> None:
-        """Take a cell for what the mode is about."""
-        if self.picking.mode == Mode.SWAP:
-            self._swap_with(row)
-        elif self.picking.mode == Mode.BREAK:
-            self._break_link(row)
-        elif self.picking.mode.edits and self.finder is not None:
-            self._edit_track(self.finder.ref(row))
-        elif self.finder is not None:
-            self._follow(picking.click(self.picking, self.finder.ref(row)))
-
-    # ------------------------------------------------------------------ whole tracks
-
-    def _edit_track(self, cell: CellRef) -> None:
-        """Verify or delete the track of a cell."""
-        edits = self._session.edits
-        act = {Mode.DELETE: edits.delete, Mode.FAMILY: edits.verify_family}
+    def _pick(self, row: int, shift: bool = False) -> None:
+        """Take a cell, or with Shift all of its track or family, for what the mode is about."""
+        if self.finder is None:
+            return
+        cell, edits, mode = self.finder.ref(row), self._session.edits, self.picking.mode
+        if mode != Mode.VERIFY and not shift:
+            self._follow(picking.click(self.picking, cell))
+            return
         with self._session.telling():
-            act.get(self.picking.mode, edits.verify)(cell)
+            if mode == Mode.FALSE:
+                edits.delete(cell)
+            elif shift:
+                edits.verify_family(cell)
+            else:
+                edits.verify(cell)
         self._refresh()
 
     def _follow(self, step: PickStep) -> None:
@@ -248,9 +243,9 @@ class Annotator:
 
     def set_mode(self, mode: Mode) -> None:
         """Begin annotating another kind of event."""
-        before = self.picking.mode
-        back = self.picking.sources[0].frame if self.picking.waits_for_target else None
-        self.picking, self._swap = Picking(mode), -1
+        before, picked = self.picking.mode, self.picking.source
+        back = None if picked is None else picked.frame
+        self.picking = Picking(mode)
         if back is not None:
             self.show.emit(back, None)
         self._announce_mode(before)
@@ -296,7 +291,6 @@ class Annotator:
     def cancel(self) -> None:
         """Esc: forget what was picked, then go back to review."""
         before = self.picking.mode
-        self._swap = -1
         self._follow(picking.cancel(self.picking))
         if self.picking.mode != before:
             self._announce_mode(before)
@@ -346,7 +340,7 @@ class Annotator:
         self._refresh()
 
     def choose_again(self) -> None:
-        """W: choose all masks again with what was said of some."""
+        """Choose all masks again with what was said of some."""
         with self._session.telling():
             self._session.choose_again()
 
@@ -372,11 +366,6 @@ class Annotator:
         self._questions.engaged = False
         if self.asking:
             self.set_mode(Mode.REVIEW)
-
-    def turn(self) -> None:
-        """T: the other frame of the question."""
-        if self.asking and self._question() is not None:
-            self.turned.emit()
 
     def _to_answer(self) -> Suggestion | None:
         """The question that is answered; none where nobody can have seen it yet."""
@@ -439,32 +428,6 @@ class Annotator:
         elif self.proposals and self.outlined >= 0 and self._looked_at:
             self._note(Kind.CANNOT_TELL, self.proposals[0].event, "review")
 
-    def _break_link(self, row: int) -> None:
-        """The cell does not go where the tracks say."""
-        tracking = self._session.tracking
-        event = None if tracking is None else chosen_event(tracking, row)
-        if event is None:
-            self._say("This cell has no link to a later frame.")
-            return
-        self._note(Kind.REJECT, event, _CORRECTION)
-
-    def _swap_with(self, row: int) -> None:
-        tracking = self._session.tracking
-        if tracking is None or self.finder is None:
-            return
-        if self._swap < 0:
-            self._swap = row
-            self.picking = Picking(Mode.SWAP, (self.finder.ref(row),))
-            self._refresh()
-            return
-        events = exchanged(tracking, self._swap, row)
-        self._swap, self.picking = -1, Picking(Mode.SWAP)
-        if events is None:
-            self._say("Only two cells of one frame that both move on can be swapped.")
-        for event in events or ():
-            self._note(Kind.CONFIRM, event, _CORRECTION)
-        self._refresh()
-
     def undo(self) -> None:
         """Take back the last answer, or what was picked so far."""
         if self.asking and self._questions.check.running:
@@ -511,5 +474,5 @@ def _checked_words(now: int, all_in_all: int) -> str:
     told = f"Kept: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
     left = FEW - all_in_all
     if left > 0:
-        return f"{told}After {left} more such cells, W goes by what cells look like in this movie."
-    return f"{told}W chooses all masks again by what cells look like in this movie."
+        return f"{told}After {left} more, *{_AGAIN}* goes by what cells look like in this movie."
+    return f"{told}*{_AGAIN}* goes by what cells look like in this movie."

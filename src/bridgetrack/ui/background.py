@@ -1,4 +1,4 @@
-"""Long work in threads of its own, and work of the window's own thread in small parts."""
+"""Long work in threads of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from qtpy.QtCore import QObject, QTimer, Signal
+from qtpy.QtCore import QObject, Signal
 
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import BackgroundWork, Done, Factory, Failed, Report
@@ -25,9 +25,6 @@ _EVERY = 0.05
 
 _REST, _OFTEN = 0.25, 0.005
 """Seconds that work lets the window go first at most, and seconds until it does so again."""
-
-_PAUSE = 20
-"""Milliseconds between two parts: time for drawing, for the mouse and for keys."""
 
 
 class Links:
@@ -57,7 +54,7 @@ class _Caller(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wanted.connect(self._call)
+        self.wanted.connect(lambda act: act())
 
     def call(self, act: Callable[[], None]) -> None:
         """Call this once there is nothing else to do; never where Qt is gone at the end."""
@@ -69,9 +66,6 @@ class _Caller(QObject):
         idle = threading.Event()
         self.call(idle.set)
         idle.wait(_REST)
-
-    def _call(self, act: Callable[[], None]) -> None:
-        act()
 
 
 def _drive(
@@ -114,26 +108,17 @@ class ThreadRunner:
         stopped = self._active[name] = threading.Event()
 
         def handed(act: Callable[[Any], None], *, last: bool) -> Callable[[Any], None]:
-            def hand(what: Any) -> None:
-                def call() -> None:
-                    if self._active.get(name) is not stopped:
-                        return
+            def call(what: Any) -> None:
+                if self._active.get(name) is stopped:
                     if last:
                         del self._active[name]
                     act(what)
 
-                self._caller.call(call)
-
-            return hand
+            return lambda what: self._caller.call(lambda: call(what))
 
         reports = (handed(report, last=False), handed(done, last=True), handed(failed, last=True))
-        thread = threading.Thread(
-            target=_drive,
-            args=(work, stopped, self._caller.rest, *reports),
-            daemon=True,
-            name=f"bridgetrack {name}",
-        )
-        thread.start()
+        given = (work, stopped, self._caller.rest, *reports)
+        threading.Thread(target=_drive, args=given, daemon=True, name=f"bridgetrack {name}").start()
 
     def cancel(self, name: str) -> None:
         """Tell work to stop; what it still delivers is dropped."""
@@ -149,42 +134,6 @@ class ThreadRunner:
         """End all work."""
         for name in list(self._active):
             self.cancel(name)
-
-
-class EventLoopQueue:
-    """Does parts of work on the main thread, with turns of the event loop between them."""
-
-    def __init__(self) -> None:
-        self._parts: deque[Callable[[], None]] = deque()
-        self._timer = QTimer()
-        self._timer.setInterval(_PAUSE)
-        self._timer.timeout.connect(self._next)
-
-    @property
-    def busy(self) -> bool:
-        """Whether parts are left."""
-        return bool(self._parts)
-
-    def begin(self, *parts: Callable[[], None]) -> None:
-        """Do these parts; what is left of earlier ones is dropped."""
-        self._parts.clear()
-        self.then(*parts)
-
-    def then(self, *parts: Callable[[], None]) -> None:
-        """Do these parts after those that are left."""
-        self._parts.extend(parts)
-        if not self._timer.isActive():
-            self._timer.start()
-
-    def stop(self) -> None:
-        """Drop what is left."""
-        self._parts.clear()
-
-    def _next(self) -> None:
-        if self._parts:
-            self._parts.popleft()()
-        else:
-            self._timer.stop()
 
 
 class FileReader(BackgroundWork):
@@ -205,10 +154,6 @@ class FileReader(BackgroundWork):
             yield Progress(f"Reading {name}", 0.0)
             return read()
 
-        self.begin(work, done)
-
-    def begin(self, work: Factory, done: Callable[[Any], object]) -> None:
-        """Do work in steps after what was asked for before, and hand its result on."""
         self._waiting.append((work, done))
         if not self.busy(READING):
             self._next()

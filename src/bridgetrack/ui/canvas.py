@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 from napari.layers import Points, Vectors
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QWidget
+from superqt.utils import qdebounced
 
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import EventLoopQueue, Links
+from bridgetrack.ui.background import Links
 from bridgetrack.ui.layers import camera_of, kind_of, look_at
 from bridgetrack.ui.looks import PROPOSAL, mode_look, rgba
 from bridgetrack.ui.overlay import (
@@ -28,7 +28,7 @@ from bridgetrack.ui.overlay import (
     draw_pointed,
     draw_proposals,
 )
-from bridgetrack.ui.overlay_layers import LETTERS, OverlayLayers
+from bridgetrack.ui.overlay_layers import OverlayLayers
 from bridgetrack.ui.picking import Mode, shown_diameter
 from bridgetrack.ui.shortcuts import SHORTCUTS
 
@@ -203,7 +203,7 @@ _STILL = 4.0
 
 
 class Canvas(SliceInView):
-    """The overlay of one viewer.
+    """The overlay of one viewer, drawn at the next turn of the event loop after a change.
 
     Clicks and keys work whichever layer is active, unless a tool of it is in the hand; keys that
     the layer has itself are its own. A click makes *Events* active, for which all keys are ours.
@@ -213,24 +213,22 @@ class Canvas(SliceInView):
         super().__init__(viewer, session)
         self._annotator = annotator
         self._layers = OverlayLayers()
-        self._queue, self._later = EventLoopQueue(), EventLoopQueue()
         self._point: tuple[float, ...] | None = None
         self.painters: list[Callable[[Drawing, SliceShown], None]] = []
-        self.held = False
+        self.redraw = qdebounced(self._redraw, timeout=0)
         annotator.area = lambda: self.area
         annotator.in_view = self.holds
         self._links = Links()
         listen, camera = self._links.add, camera_of(viewer).events
-        listen(annotator.changed, self.redraw)
+        listen(annotator.changed, self._on_change)
         listen(annotator.show, self.show)
         listen(session.movie_changed, self._on_source)
         listen(session.scene_changed, self._on_scene)
         listen(session.masks_changed, self._on_masks)
         listen(viewer.dims.events.current_step, self._on_frame)
-        listen(viewer.dims.events.ndisplay, self.redraw)
+        for event in (viewer.dims.events.ndisplay, camera.zoom, camera.center):
+            listen(event, self._on_change)
         listen(viewer.layers.events.removed, self._on_removed)
-        listen(camera.zoom, self._on_camera)
-        listen(camera.center, self._on_camera)
         viewer.mouse_drag_callbacks.append(self._on_press)
         viewer.mouse_move_callbacks.append(self._on_move)
         self._bind(viewer)
@@ -246,9 +244,8 @@ class Canvas(SliceInView):
         return self._layers.marks
 
     def close(self) -> None:
-        """Let go of the viewer."""
-        self._queue.stop()
-        self._later.stop()
+        """Take everything out of the viewer."""
+        self.redraw.cancel()
         self._links.cut()
         viewer = self.viewer
         if viewer is None:
@@ -276,8 +273,7 @@ class Canvas(SliceInView):
     @property
     def active(self) -> bool:
         """Whether clicks and keys reach the overlay."""
-        viewer = self.viewer
-        events = self._layers.events
+        viewer, events = self.viewer, self._layers.events
         if viewer is None or events is None:
             return False
         return bool(viewer.layers.selection.active is events)
@@ -286,22 +282,18 @@ class Canvas(SliceInView):
         viewer, labels = self.viewer, self.labels
         # The segmentation may have been deleted meanwhile.
         if viewer is not None and labels is not None and labels in viewer.layers:
-            self._layers.make_marks(viewer, labels)
-            self._layers.make_events(viewer, labels, self._bind)
+            self._layers.make(viewer, labels, self._bind)
             self.redraw()
 
     def _on_source(self) -> None:
         """Make the layers while the cells are being measured."""
-        self._queue.stop()
         viewer, labels = self.viewer, self.labels
-        if viewer is not None and self._layers.complete:
-            self._layers.draw(Drawing())  # nothing of the movie before lies over this one
-        if viewer is None or labels is None:
+        if viewer is None:
             return
-        self._layers.fit(viewer, labels)
-
-        warming = (partial(self._layers.warm, part) for part in LETTERS)
-        self._queue.begin(self._ensure_layers, *warming, self.redraw)
+        self._layers.draw(Drawing())  # nothing of the movie before lies over this one
+        if labels is not None:
+            self._layers.fit(viewer, labels)
+            self._ensure_layers()
 
     def _bind(self, keys_of: Any) -> None:
         """Keys of a layer, or of the viewer."""
@@ -400,7 +392,7 @@ class Canvas(SliceInView):
             if not self.active:
                 self.activate()
             self._point = self.place_of(event)
-            self._annotator.click(self.frame, self._point, half=bool(held))
+            self._annotator.click(self.frame, self._point, shift=bool(held))
 
     def _on_frame(self) -> None:
         if self._layers.events is None or self._session.scene is None:
@@ -413,32 +405,24 @@ class Canvas(SliceInView):
             self._annotator.hover(self.frame, self._point)
         self.redraw()
 
-    def _on_camera(self, _: Any = None) -> None:
-        """Words that would be cut at the edge move, once nothing else is to be drawn."""
-        if not self.held:
-            self._later.begin(self.redraw)
-
     # ------------------------------------------------------------------ drawing
 
-    def redraw(self, _: Any = None) -> None:
-        """Draw what the frame in view needs, unless somebody holds the pen for a moment."""
-        if self.held or self._session.scene is None or not self._layers.complete:
+    def _on_change(self, _: Any = None) -> None:
+        self.redraw()
+
+    def _redraw(self) -> None:
+        """Draw what the frame in view needs."""
+        if self.viewer is None or self._session.scene is None or self.labels is None:
             return
         seen, letter = self._screen
-        # Rims of words lie in the plane that is looked at.
-        dot = 0.0 if seen is None else letter / _LETTER
-        self._layers.draw(self._draw(), dot, self.plane)
-
-    def _draw(self) -> Drawing:
-        height, width = self.extent if self.labels is not None else (np.inf, np.inf)
-        seen, letter = self._screen
+        height, width = self.extent
         view = SliceShown(
             self.frame, self.plane, self._size, width, self.depth, height, seen, letter,
             self._session.names,
         )  # fmt: skip
-        drawing = self._drawn_in(view)
-        drawing.keep_words_in(view)
-        return drawing
+        # Rims of words lie in the plane that is looked at.
+        dot = 0.0 if seen is None else letter / _LETTER
+        self._layers.draw(self._drawn_in(view), dot, self.plane)
 
     def _drawn_in(self, view: SliceShown) -> Drawing:
         annotator, session = self._annotator, self._session
@@ -459,9 +443,10 @@ class Canvas(SliceInView):
             if row >= 0 and not annotator.asking:
                 draw_pointed(drawing, outline, mode_look(picked.mode), view)
             detections = session.scene.detections
-            rows = [detections.row_of(*c.cell) for c in picked.sources]
-            outlines = [finder.outline(r) for r in rows]
-            draw_ghost(drawing, outlines, picked.targets, view)
+            ghost = np.zeros((0, 2))
+            if picked.source is not None:
+                ghost = finder.outline(detections.row_of(*picked.source.cell))
+            draw_ghost(drawing, ghost, picked.targets, view)
         first = picked.place  # of two clicks on masks
         if first is not None and first[0] == view.frame:
             drawing.mark(first[1], "cross", 0.4 * view.size, rgba(PROPOSAL))

@@ -7,15 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from qtpy.QtCore import QSize
+from qtpy.QtCore import QSignalBlocker, QSize
 from qtpy.QtGui import QTextOption
-from qtpy.QtWidgets import (
-    QComboBox,
-    QFileDialog,
-    QTabWidget,
-    QTextBrowser,
-    QWidget,
-)
+from qtpy.QtWidgets import QComboBox, QFileDialog, QTabWidget, QTextBrowser, QWidget
 
 from bridgetrack.errors import OutputError
 from bridgetrack.files import staged, write_text
@@ -25,12 +19,20 @@ from bridgetrack.tracks.cycles import CellCycles, cell_cycles
 from bridgetrack.tracks.trees import save_lineages
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.plots import Legend, NumberPlot, TreePlot, save_plot
+from bridgetrack.ui.plots import NumberPlot, TreePlot, save_plot
 from bridgetrack.ui.track_list import TrackList
 from bridgetrack.ui.widgets import Column, button, column_words, row, text
 
 NAME = "Tracks, trees and plots"
 """Of the panel in the window."""
+
+_FILES = (
+    ("tracks.csv", "Table (*.csv)"),
+    ("families.svg", "Pictures (*.svg *.png *.pdf)"),
+    ("plot.png", "Picture (*.png);;Table (*.csv)"),
+    ("cycles.csv", "Table (*.csv);;Picture (*.png)"),
+)
+"""What each tab is saved as: a name, and kinds of files."""
 
 
 class ExplorePanel(Panel):
@@ -44,17 +46,18 @@ class ExplorePanel(Panel):
         self.hint = self.add(text())
         self.tabs = QTabWidget()
         self.column.addWidget(self.tabs, 1)
-        self.list = TrackList()
+        self.list, self.tree = TrackList(), TreePlot()
         self.list.picked.connect(self._on_listed)
+        self.tree.picked.connect(self._on_branch)
         self.tabs.addTab(self.list, "Table")
-        self.tabs.addTab(self._trees(), "Family trees")
+        self.tabs.addTab(self.tree, "Family trees")
         self.tabs.addTab(self._plots(), "Plots")
         self.tabs.addTab(self._cycles(), "Cell cycle")
         save = button("Save…", "What is in view as a picture, or its numbers as a table", self._ask)
         self.tabs.setCornerWidget(save)
         self.tabs.currentChanged.connect(lambda _: self._show())
         self.listen(self._looks.chosen_changed, self._on_chosen)
-        self.listen(self._looks.colour_changed, self._on_colour)
+        self.listen(self._looks.colour_changed, self._show)
         self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
         self.listen(self.state.annotator.clicked, self._on_cell)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
@@ -64,14 +67,6 @@ class ExplorePanel(Panel):
         return QSize(760, 330)
 
     # ------------------------------------------------------------------ tabs
-
-    def _trees(self) -> QWidget:
-        self.tree, self.legend = TreePlot(), Legend()
-        self.tree.picked.connect(self._on_branch)
-        beside = row(self.tree, self.legend)
-        beside.layout().setStretch(0, 1)
-        beside.layout().setStretch(1, 0)
-        return beside
 
     def _plots(self) -> Column:
         tab = Column()
@@ -95,8 +90,7 @@ class ExplorePanel(Panel):
         if tracking is None:
             self.session.cancel("numbers")
             self._take(None)
-            return
-        if self.numbers is None or self.numbers.tracks is not tracking.tracks:
+        elif self.numbers is None or self.numbers.tracks is not tracking.tracks:
             tracks = tracking.tracks
             self.session.run("numbers", lambda: numbers_of(tracks), self._take)
 
@@ -106,61 +100,50 @@ class ExplorePanel(Panel):
         self.tabs.setEnabled(numbers is not None)
         if numbers is None:
             self.hint.setText("There are no tracks yet: choose a movie with its cells first.")
-            self.list.show_table(self.list.model.table.head(0))
+            self.list.show_table(self.list.listed.table.head(0))
             self.tree.show_trees(None, None)
             self.plot.clear()
             self.survival.clear()
             return
         before = self.feature.currentData()
-        self.feature.blockSignals(True)
-        self.feature.clear()
-        for name, words in numbers.features.items():
-            self.feature.addItem(column_words(words), name)
-        self.feature.setCurrentIndex(max(self.feature.findData(before or "area"), 0))
-        self.feature.blockSignals(False)
+        with QSignalBlocker(self.feature):
+            self.feature.clear()
+            for name, words in numbers.features.items():
+                self.feature.addItem(column_words(words), name)
+            self.feature.setCurrentIndex(max(self.feature.findData(before or "area"), 0))
         self.list.show_table(numbers.table)
         self._show()
 
     def _show(self) -> None:
         """Bring the tab in view up to date."""
-        numbers = self.numbers
-        if numbers is None:
-            return
-        show = (self._show_list, self._show_trees, self._show_plot, self._show_cycles)
-        show[self.tabs.currentIndex()](numbers)
+        if self.numbers is not None:
+            show = (self._show_list, self._show_trees, self._show_plot, self._show_cycles)
+            show[self.tabs.currentIndex()](self.numbers)
 
     def _show_list(self, _: TrackNumbers) -> None:
         self.list.mark(self._looks.chosen)
 
     def _show_trees(self, numbers: TrackNumbers) -> None:
-        colours = self._looks.colouring(numbers.tracks)
-        self.legend.show_colours(colours)
-        self.tree.show_trees(numbers.trees, colours)
-        self._mark_trees()
+        self.tree.show_trees(numbers.trees, self._looks.colouring(numbers.tracks))
+        self.tree.mark(self._looks.chosen, self.state.canvas.frame)
 
-    def _mark_trees(self) -> None:
-        frame = self.state.canvas.frame
-        self.tree.mark(self._looks.chosen, frame)
-        self.tree.show_frame(frame)
-
-    def _plotted(self, numbers: TrackNumbers) -> tuple[str, bool]:
-        """The feature of the plot, and whether it is over time: it is where tracks are chosen."""
+    def _plotted(self, numbers: TrackNumbers) -> tuple[str, pd.DataFrame | None]:
+        """The feature of the plot, and its values over time where tracks are chosen."""
         feature = str(self.feature.currentData())
-        return feature, bool(self._looks.chosen) and not feature.startswith("track:")
+        if not self._looks.chosen or feature.startswith("track:"):
+            return feature, None
+        return feature, numbers.curves(feature, self._looks.chosen)
 
     def _show_plot(self, numbers: TrackNumbers) -> None:
-        (feature, over_time), chosen = self._plotted(numbers), self._looks.chosen
+        (feature, curves), chosen = self._plotted(numbers), self._looks.chosen
         words = column_words(numbers.features.get(feature, ""))
-        if not over_time:
+        if curves is None:
             self.plot.show_bars(numbers.distribution(feature, chosen))
             what = "tracks" if feature.startswith("track:") else "cells"
             self.plot.name_axes(words, f"number of {what}")
             return
-        table = numbers.curves(feature, chosen)
-        self.plot.show_curves(
-            table["time"].to_numpy(np.float64), table[feature].to_numpy(np.float64),
-            table["track_id"].to_numpy(), chosen,
-        )  # fmt: skip
+        time, values = (curves[c].to_numpy(np.float64) for c in ("time", feature))
+        self.plot.show_curves(time, values, curves["track_id"].to_numpy(), chosen)
         self.plot.name_axes(column_words(numbers.features["time"]), words)
 
     def _show_cycles(self, numbers: TrackNumbers) -> None:
@@ -172,9 +155,8 @@ class ExplorePanel(Panel):
         table = self.cycles.generations.rename(columns=column_words).to_html(
             index=False, na_rep="", float_format="{:.4g}".format, border=0
         )
-        table = table.replace("<table", '<table cellpadding="4"').replace(
-            "<td>", '<td align="right">'
-        )
+        table = table.replace("<table", '<table cellpadding="4"')
+        table = table.replace("<td>", '<td align="right">')
         self.cycle_words.setHtml(f"<p>{self.cycles.words}</p>{table}")
 
     # ------------------------------------------------------------------ the choice
@@ -204,20 +186,15 @@ class ExplorePanel(Panel):
 
     def _on_chosen(self) -> None:
         self.list.mark(self._looks.chosen)
-        index = self.tabs.currentIndex()
-        if index == 1:
-            self._mark_trees()
-            self.tree.show_tracks(self._looks.chosen)
-        elif index == 2:
-            self._show()
-
-    def _on_colour(self) -> None:
         if self.tabs.currentIndex() == 1:
+            self.tree.mark(self._looks.chosen, self.state.canvas.frame)
+            self.tree.show_tracks(self._looks.chosen)
+        elif self.tabs.currentIndex() == 2:
             self._show()
 
     def _on_frame(self, _: Any = None) -> None:
         if self.numbers is not None and self.isVisible() and self.tabs.currentIndex() == 1:
-            self._mark_trees()
+            self.tree.mark(self._looks.chosen, self.state.canvas.frame)
 
     def _on_cell(self, row: int) -> None:
         """A click on a cell chooses its track, whatever else the click does."""
@@ -230,68 +207,55 @@ class ExplorePanel(Panel):
     def _ask(self) -> None:
         if self.numbers is None:
             return
-        name, kinds, save = (
-            ("tracks.csv", "Table (*.csv)", self.save_table),
-            ("families.svg", "Pictures (*.svg *.png *.pdf)", self.save_trees),
-            ("plot.png", "Picture (*.png);;Table (*.csv)", self.save_plot),
-            ("cycles.csv", "Table (*.csv);;Picture (*.png)", self.save_cycles),
-        )[self.tabs.currentIndex()]
+        name, kinds = _FILES[self.tabs.currentIndex()]
         found, _ = QFileDialog.getSaveFileName(self, "Save", self.beside_movie(name), kinds)
         if found:
-            save(Path(found))
+            self.save(Path(found))
 
-    def save_table(self, path: Path) -> None:
-        """Write the table of tracks."""
-        if self.numbers is not None:
-            self._save(path, self.plot, self.numbers.table)
-
-    def save_trees(self, path: Path) -> None:
-        """Write the families of the chosen tracks, or all, in the background."""
-        numbers, looks, doer = self.numbers, self._looks, self.state.elsewhere
+    def save(self, path: Path) -> None:
+        """Write what the tab in view shows: trees, a plot as .png, or its numbers as .csv."""
+        numbers, tab = self.numbers, self.tabs.currentIndex()
         if numbers is None:
             return
+        if tab == 1:
+            self._save_trees(path, numbers)
+            return
+        with self.session.telling():
+            if path.suffix.lower() == ".csv":
+                words = self._table(numbers, tab).to_csv(index=False, lineterminator="\n")
+                write_text(path, words, "the table")
+            elif path.suffix.lower() == ".png":
+                with staged(path, "the plot") as spare:
+                    save_plot(self.survival if tab == 3 else self.plot, spare)
+            else:
+                raise OutputError(f"{path}: plots are written as .png or .csv")
+            self._saved(path)
+
+    def _table(self, numbers: TrackNumbers, tab: int) -> pd.DataFrame:
+        """The numbers that a tab shows."""
+        if tab == 0:
+            return numbers.table
+        if tab == 3 and self.cycles is not None:
+            return self.cycles.cycles
+        feature, curves = self._plotted(numbers)
+        if curves is not None:
+            return curves
+        return numbers.distribution(feature, self._looks.chosen).table
+
+    def _save_trees(self, path: Path, numbers: TrackNumbers) -> None:
+        """Write the families of the chosen tracks, or all, in the background."""
+        doer, chosen, colour = self.state.elsewhere, self._looks.chosen, self._looks.colour
         if doer.busy("trees"):
             words = f"Another file is still being written; save {path.name} when that is done."
             self.session.message.emit("warning", words)
             return
-        families = numbers.families(looks.chosen) if looks.chosen else None
-        colour = looks.colour
+        families = numbers.families(chosen) if chosen else None
 
         def work() -> Steps[None]:
             yield Progress("Drawing family trees", 0.0)
             save_lineages(numbers.tracks, path, families=families, colour=colour)
 
         doer.run("trees", work, lambda _: self._saved(path))
-
-    def save_plot(self, path: Path) -> None:
-        """Write the plot as it is, or its numbers."""
-        numbers = self.numbers
-        if numbers is None:
-            return
-        (feature, over_time), chosen = self._plotted(numbers), self._looks.chosen
-        if over_time:
-            table = numbers.curves(feature, chosen)
-        else:
-            table = numbers.distribution(feature, chosen).table
-        self._save(path, self.plot, table)
-
-    def save_cycles(self, path: Path) -> None:
-        """Write the table of cycles, or the curve."""
-        if self.cycles is not None:
-            self._save(path, self.survival, self.cycles.cycles)
-
-    def _save(self, path: Path, plot: NumberPlot, table: pd.DataFrame) -> None:
-        """Write a table, or a picture of its plot."""
-        with self.session.telling():
-            if path.suffix.lower() == ".csv":
-                words = table.to_csv(index=False, lineterminator="\n")
-                write_text(path, words, "the table of the plot")
-            elif path.suffix.lower() == ".png":
-                with staged(path, "the plot") as spare:
-                    save_plot(plot, spare)
-            else:
-                raise OutputError(f"{path}: plots are written as .png or .csv")
-            self._saved(path)
 
     def _saved(self, path: Path) -> None:
         self.session.message.emit("info", f"Written: {path}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from qtpy.QtWidgets import (
+    QComboBox,
     QDialog,
     QDialogButtonBox,
     QFileDialog,
@@ -13,54 +15,63 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from bridgetrack.io.results import ExportOptions, write_results
+from bridgetrack.io.results import write_results
 from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps
 from bridgetrack.pipeline.methods import methods_text
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import Done, Factory
-from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.widgets import Column, button, row, text
 
-_FORMATS = {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"}
+_FORMATS: dict[str, tuple[str, ...]] = {
+    "CSV": ("csv",),
+    "CSV and CTC": ("csv", "ctc"),
+    "CSV and GEFF": ("csv", "geff"),
+    "CSV, CTC and GEFF": ("csv", "ctc", "geff"),
+}
+"""What is written, in words."""
 
 
 class ExportBox(Column):
-    """Formats, a button for the open movie and one for many, and what came of them."""
+    """A choice of formats, a button for the open movie and one for many, and what came of them."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
-        self.formats = SettingsForm(ExportOptions, _FORMATS, in_a_row=True)
+        self.choice = QComboBox()
+        self.choice.setToolTip(
+            "Tables; masks and tracks for the Cell Tracking Challenge; a graph in GEFF"
+        )
+        self.choice.addItems(list(_FORMATS))
         self.save = button(
-            "Export…", "Write the tracks in the formats ticked, to a folder", self.ask,
+            "Export…", "Write the tracks in these formats, to a folder", self.ask,
             icon="export", hot="Alt+X",
         )  # fmt: skip
         self.many = button(
             "Many movies…",
-            "Track every movie of a folder with the model in use, and write the formats ticked. "
+            "Track every movie of a folder with the model in use, and write these formats. "
             "NAME_labels, NAME_masks or NAME_cells are the masks of NAME; others are found",
             self.ask_many, icon="models",
         )  # fmt: skip
-        self.add(self.formats.native)
+        self.add(self.choice)
         self.add(row(self.save, self.many))
         self.words = self.add(text())
         panel.state.cancelled["batch"] = self._on_cancel
         kept = panel.state.settings
-        self.formats.listen(lambda: kept.set_formats(self.options.formats))
-        panel.listen(kept.restored, self._restore)
+        self.choice.activated.connect(lambda _: kept.set_formats(self.formats))
+        panel.listen(kept.restored, lambda: self.show_formats(kept.formats))
         panel.follow(self._refresh, panel.session.tracking_changed, panel.session.movie_changed)
 
     @property
-    def options(self) -> ExportOptions:
-        """What the form says."""
-        return self.formats.applied_to(ExportOptions())
+    def formats(self) -> tuple[str, ...]:
+        """What is chosen."""
+        return _FORMATS[self.choice.currentText()]
 
-    def _restore(self) -> None:
-        """Tick what was ticked when the movie was open before."""
-        ticked = self._panel.state.settings.formats
-        self.formats.show(ExportOptions(**{name: name in ticked for name in _FORMATS}))
+    def show_formats(self, formats: Collection[str]) -> None:
+        """Choose some formats, or the fewest that hold them all."""
+        fit = [k for k, held in enumerate(_FORMATS.values()) if set(formats) <= set(held)]
+        self.choice.setCurrentIndex(fit[0] if fit else 0)
 
     def _refresh(self) -> None:
         self.save.setEnabled(self._panel.session.tracking is not None)
@@ -75,17 +86,14 @@ class ExportBox(Column):
 
     def _may(self, job: str, busy: str) -> bool:
         """Whether work that writes results can begin; says why not."""
-        if not self.options.formats:
-            self.words.setText("Tick at least one format.")
-        elif self._panel.state.elsewhere.busy(job):
+        if self._panel.state.elsewhere.busy(job):
             self.words.setText(busy)
-        else:
-            return True
-        return False
+            return False
+        return True
 
     def write(self, folder: Path) -> None:
         """Write the chosen formats in the background, with all answers given so far."""
-        session, options = self._panel.session, self.options
+        session, formats = self._panel.session, self.formats
         answered = session.answered()
         busy = "Other results are still being written; export these when that is done."
         if session.tracking is None or answered is None or not self._may("export", busy):
@@ -103,9 +111,7 @@ class ExportBox(Column):
             final = yield from track_scene(scene, model)
             yield Progress("Writing", 0.0)
             methods = methods_text(final, image=image, masks=masks, found=found, checked=checked)
-            return write_results(
-                final.tracks, scene.labels, folder, options.formats, methods=methods
-            )
+            return write_results(final.tracks, scene.labels, folder, formats, methods=methods)
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
@@ -139,9 +145,7 @@ class ExportBox(Column):
         if not self._may("batch", "Other movies are still being tracked."):
             return
         session = self._panel.session
-        given = BatchRun(
-            folder, out, session.model, formats=self.options.formats, kinds=session.kinds
-        )
+        given = BatchRun(folder, out, session.model, formats=self.formats, kinds=session.kinds)
         left_out = ", ".join(session.kinds.words)
         self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
         self._run("batch", lambda: batch_steps(given), lambda rows: self._show(rows, out))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections, border_distance
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
 from bridgetrack.movie.movie import as_labels
 from bridgetrack.notes import plural
+from bridgetrack.session.answers import autosave_path, project_answers
+from bridgetrack.session.settings import Scale, load_settings
 
 KEY = "bridgetrack"
 """Metadata key under which the plugin keeps what it knows of a layer."""
@@ -51,7 +54,7 @@ def find_role(layers: Iterable[Any], role: str) -> Any | None:
 
 def kind_of(layer: Any) -> str:
     """Kind of a layer in lower case: ``"image"``, ``"labels"``, ``"tracks"`` ..."""
-    return str(layer.as_layer_data_tuple()[2]) if hasattr(layer, "as_layer_data_tuple") else ""
+    return type(layer).__name__.lower()
 
 
 def path_of(layer: Any) -> Path | None:
@@ -191,6 +194,99 @@ def place_like(layer: Any, other: Any, *, still: bool = False) -> None:
             setattr(layer, name, value)
 
 
+# ---------------------------------------------------------------------- scale
+
+
+def set_scale(viewer: Any, image: Any, labels: Any, scale: Scale) -> None:
+    """Give the layers of a movie a scale; one of them may be None.
+
+    Other channels and what is drawn over the movie stay where they are on it.
+    """
+    shown = [layer for layer in (image, labels) if layer is not None]
+    beside = [x for x in viewer.layers if x not in shown and _drawn_on(shown[0], x)]
+    for layer in (*shown, *beside):
+        axes = [("pixel", 1.0), *((scale.unit, side) for side in scale.pixel)][-layer.ndim :]
+        layer.units, layer.scale = zip(*axes, strict=True)
+        layer.metadata[KEY] = {**tags_of(layer), "frame_interval": scale.minutes}
+
+
+def share_scale(image: Any, labels: Any) -> None:
+    """Where one of a movie's layers says how large a pixel is, the other says nothing else.
+
+    Masks rarely know, and would else be drawn beside the cells that they show. Where both say the
+    same, the masks are drawn in the units of the image.
+    """
+    if image is None or labels is None or labels.ndim != image.ndim:
+        return
+    extents = [x.extent.data for x in (image, labels)]
+    if kind_of(labels) == "labels" and not np.array_equal(*extents):
+        return
+    for layer, other in ((image, labels), (labels, image)):
+        if _unscaled(layer) and not _unscaled(other):
+            place_like(layer, other)
+            tags, interval = tags_of(layer), tags_of(other).get("frame_interval")
+            layer.metadata[KEY] = {**tags, "frame_interval": tags.get("frame_interval") or interval}
+    (here, unit), (there, theirs) = scale_of(image), scale_of(labels)
+    if role_of(labels) and unit == theirs and all(map(math.isclose, here, there)):
+        place_like(labels, image)
+
+
+def take_scale(viewer: Any, image: Any, labels: Any) -> None:
+    """Give layers the scale that was set for their movie earlier, and each that of the other.
+
+    Each may be None.
+    """
+    if not _take_kept(viewer, image, labels):
+        share_scale(image, labels)
+        # What was set took the place of what the masks alone said.
+        _take_kept(viewer, image, labels)
+
+
+def _take_kept(viewer: Any, image: Any, labels: Any) -> bool:
+    """Give layers the scale that was set for their movie earlier; whether there was one."""
+    first = labels if image is None else image
+    if first is None or viewer is None:
+        return False
+    project = None if labels is None else tags_of(labels).get("project")
+    try:
+        geometry = _geometry_of(first)
+        answers = autosave_path(path_of(first), name_of(first), geometry)
+        if project is not None:
+            answers = project_answers(Path(str(project)), geometry)
+        kept = load_settings(answers)
+    except BridgetrackError:
+        return False  # told where the movie is opened
+    if kept.read is None or kept.given is None or not Scale.of(geometry).like(kept.read):
+        return False
+    set_scale(viewer, image, labels, kept.given)
+    viewer.reset_view()
+    return True
+
+
+def _geometry_of(layer: Any) -> Geometry:
+    """Extent and scale of a movie by its image, or else by its cells."""
+    if is_points(layer):
+        return detections_of(layer).geometry
+    return (movie_of if kind_of(layer) == "image" else labels_of)(layer).geometry
+
+
+def _unscaled(layer: Any) -> bool:
+    """Whether nobody said how large a pixel of a layer is."""
+    return set(layer.scale) == {1.0} and {str(unit) for unit in layer.units} == {"pixel"}
+
+
+def _drawn_on(movie: Any, layer: Any) -> bool:
+    """Whether a layer lies on the pixels of a movie's layer, or on those of one of its frames."""
+    fewer = movie.ndim - layer.ndim
+    if fewer not in (0, 1):
+        return False
+    here, there = placed_like(layer), placed_like(movie, still=bool(fewer))
+    return all(here[name] == there[name] for name in ("scale", "translate", "units"))
+
+
+# ---------------------------------------------------------------------- in the viewer
+
+
 def add_below(viewer: Any, layer: Any, *roles: str) -> None:
     """Add a layer below all that have some roles; the layer in the hand stays there."""
     layers = viewer.layers
@@ -216,6 +312,8 @@ def look_at(viewer: Any, world: Sequence[float]) -> None:
     deep = viewer.dims.ndisplay == 3 and len(world) > 3
     camera_of(viewer).center = (float(world[-3]) if deep else 0.0, *map(float, world[-2:]))
 
+
+# ---------------------------------------------------------------------- points
 
 LayerData = tuple[Any, dict[str, Any], str]
 ROLE = "detections"

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from napari.utils.colormaps import Colormap
 from psygnal import Signal
 from qtpy.QtCore import QSignalBlocker
 from qtpy.QtWidgets import QComboBox
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, colouring, colourings
+from bridgetrack.tracks.colours import Colouring, colouring, colourings
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.picking import Mode
 
@@ -64,22 +63,14 @@ MEND_SIGNS = {
     MendKind.CHECK: "☑",
 }
 
-_OTHER_MODES = {
-    Mode.SWAP: "Swap",
-    Mode.BREAK: "Break",
-    Mode.VERIFY: "Verify this track",
-    Mode.FAMILY: "Verify this family",
-    Mode.DELETE: "Delete this track",
-}
-
 
 def mode_look(mode: Mode) -> tuple[str, str]:
     """What a click in a mode says, and its colour."""
     if mode.event is not None:
         look = LOOKS[mode.event]
         return f"{look.sign} {look.name}", look.colour
-    said = _OTHER_MODES.get(mode) if mode.mends is None else MEND_WORDS[mode.mends]
-    return said or "", PROPOSAL
+    said = "Verify this track" if mode.mends is None else MEND_WORDS[mode.mends]
+    return said, PROPOSAL
 
 
 PROPOSAL = "#ffffff"
@@ -129,11 +120,6 @@ class Looks:
         if made is None or made[0] is not tracks or made[1].by != by:
             self._made = made = tracks, colouring(tracks, by)
         return made[1]
-
-
-def colormap_of(palette: str) -> Colormap:
-    """A palette for napari."""
-    return Colormap(PALETTES[palette], name=f"bridgetrack {palette}", nan_color=(*UNKNOWN, 1.0))
 
 
 class ColourBox(QComboBox):

@@ -30,7 +30,6 @@ class Mark(NamedTuple):
     face: Colour
     border: Colour
     text: str
-    fixed: bool = False  # whether its words belong to the place and are never moved
     z: float | None = None  # its plane in a 3D movie, None where it is in no certain one
 
 
@@ -45,10 +44,11 @@ class Arrow(NamedTuple):
 
 @dataclass
 class Drawing:
-    """Markers and arrows of the slice in view."""
+    """Markers, words and arrows of the slice in view."""
 
     marks: list[Mark] = field(default_factory=list)
     arrows: list[Arrow] = field(default_factory=list)
+    rooms: list[Array] = field(default_factory=list)  # boxes that words take up
 
     def mark(
         self,
@@ -58,16 +58,15 @@ class Drawing:
         face: Colour,
         border: Colour = EDGE,
         text: str = "",
-        fixed: bool = False,
     ) -> None:
         """Add a marker."""
         point = position[-2], position[-1]
         z = position[0] if len(position) > 2 else None
-        self.marks.append(Mark(point, symbol, size, face, border, text, fixed, z))
+        self.marks.append(Mark(point, symbol, size, face, border, text, z))
 
-    def ring(self, position: Sequence[float], size: float, colour: Colour, text: str = "") -> None:
+    def ring(self, position: Sequence[float], size: float, colour: Colour) -> None:
         """Add an open circle."""
-        self.mark(position, "disc", size, CLEAR, colour, text)
+        self.mark(position, "disc", size, CLEAR, colour)
 
     def arrow(self, start: CellRef, stop: CellRef, colour: Colour) -> None:
         """Add an arrow between two cells; cells that hardly move get a short one."""
@@ -75,37 +74,23 @@ class Drawing:
         low, high = (c.position[0] if len(c.position) > 2 else 0.0 for c in (start, stop))
         self.arrows.append(Arrow((y, x), (v - y, u - x), colour, (low, high - low)))
 
-    def keep_words_in(self, view: SliceShown) -> None:
-        """Move words that the edges would cut inwards, and off each other; names stay.
-
-        Of a volume the edges are not known, and words keep off each other as seen from above.
-        """
-        if not view.letter:
-            return
-        top, left, bottom, right = view.seen or (-np.inf, -np.inf, np.inf, np.inf)
-        taken = [_room(m.point, m.text, view) for m in self.marks if m.text and m.fixed]
-        for k, mark in enumerate(self.marks):
-            if mark.fixed or not mark.text:
-                continue
-            half = view.letter * (len(mark.text) + 4) / 2  # signs are wider than letters
-            x = _between(mark.point[1], left + half, right - half)
-            heights = [mark.point[0] + 2.4 * view.letter * by for by in (0, -1, 1, -2, 2)]
-            places = [(_between(y, top + view.letter, bottom - view.letter), x) for y in heights]
-            rooms = [_room(place, mark.text, view) for place in places]
-            crowd = [sum(_overlap(room, other) for other in taken) for room in rooms]
-            best = int(np.argmin(crowd))
-            taken.append(rooms[best])
-            self.marks[k] = mark._replace(point=places[best])
+    def write(
+        self, words: str, places: Array, view: SliceShown, depth: tuple[float, ...] = ()
+    ) -> None:
+        """Write words at the first of some places, shape (k, 2), that has most room for them."""
+        rooms = [_room(place, words, view) for place in places]
+        crowd = [
+            sum(_overlap(room, other) for other in self.rooms) + _cut(room, view.seen)
+            for room in rooms
+        ]
+        k = int(np.argmin(crowd))
+        self.rooms.append(rooms[k])
+        self.mark((*depth, *places[k].tolist()), "disc", 0.1, CLEAR, CLEAR, words)
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to see."""
         return not self.marks and not self.arrows
-
-
-def _between(value: float, low: float, high: float) -> float:
-    """The nearest value in a range; its middle where the range is empty."""
-    return min(max(value, low), high) if low <= high else (low + high) / 2
 
 
 @dataclass(frozen=True)
@@ -115,9 +100,9 @@ class SliceShown:
     frame: int
     plane: float | None  # in 3D
     size: float  # of a cell
-    width: float = np.inf  # in pixels, as height
+    width: float = 1e9  # in pixels, as height
     depth: float = 1.0  # distance of two planes
-    height: float = np.inf
+    height: float = 1e9
     seen: tuple[float, float, float, float] | None = None  # top, left, bottom, right on the screen
     letter: float = 0.0  # width of a letter in pixels of the movie
     name: Name = by_label  # what cells are called
@@ -176,8 +161,6 @@ def draw_proposals(
     colour = rgba(look.colour)
     draw_outline(drawing, outline, colour, view)
     around = outline if len(outline) else np.array([best.event.cells[0].position])
-    words = f"{look.sign} {look.name}, {percent(best.confidence)}"
-    drawing.mark(_above(around, view), "disc", 0.1, CLEAR, CLEAR, words)
     for a in best.event.sources:
         for b in best.event.targets:
             drawing.arrow(a, b, colour)
@@ -185,14 +168,20 @@ def draw_proposals(
     listed = [(k, p.event) for k, p in enumerate(found, 1) if k == 1 or not p.excluded]
     _draw_numbers(drawing, _numbered(listed, view), view)
     _draw_names(drawing, [c for _, event in listed for c in event.cells], view)
+    _draw_title(drawing, f"{look.sign} {look.name}, {percent(best.confidence)}", around, view)
 
 
-def _above(around: Array, view: SliceShown) -> tuple[float, float]:
-    """Where words about some pixels stand: above them, or below at the upper edge."""
+def _draw_title(drawing: Drawing, words: str, around: Array, view: SliceShown) -> None:
+    """Words above some pixels, or below at the upper edge, within what is on the screen."""
     (top, left), right = around[:, -2:].min(axis=0), around[:, -1].max()
-    rim = min(2.5 * view.size, view.width / 2)
-    across = min(max((left + right) / 2, rim), view.width - rim)
-    return float(top - 0.5 * view.size if top > view.size else top + 2.5 * view.size), float(across)
+    y = top - 0.5 * view.size if top > view.size else top + 2.5 * view.size
+    height, width = _room((0.0, 0.0), words, view)[2:]
+    edges = view.seen or (0.0, 0.0, view.height, view.width)
+    low, high = np.array(edges[:2]), np.array(edges[2:])
+    rim = np.minimum([height, width], (high - low) / 2)
+    lines = 2.4 * height * np.array([0.0, -1.0, 1.0, -2.0, 2.0])
+    places = np.column_stack([y + lines, np.full(len(lines), (left + right) / 2)])
+    drawing.write(words, np.clip(places, low + rim, high - rim), view)
 
 
 def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) -> None:
@@ -200,22 +189,14 @@ def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) ->
     known = {c.cell: c for c in cells if _near(c, view)}
     here = [c for c in known.values() if c.frame == view.frame]
     there = [c for c in known.values() if c.frame != view.frame]
-    taken = [_room(m.point, m.text, view) for m in drawing.marks if m.text]
     for cell in (*here, *there):
         name, flat = view.name(cell), _flat(cell)
         if cell.frame != view.frame and any(
             view.name(c) == name and np.abs(flat - _flat(c)).max() <= view.size for c in here
         ):
             continue
-        places = flat + _sides(name, view) * (1 if cell.frame == view.frame else -1)
-        rooms = [_room((float(y), float(x)), name, view) for y, x in places]
-        crowd = [
-            sum(_overlap(room, other) for other in taken) + _cut(room, view.seen) for room in rooms
-        ]
-        k = int(np.argmin(crowd))  # the first of those with most room
-        taken.append(rooms[k])
-        point = *cell.position[:-2], float(places[k][0]), float(places[k][1])
-        drawing.mark(point, "disc", 0.1, CLEAR, CLEAR, name, fixed=True)
+        way = 1 if cell.frame == view.frame else -1
+        drawing.write(name, flat + way * _sides(name, view), view, cell.position[:-2])
 
 
 def _sides(name: str, view: SliceShown) -> Array:
@@ -236,7 +217,7 @@ _SIDES = np.array([[1, 0], [-1, 0], [0, 1.3], [0, -1.3], [0.8, 1], [0.8, -1]], d
 """Where a name may stand beside a cell in view, best first; others have it the other way round."""
 
 
-def _room(point: tuple[float, float], words: str, view: SliceShown) -> Array:
+def _room(point: Sequence[float] | Array, words: str, view: SliceShown) -> Array:
     """Top, left, bottom and right of words, in pixels."""
     letter = view.letter or 2 * _LETTER * view.size
     signed = not (words[:1].isalnum() or words.startswith("#"))  # signs are wider than letters
@@ -311,7 +292,8 @@ def _draw_numbers(drawing: Drawing, found: Iterable[Numbered], view: SliceShown)
     """Numbers of the alternatives on their cells, in the colours of the events."""
     for cell, numbers, colour in found:
         size = max(0.4 * view.size, 1.2 * view.letter * (len(numbers) + 0.5))
-        drawing.mark(cell.position, "disc", size, _SHADE, colour, numbers, fixed=True)
+        drawing.rooms.append(_room(_flat(cell), numbers, view))
+        drawing.mark(cell.position, "disc", size, _SHADE, colour, numbers)
 
 
 def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: SliceShown) -> None:
@@ -320,15 +302,14 @@ def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: 
         return
     words, colour = look
     draw_outline(drawing, outline, rgba(colour), view)
-    drawing.mark(_above(outline, view), "disc", 0.1, CLEAR, CLEAR, f"{words}? [Enter]")
+    _draw_title(drawing, f"{words}? [Enter]", outline, view)
 
 
 def draw_ghost(
-    drawing: Drawing, outlines: Iterable[Array], picked: Iterable[CellRef], view: SliceShown
+    drawing: Drawing, outline: Array, picked: Iterable[CellRef], view: SliceShown
 ) -> None:
-    """Outlines of the cells clicked a frame earlier, and rings on what is clicked here."""
-    for outline in outlines:
-        draw_outline(drawing, outline, rgba(GHOST, 0.9), view)
+    """Outline of the cell clicked a frame earlier, and rings on what is clicked here."""
+    draw_outline(drawing, outline, rgba(GHOST, 0.9), view)
     for cell in picked:
         if view.holds(cell):
             drawing.ring(cell.position, 0.8 * view.size, rgba(PROPOSAL))
@@ -384,10 +365,9 @@ def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline
             drawing.arrow(source, target, colour)
     listed = list(enumerate((asked.event, *asked.alternatives), 1))
     others = _numbered(listed, view)
-    words = question_words(asked, view.frame)
-    drawing.mark(_above(shapes, view), "disc", 0.1, CLEAR, CLEAR, words)
     _draw_numbers(drawing, others, view)
     _draw_names(drawing, [c for _, event in listed for c in event.cells], view)
+    _draw_title(drawing, question_words(asked, view.frame), shapes, view)
 
 
 def draw_subject(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:

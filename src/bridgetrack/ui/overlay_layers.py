@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,18 +10,10 @@ from napari.layers import Points, Vectors
 
 from bridgetrack.arrays import Array
 from bridgetrack.ui.layers import add_below, place_like, placed_like, tag
-from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.overlay import CLEAR, Arrow, Drawing, Mark
 
 _ON_TOP = "translucent_no_depth"
 """Not hidden by opaque cells in front, where a volume is in view."""
-
-LETTERS = textwrap.wrap(
-    "".join(sorted({*"0123456789,%#frame?[Enter](inview)", *"".join(
-        f"{look.sign}{look.name}" for look in LOOKS.values()
-    ).replace(" ", "")})), 6
-)  # fmt: skip
-"""Of the words that are drawn, a few at a time."""
 
 _LINE = 1.5
 """Pixels that an arrow is wide at most."""
@@ -40,11 +31,6 @@ class OverlayLayers:
         self._drawn: Drawing | None = None
         self._seen: tuple[float, float | None] = 0.0, None
 
-    @property
-    def complete(self) -> bool:
-        """Whether both layers are there."""
-        return self.events is not None and self.marks is not None
-
     def forget(self, layer: Any) -> None:
         """A layer was deleted."""
         if layer is self.events:
@@ -52,36 +38,34 @@ class OverlayLayers:
         elif layer is self.marks:
             self.marks = None
 
-    def make_marks(self, viewer: Any, labels: Any) -> None:
-        """Add the layer of symbols over the segmentation `labels`, unless it is there."""
-        if self.marks is not None:
-            return
-        self._drawn = None
-        self.marks = Points(
-            ndim=labels.ndim - 1, name="Marks", metadata=tag("marks"),
-            blending=_ON_TOP, face_color="transparent", border_width=0.12, size=10, opacity=1.0,
-            text={"string": "{text}", "color": {"feature": "ink"}, "size": 11, "anchor": "center",
-                  "blending": _ON_TOP},
-            features={"text": np.zeros(0, dtype=object), "ink": np.zeros(0, dtype=object)},
-            **placed_like(labels, still=True),
-        )  # fmt: skip
-        add_below(viewer, self.marks)
+    def make(self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]) -> None:
+        """Add the layers over the segmentation `labels`, unless they are there.
 
-    def make_events(self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]) -> None:
-        """Add the layer to point at, unless it is there; `prepare` is called with a new one."""
-        if self.events is not None:
-            return
-        self._drawn = None
-        # One arrow without length until the first drawing: of none, napari's controls would show
-        # the colour of nothing.
-        self.events = Vectors(
-            np.zeros((1, 2, labels.ndim - 1)), ndim=labels.ndim - 1, name="Events",
-            blending=_ON_TOP, metadata=tag("events"),
-            vector_style="arrow", edge_width=_LINE, opacity=1.0, edge_color="white",
-            **placed_like(labels, still=True),
-        )  # fmt: skip
-        prepare(self.events)
-        add_below(viewer, self.events)
+        `prepare` is called with a new layer that gets mouse and keys.
+        """
+        placed = placed_like(labels, still=True)
+        if self.marks is None:
+            self._drawn = None
+            self.marks = Points(
+                ndim=labels.ndim - 1, name="Marks", metadata=tag("marks"), blending=_ON_TOP,
+                face_color="transparent", border_width=0.12, size=10, opacity=1.0,
+                text={"string": "{text}", "color": {"feature": "ink"}, "size": 11,
+                      "anchor": "center", "blending": _ON_TOP},
+                features={name: np.zeros(0, dtype=object) for name in ("text", "ink")},
+                **placed,
+            )  # fmt: skip
+            add_below(viewer, self.marks)
+        if self.events is None:
+            self._drawn = None
+            # One arrow without length until the first drawing: of none, napari's controls would
+            # show the colour of nothing.
+            self.events = Vectors(
+                np.zeros((1, 2, labels.ndim - 1)), ndim=labels.ndim - 1, name="Events",
+                metadata=tag("events"), blending=_ON_TOP, vector_style="arrow", edge_width=_LINE,
+                opacity=1.0, edge_color="white", **placed,
+            )  # fmt: skip
+            prepare(self.events)
+            add_below(viewer, self.events)
 
     def raise_in(self, viewer: Any) -> None:
         """Bring the layers to the top, so that nothing hides them."""
@@ -116,8 +100,6 @@ class OverlayLayers:
         """
         if self.events is None or self.marks is None:
             return
-        if self.marks.opacity == 0:
-            self._drawn, self.marks.opacity = None, 1.0
         before, self._drawn = self._drawn, drawing
         seen_before, self._seen = self._seen, (dot, plane)
         anew = before is None or seen_before != self._seen
@@ -125,14 +107,6 @@ class OverlayLayers:
             _set_arrows(self.events, drawing, plane)
         if anew or before is None or before.marks != drawing.marks:
             _set_marks(self.marks, drawing, dot, plane)
-
-    def warm(self, letters: str) -> None:
-        """Write letters unseen, which takes long the first time; not over what is drawn."""
-        if self.marks is not None and (self._drawn is None or self._drawn.empty):
-            self.marks.opacity = 0.0
-            unseen = Drawing()
-            unseen.mark((0.0, 0.0), "disc", 0.1, CLEAR, CLEAR, letters)
-            _set_marks(self.marks, unseen)
 
 
 def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:

@@ -16,7 +16,7 @@ from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.arrays import Array, Mask
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
+from bridgetrack.hypotheses.events import N_TARGETS, Event
 from bridgetrack.movie import Movie
 from bridgetrack.regions.mend import MendKind, Place
 
@@ -25,25 +25,19 @@ class Mode(StrEnum):
     """What a click means."""
 
     REVIEW = "review"
+    SUGGEST = "suggest"
     MOVE = "move"
     DIVIDE = "divide"
     DISAPPEAR = "disappear"
     APPEAR = "appear"
-    MERGE = "merge"
-    SPLIT = "split"
     FALSE = "false"
-    SWAP = "swap"
-    BREAK = "break"
-    SUGGEST = "suggest"
+    VERIFY = "verify"
     CUT = "cut"
     JOIN = "join"
     GROW = "grow"
     REMOVE = "remove"
     OUTLINE = "outline"
     CHECK = "check"
-    VERIFY = "verify"
-    FAMILY = "family"
-    DELETE = "delete_track"
 
     @property
     def mends(self) -> MendKind | None:
@@ -51,18 +45,12 @@ class Mode(StrEnum):
         return MendKind(self.value) if self in _MENDING else None
 
     @property
-    def edits(self) -> bool:
-        """Whether this mode is about whole tracks."""
-        return self in _TRACKS
-
-    @property
     def event(self) -> Event | None:
         """The event that this mode annotates, None where it annotates none."""
-        others = (Mode.REVIEW, Mode.SWAP, Mode.BREAK, Mode.SUGGEST, *_MENDING, *_TRACKS)
+        others = (Mode.REVIEW, Mode.SUGGEST, Mode.VERIFY, *_MENDING)
         return None if self in others else Event.from_key(self.value)
 
 
-_TRACKS = (Mode.VERIFY, Mode.FAMILY, Mode.DELETE)
 _MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
 
 
@@ -71,7 +59,7 @@ class Picking:
     """Cells picked so far."""
 
     mode: Mode = Mode.REVIEW
-    sources: tuple[CellRef, ...] = ()
+    source: CellRef | None = None
     targets: tuple[CellRef, ...] = ()
     place: tuple[int, Place] | None = None  # frame and place of the first of two clicks on masks
     half: int = 0  # label of the cell that the first click was in one half of, 0 where in none
@@ -79,13 +67,7 @@ class Picking:
     @property
     def empty(self) -> bool:
         """Whether nothing is picked."""
-        return not self.sources and not self.targets and self.place is None
-
-    @property
-    def waits_for_target(self) -> bool:
-        """Whether all earlier cells are picked and a later one is next."""
-        event = self.mode.event
-        return event is not None and 0 < N_SOURCES[event] == len(self.sources)
+        return self.source is None and self.place is None
 
     @property
     def hint(self) -> str:
@@ -98,17 +80,11 @@ class Picking:
             return "Click on the other side: the line between cuts. Esc: never mind."
         if self.mode == Mode.JOIN:
             return "Click the other piece. Esc: never mind."
-        if self.mode == Mode.SWAP:
-            return "Click the other cell, in the same frame."
-        if not self.waits_for_target:
-            return "Click the second cell, in the same frame."
         if self.targets:
             return "Click the second one."
         if self.mode == Mode.MOVE:
             return "Click the same cell here; the outline is where it was. Esc: never mind."
-        if self.mode == Mode.MERGE:
-            return "Click the region that holds both. Esc: never mind."
-        return "Click both parts, one after the other. Esc: never mind."
+        return "Click both daughters, one after the other. Esc: never mind."
 
 
 @dataclass(frozen=True)
@@ -128,14 +104,9 @@ _FIRST = {
     Mode.DIVIDE: "Click the mother, then her two daughters one frame later.",
     Mode.DISAPPEAR: "Click a cell in the last frame in which it is seen.",
     Mode.APPEAR: "Click a cell in the first frame in which it is seen.",
-    Mode.MERGE: "Click two cells, then the region that they share one frame later.",
-    Mode.SPLIT: "Click a cell, then its two pieces one frame later.",
-    Mode.FALSE: "Click what is not a cell.",
-    Mode.SWAP: "Click two cells whose next steps were exchanged.",
-    Mode.BREAK: "Click a cell whose link to the next frame is wrong.",
-    Mode.VERIFY: "Click a cell whose track is right: it is locked. Again: it is released.",
-    Mode.FAMILY: "Click a cell whose family is right, with all daughters: it is locked.",
-    Mode.DELETE: "Click a cell of a track that is none: its cells are no cells.",
+    Mode.FALSE: "Click what is not a cell; with Shift its whole track is none.",
+    Mode.VERIFY: "Click a cell whose track is right: it is locked. Again: it is released. With "
+    "Shift: its whole family.",
     Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
     "U: cannot tell. G: another one. Esc: stop.",
     Mode.CUT: "Click two cells drawn as one; or Shift+click one, then click the other; or click "
@@ -155,42 +126,27 @@ def click(state: Picking, cell: CellRef) -> PickStep:
     A click in the frame of the picked cell starts again from there; a later frame than the
     next closes a gap where the mode is *move*.
     """
-    event = state.mode.event
+    event, start = state.mode.event, state.source
     if event is None:
         return PickStep(state)
+    if not N_TARGETS[event]:
+        return _done(state, EventRef(event, (cell,)), None)
     if event == Event.APPEAR:
         return _done(state, EventRef(event, (), (cell,)), None)
-    if not state.waits_for_target:
-        return _pick_source(state, event, cell)
-    return _pick_target(state, event, cell)
-
-
-def _pick_source(state: Picking, event: Event, cell: CellRef) -> PickStep:
-    same_frame = state.sources and state.sources[0].frame == cell.frame
-    kept = tuple(s for s in state.sources if s.cell != cell.cell) if same_frame else ()
-    picked = replace(state, sources=(*kept, cell))
-    if len(picked.sources) < N_SOURCES[event]:
-        return PickStep(picked)
-    if N_TARGETS[event] == 0:
-        return _done(state, EventRef(event, picked.sources), None)
-    return PickStep(picked, frame=cell.frame + 1)
-
-
-def _pick_target(state: Picking, event: Event, cell: CellRef) -> PickStep:
-    start = state.sources[0].frame
-    gap = cell.frame - start
-    if gap == 0:
-        return _pick_source(replace(state, sources=(), targets=()), event, cell)
+    if start is None or cell.frame == start.frame:
+        return PickStep(Picking(state.mode, cell), frame=cell.frame + 1)
+    gap = cell.frame - start.frame
     if gap > 1 and event == Event.MOVE:
-        return _done(state, EventRef(Event.SKIP, state.sources, (cell,)), start)
+        return _done(state, EventRef(Event.SKIP, (start,), (cell,)), start.frame)
     if gap != 1:
-        return PickStep(state, frame=start + 1, problem="The next cell must be one frame later.")
+        problem = "The next cell must be one frame later."
+        return PickStep(state, frame=start.frame + 1, problem=problem)
     if any(t.cell == cell.cell for t in state.targets):
         return PickStep(state, problem="That cell is picked already; click the other one.")
     targets = (*state.targets, cell)
     if len(targets) < N_TARGETS[event]:
         return PickStep(replace(state, targets=targets))
-    return _done(state, EventRef(event, state.sources, targets), start)
+    return _done(state, EventRef(event, (start,), targets), start.frame)
 
 
 def point(state: Picking, frame: int, place: Place, label: int, *, half: bool = False) -> PickStep:
@@ -220,7 +176,7 @@ def cancel(state: Picking) -> PickStep:
     """Esc: forget what was picked; with nothing picked, go back to review."""
     if state.empty:
         return PickStep(Picking(Mode.REVIEW))
-    back = state.sources[0].frame if state.waits_for_target else None
+    back = None if state.source is None else state.source.frame
     return PickStep(Picking(state.mode), frame=back)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from pyqtgraph.exporters import ImageExporter
-from qtpy.QtCore import QEvent, Qt, Signal
+from qtpy.QtCore import QEvent, Signal
 from qtpy.QtGui import QColor
 
 from bridgetrack.active.accuracy import Point
@@ -121,14 +121,10 @@ class NumberPlot(StillPlot):
         """How often values occur: all, and those chosen."""
         self.clear()
         wide = np.diff(found.edges)
-        middle = found.edges[:-1] + wide / 2
+        place = {"x": found.edges[:-1] + wide / 2, "width": 0.95 * wide, "pen": None}
         for counts, colour in ((found.counts, _LINE), (found.chosen, _CHOSEN)):
             if counts.any():
-                self.addItem(
-                    pg.BarGraphItem(
-                        x=middle, height=counts, width=0.95 * wide, brush=colour, pen=None
-                    )
-                )
+                self.addItem(pg.BarGraphItem(height=counts, brush=colour, **place))
         self.enableAutoRange()
 
     def show_survival(self, found: CellCycles) -> None:
@@ -143,11 +139,7 @@ class NumberPlot(StillPlot):
         def steps(name: str) -> np.ndarray:
             return np.repeat(np.r_[1.0, table[name].to_numpy()], 2)[:-1]
 
-        none = pg.mkPen(None)
-        low, high = (
-            self.plot(edges, steps("low"), pen=none),
-            self.plot(edges, steps("high"), pen=none),
-        )
+        low, high = (self.plot(edges, steps(name), pen=None) for name in ("low", "high"))
         self.addItem(pg.FillBetweenItem(low, high, brush=pg.mkBrush(*_BAND)))
         self.plot(edges, steps("undivided"), pen=pg.mkPen(_LINE, width=2))
         self.setXRange(0, float(edges[-1]), padding=0.02)
@@ -182,6 +174,7 @@ class TreePlot(StillPlot):
         self._curves: list[Any] = []
         self._marks: list[Any] = []
         self._now: Any = None
+        self._legend: pg.ColorBarItem | None = None
 
     def show_trees(self, drawn: Lineages | None, colours: Colouring | None) -> None:
         """Draw families, or nothing; the view stays where the same are drawn again."""
@@ -190,6 +183,7 @@ class TreePlot(StillPlot):
             self.removeItem(item)
         self._curves, self._marks = [], []
         self.drawn = drawn
+        self._show_legend(colours)
         if drawn is None or colours is None or not len(drawn.branches):
             return
         corners, later, divides = drawn.joints(colours)
@@ -203,6 +197,21 @@ class TreePlot(StillPlot):
         self._draw(ends, shades, colours.palette, 3)
         if not same:
             self._show_all()
+
+    def _show_legend(self, found: Colouring | None) -> None:
+        """The palette with its values beside the trees; none where colours are names."""
+        layout = self.plotItem.layout
+        if self._legend is not None:
+            layout.removeItem(self._legend)
+            self._legend.scene().removeItem(self._legend)
+            self._legend = None
+        if found is not None and found.palette != "names":
+            stops = PALETTES[found.palette]
+            shades = pg.ColorMap(np.linspace(0, 1, len(stops)), (255 * stops).astype(np.uint8))
+            self._legend = pg.ColorBarItem(
+                values=(found.low, found.high), colorMap=shades, interactive=False, width=12
+            )
+            layout.addItem(self._legend, 2, 5)
 
     def _show_all(self) -> None:
         if self.drawn is None or not len(self.drawn.branches):
@@ -229,8 +238,12 @@ class TreePlot(StillPlot):
         found = [self.drawn.row_of(t) for t in tracks]
         return np.asarray([k for k in found if k >= 0], dtype=np.int64)
 
-    def mark(self, tracks: Collection[int], frame: int | None = None) -> None:
-        """Show which tracks are chosen, and where they are in a frame."""
+    def mark(self, tracks: Collection[int], frame: int) -> None:
+        """Show which frame is in view, which tracks are chosen, and where they are then."""
+        if self._now is None:
+            self._now = pg.InfiniteLine(angle=0, pen=pg.mkPen(_CHOSEN, width=1))
+            self.addItem(self._now)
+        self._now.setValue(frame)
         for item in self._marks:
             self.removeItem(item)
         self._marks = []
@@ -245,27 +258,14 @@ class TreePlot(StillPlot):
         )
         halo = self._curve(spans, pg.mkPen(_CHOSEN, width=9))
         halo.setZValue(-1)
-        self._marks.append(halo)
-        if frame is not None:
-            here = (start <= frame) & (frame <= end)
-            self._marks.append(
-                pg.ScatterPlotItem(
-                    x[here],
-                    np.full(int(here.sum()), frame),
-                    size=11,
-                    brush=pg.mkBrush(_CHOSEN),
-                    pen=pg.mkPen("k"),
-                )
-            )
+        here = (start <= frame) & (frame <= end)
+        spots = pg.ScatterPlotItem(
+            x[here], np.full(int(here.sum()), frame), size=11, brush=pg.mkBrush(_CHOSEN),
+            pen=pg.mkPen("k"),
+        )  # fmt: skip
+        self._marks = [halo, spots]
         for item in self._marks:
             self.addItem(item)
-
-    def show_frame(self, frame: int) -> None:
-        """Draw a line at the frame in view."""
-        if self._now is None:
-            self._now = pg.InfiniteLine(angle=0, pen=pg.mkPen(_CHOSEN, width=1))
-            self.addItem(self._now)
-        self._now.setValue(frame)
 
     def _draw(self, lines: NDArray[Any], shades: NDArray[Any], palette: str, width: float) -> None:
         bins = np.where(np.isnan(shades), -1, np.rint(np.nan_to_num(shades) * (_BINS - 1)))
@@ -317,28 +317,3 @@ def save_plot(plot: StillPlot, path: Path) -> None:
     finally:
         plot.setBackgroundBrush(before)
         plot.draw_axes()
-
-
-class Legend(pg.GraphicsLayoutWidget):
-    """The colours of the trees and what they stand for; empty where they are names."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setBackground(None)
-        self.setFixedWidth(72)
-        self._bar: pg.ColorBarItem | None = None
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-
-    def show_colours(self, found: Colouring | None) -> None:
-        """Show a palette with its values."""
-        self.clear()
-        self._bar = None
-        self.setVisible(found is not None and found.palette != "names")
-        if found is None or found.palette == "names":
-            return
-        stops = PALETTES[found.palette]
-        shades = pg.ColorMap(np.linspace(0, 1, len(stops)), (255 * stops).astype(np.uint8))
-        self._bar = pg.ColorBarItem(
-            values=(found.low, found.high), colorMap=shades, interactive=False, width=12
-        )
-        self.addItem(self._bar)

@@ -1,8 +1,8 @@
-"""Both frames of a question, cut out side by side."""
+"""The frames of a question, cut out side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,27 +11,28 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPainterPath, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
+from scipy.ndimage import binary_erosion
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import Cell, CellRef, Name, by_label
+from bridgetrack.annotations.annotation import CellRef, Name, by_label
 from bridgetrack.arrays import Array, Mask
-from bridgetrack.detections.table import Detections
 from bridgetrack.movie import Movie
 from bridgetrack.movie.movie import pixels_of
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.ui.looks import LOOKS, rgba
-from bridgetrack.ui.overlay import Numbered, numbered
+from bridgetrack.ui.overlay import numbered
 
 Pixels = NDArray[np.uint8]
 
-
-Window = tuple[slice, slice]
-
 _ROOM = 1.5
 """Cell diameters around the event's cells."""
+
 _WIDE = 360
 """Pixels that a picture is at least across."""
+
+_BRIGHTER = 1.4
+"""White, as a multiple of the brightest cell in question."""
 
 
 @dataclass(frozen=True)
@@ -50,167 +51,131 @@ class Picture:
 
     frame: int
     pixels: Pixels  # shape (h, w, 3), with the cells outlined
-    late: bool = False  # whether it shows the later frame
     tags: tuple[PictureTag, ...] = ()  # names of cells, and numbers of alternatives
+
+
+def frames_of(asked: Suggestion, n_frames: int) -> list[int]:
+    """Frames that a question is about, as far as the movie has them."""
+    frames = {asked.frame, asked.last_frame, *(c.frame for c in asked.cells)}
+    return sorted(t for t in frames if 0 <= t < n_frames)
 
 
 def picture_steps(
     source: MovieAndCells, asked: Suggestion, size: float, name: Name = by_label
 ) -> Steps[tuple[Picture, ...]]:
-    """Cut the earlier and the later frame of a question out, with the same brightness.
+    """Cut the frames of a question out, with the same brightness.
 
-    `size` is the diameter of a cell in pixels; frames that the movie does not have are left out.
-    Cells are called by their `name`, and have the numbers of the alternatives that they are in.
+    `size` is the diameter of a cell in pixels. Cells are called by their `name`, and have the
+    numbers of the alternatives that they are in.
     """
-    yield Progress("Cutting out both frames", 0.0)
-    window = window_of(asked, source.geometry.shape, size)
-    frames = [t for t in (asked.frame, asked.last_frame) if 0 <= t < source.geometry.n_frames]
-    own = [_masks(source.labels, asked, asked.cells, t, window, size) for t in frames]
-    grey = _brightness([_grey(source, asked, t, window, size) for t in frames], own)
-    zoom = max(1, round(_WIDE / (window[1].stop - window[1].start)))
+    yield Progress("Cutting out the frames", 0.0)
+    cuts = [_Cut(source, asked, size, t) for t in frames_of(asked, source.geometry.n_frames)]
+    low, high = _contrast(cuts)
     others = numbered(enumerate((asked.event, *asked.alternatives), 1))
+    colour = rgba(LOOKS[asked.kind].colour)
     made = []
-    for t, cut, masks in zip(frames, grey, own, strict=True):
-        rgb = _large(cut, zoom)
-        there = [n for n in others if n.cell.frame == t]
-        shapes = _masks(source.labels, asked, [n.cell for n in there], t, window, size)
+    for cut in cuts:
+        grey = np.clip((cut.grey - low) / max(high - low, 1e-12), 0.0, 1.0)
+        rgb = np.repeat(_large((255 * grey).astype(np.uint8), cut.zoom)[..., None], 3, axis=2)
+        tags, there = [], [n for n in others if n.cell.frame == cut.frame]
         for each in there:
-            _outline(rgb, shapes[each.cell.cell], zoom, each.colour, 2)
-        for cell, mask in masks.items():
-            _outline(
-                rgb, mask, zoom, rgba(LOOKS[asked.kind].colour), 6 if cell == asked.slot[1] else 3
-            )
-        tags = _tags(_cells(asked.cells, t), there, window, size, name)
-        made.append(Picture(t, rgb, t != asked.frame, tags=tags))
+            _outline(rgb, cut.mask(each.cell), cut.zoom, each.colour, 2)
+            if cut.holds(each.cell):
+                shade = "#" + "".join(f"{round(255 * part):02x}" for part in each.colour[:3])
+                tags.append(cut.tag(each.cell, 0.0, each.numbers, shade))
+        for cell in cut.cells:
+            thick = 6 if cell.cell == asked.slot[1] else 3
+            _outline(rgb, cut.mask(cell), cut.zoom, colour, thick)
+        named = [*cut.cells, *(n.cell for n in there if cut.holds(n.cell))]
+        tags += [cut.tag(cell, 0.75, name(cell)) for cell in named]
+        made.append(Picture(cut.frame, rgb, tuple(tags)))
     return tuple(made)
 
 
-def _tags(
-    own: list[CellRef], others: list[Numbered], window: Window, size: float, name: Name
-) -> tuple[PictureTag, ...]:
-    """Names below the cells of one frame, and numbers of alternatives on them."""
-    side = window[0].stop - window[0].start
+class _Cut:
+    """A square around the event's cells in one frame, within the image."""
 
-    def tag(cell: CellRef, below: float, words: str, colour: str = _HERE) -> PictureTag:
-        y, x = cell.position[-2:]
-        place = (y + below * size - window[0].start) / side, (x - window[1].start) / side
-        return PictureTag(*place, words, colour)
+    def __init__(self, source: MovieAndCells, asked: Suggestion, size: float, frame: int) -> None:
+        self.frame, self._size = frame, size
+        self.cells = [c for c in asked.cells if c.frame == frame]
+        places = np.array([c.position for c in asked.cells], dtype=np.float64)
+        here = [c.position[0] for c in self.cells] or places[:, 0]
+        self._z = round(float(np.mean(here)))  # of the plane, in 3D
+        flat = places[:, -2:]
+        self._side = max(int(np.ptp(flat, axis=0).max() + (2 * _ROOM + 1) * size), 8)
+        extent = np.asarray((source.geometry.shape or (1e9, 1e9))[-2:])
+        self._side = int(min(self._side, *extent))
+        corner = np.round((flat.min(axis=0) + flat.max(axis=0) - self._side) / 2)
+        corner = np.minimum(corner, extent - self._side)
+        self._corner = np.maximum(corner, 0).astype(int)
+        self.zoom = max(1, round(_WIDE / self._side))
+        self._labels = None if source.labels is None else self._pixels(source.labels)
+        self.grey = self._grey(source)
 
-    def inside(cell: CellRef) -> bool:
-        return all(w.start <= p < w.stop for p, w in zip(cell.position[-2:], window, strict=True))
+    def _pixels(self, movie: Movie) -> NDArray[Any]:
+        plane = movie.array[self.frame, 0]
+        if plane.ndim == 3:
+            plane = plane[min(max(self._z, 0), plane.shape[0] - 1)]
+        (top, left), side = self._corner, self._side
+        return np.asarray(pixels_of(plane[top : top + side, left : left + side]))
 
-    there = [n for n in others if inside(n.cell)]
-    named = [*own, *(n.cell for n in there)]
-    numbers = [tag(n.cell, 0.0, n.numbers, _hex(n.colour)) for n in there]
-    return (*numbers, *(tag(c, 0.75, name(c)) for c in named))
+    def _grey(self, source: MovieAndCells) -> Array:
+        if source.image is not None:
+            return np.nan_to_num(self._pixels(source.image).astype(np.float64))
+        if self._labels is not None:
+            return np.where(self._labels > 0, 0.6, 0.0)
+        assert source.table is not None
+        table = source.table
+        place = table.table[list(table.geometry.axes)].to_numpy(np.float64)[table.rows(self.frame)]
+        if place.shape[1] > 2:
+            depth = table.geometry.scale[0] / table.geometry.scale[-1]
+            place = place[depth * np.abs(place[:, 0] - self._z) <= self._size]
+        middle = self._corner + self._side / 2
+        near = (np.abs(place[:, -2:] - middle) < self._side).all(axis=1)
+        grey = np.zeros((self._side, self._side))
+        for cell in place[near]:
+            grey[self._disc(cell)] = 0.6
+        return grey
 
+    def mask(self, cell: CellRef) -> Mask:
+        """Pixels of a cell of this frame; a disc where there are no masks."""
+        return self._disc(cell.position) if self._labels is None else self._labels == cell.label
 
-def _hex(colour: tuple[float, ...]) -> str:
-    return "#" + "".join(f"{round(255 * part):02x}" for part in colour[:3])
+    def _disc(self, place: Sequence[float] | Array) -> Mask:
+        y, x = np.ogrid[: self._side, : self._side]
+        v, u = np.asarray(place[-2:]) - self._corner
+        return np.asarray((y - v) ** 2 + (x - u) ** 2 <= (self._size / 2) ** 2)
 
+    def holds(self, cell: CellRef) -> bool:
+        """Whether the middle of a cell is in the square."""
+        away = np.asarray(cell.position[-2:]) - self._corner
+        return bool(((away >= 0) & (away < self._side)).all())
 
-def window_of(asked: Suggestion, shape: tuple[int, ...] | None, size: float) -> Window:
-    """Rows and columns to show: a square around the event's cells, within the image."""
-    places = np.array([c.position[-2:] for c in asked.cells], dtype=np.float64)
-    extent = float(np.ptp(places, axis=0).max())
-    side = max(int(extent + 2 * _ROOM * size + size), 8)
-    middle = (places.min(axis=0) + places.max(axis=0)) / 2
-    corner = np.round(middle - side / 2)
-    if shape is not None:
-        corner = np.minimum(corner, np.asarray(shape[-2:]) - side)
-    top, left = np.maximum(corner, 0).astype(int).tolist()
-    return slice(top, top + side), slice(left, left + side)
-
-
-def _cells(cells: Iterable[CellRef], t: int) -> list[CellRef]:
-    return [c for c in cells if c.frame == t]
-
-
-def _cut(movie: Movie, asked: Suggestion, t: int, window: Window) -> NDArray[np.number]:
-    """Pixels of the window, in 3D of the plane of the event's cells."""
-    frame = movie.array[t, 0]
-    if movie.array.ndim == 5:
-        cells = _cells(asked.cells, t) or list(asked.cells)
-        z = round(float(np.mean([c.position[0] for c in cells])))
-        frame = frame[min(max(z, 0), frame.shape[0] - 1)]
-    return pixels_of(frame[window])
-
-
-def _grey(source: MovieAndCells, asked: Suggestion, t: int, window: Window, size: float) -> Array:
-    if source.image is not None:
-        return np.nan_to_num(_cut(source.image, asked, t, window).astype(np.float64))
-    if source.labels is not None:
-        return np.where(_cut(source.labels, asked, t, window) > 0, 0.6, 0.0)
-    assert source.table is not None
-    return _discs(source.table, asked, t, window, size)
-
-
-def _discs(table: Detections, asked: Suggestion, t: int, window: Window, size: float) -> Array:
-    """All cells of a frame that are known by their centroids alone, as discs."""
-    grey = np.zeros([s.stop - s.start for s in window])
-    place = table.table[list(table.geometry.axes)].to_numpy(np.float64)[table.rows(t)]
-    if place.shape[1] > 2:
-        middle = float(np.mean([c.position[0] for c in asked.cells]))
-        depth = table.geometry.scale[0] / table.geometry.scale[-1]
-        place = place[depth * np.abs(place[:, 0] - middle) <= size]
-    corner = np.array([s.start for s in window])
-    near = (np.abs(place[:, -2:] - corner - np.array(grey.shape) / 2) < np.array(grey.shape)).all(1)
-    for cell in place[near]:
-        grey[_disc(cell, window, size)] = 0.6
-    return grey
+    def tag(self, cell: CellRef, below: float, words: str, colour: str = "#ffffff") -> PictureTag:
+        """Words so many diameters below a cell."""
+        y, x = (np.asarray(cell.position[-2:]) - self._corner).tolist()
+        return PictureTag((y + below * self._size) / self._side, x / self._side, words, colour)
 
 
-def _brightness(pictures: list[Array], own: Sequence[Mapping[Cell, Mask]]) -> list[Array]:
-    """The same contrast for all, 0 to 1: that of the cells in question where they are faint."""
-    values = np.concatenate([p.ravel() for p in pictures])
-    low, high = np.percentile(values, (1.0, 99.8)) if values.size else (0.0, 1.0)
-    pairs = zip(pictures, own, strict=True)
-    mine = [p[mask] for p, masks in pairs for mask in masks.values() if mask.any()]
-    bright = max((float(np.percentile(m, 99.0)) for m in mine), default=float(high))
+def _contrast(cuts: Sequence[_Cut]) -> tuple[float, float]:
+    """Black and white of all: those of the cells in question where they are faint."""
+    low, high = np.percentile(np.concatenate([c.grey.ravel() for c in cuts]), (1.0, 99.8))
+    own = [c.grey[mask] for c in cuts for mask in map(c.mask, c.cells) if mask.any()]
+    bright = max((np.percentile(values, 99.0) for values in own), default=high)
     if bright > low:
-        high = min(float(high), low + _BRIGHTER * (bright - low))
-    span = max(float(high - low), 1e-12)
-    return [np.clip((p - low) / span, 0.0, 1.0) for p in pictures]
+        high = min(high, low + _BRIGHTER * (bright - low))
+    return float(low), float(high)
 
 
-_BRIGHTER = 1.4
-"""White, as a multiple of the brightest cell in question."""
-
-
-def _masks(
-    labels: Movie | None, asked: Suggestion, cells: Iterable[CellRef], t: int, window: Window,
-    size: float,
-) -> dict[Cell, Mask]:  # fmt: skip
-    """Masks of the cells of one frame, as far as they are in the window."""
-    here = _cells(cells, t)
-    known = None if labels is None or not here else _cut(labels, asked, t, window)
-    return {
-        c.cell: _disc(c.position, window, size) if known is None else known == c.label for c in here
-    }
+def _large(pixels: NDArray[Any], zoom: int) -> NDArray[Any]:
+    return np.repeat(np.repeat(pixels, zoom, axis=0), zoom, axis=1)
 
 
 def _outline(rgb: Pixels, mask: Mask, zoom: int, colour: tuple[float, ...], thick: int) -> None:
     """Draw a line around a mask into the enlarged picture."""
-    large = np.repeat(np.repeat(mask, zoom, axis=0), zoom, axis=1)
-    rgb[_rim(large, thick)] = (255 * np.array(colour[:3])).astype(np.uint8)
-
-
-def _large(grey: Array, zoom: int) -> Pixels:
-    large = np.repeat(np.repeat(grey, zoom, axis=0), zoom, axis=1)
-    return np.repeat((255 * large).astype(np.uint8)[..., None], 3, axis=2)
-
-
-def _disc(place: Sequence[float] | Array, window: Window, size: float) -> Mask:
-    y, x = np.ogrid[window]
-    v, u = place[-2:]
-    return np.asarray((y - v) ** 2 + (x - u) ** 2 <= (size / 2) ** 2)
-
-
-def _rim(mask: Mask, thick: int) -> Mask:
-    """Pixels of a mask at most so far from its edge."""
-    from scipy.ndimage import binary_erosion
-
-    return np.asarray(mask & ~binary_erosion(mask, iterations=thick, border_value=0))
+    large = _large(mask, zoom)
+    rim = large & ~binary_erosion(large, iterations=thick, border_value=0)
+    rgb[rim] = (255 * np.array(colour[:3])).astype(np.uint8)
 
 
 _GAP = 6
@@ -219,15 +184,15 @@ _LARGEST = 170
 _HERE = "#ffffff"
 
 
-class TwoFrames(QWidget):
-    """Shows pictures with what they show; emits `picked` with whether the later was clicked."""
+class FrameStrip(QWidget):
+    """Shows pictures with what they show; emits `picked` with the frame that was clicked."""
 
-    picked = Signal(bool)
+    picked = Signal(int)
 
     def __init__(self) -> None:
         super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setToolTip("Both sides of the question; click one to see it on the left")
+        self.setToolTip("The frames of the question; click one to see it on the left")
         self._pictures: tuple[Picture, ...] = ()
         self._images: list[QImage] = []
         self._frame = -1
@@ -251,19 +216,19 @@ class TwoFrames(QWidget):
             self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Two squares side by side, each with its caption."""
-        return QSize(320, self._side() + _CAPTION)
+        """Squares side by side, each with its caption; as high as two are."""
+        return QSize(320, self._side(2) + _CAPTION)
 
     def resizeEvent(self, event: Any) -> None:  # noqa: N802
         """Keep the pictures square."""
         super().resizeEvent(event)
-        self.setFixedHeight(self._side() + _CAPTION)
+        self.setFixedHeight(self._side(2) + _CAPTION)
 
-    def _side(self) -> int:
-        return max(min((self.width() - _GAP) // 2, _LARGEST), 60)
+    def _side(self, count: int) -> int:
+        return max(min((self.width() - _GAP * (count - 1)) // count, _LARGEST), 60)
 
     def _place(self, k: int) -> QRect:
-        side = self._side()
+        side = self._side(max(len(self._pictures), 2))
         return QRect(k * (side + _GAP), 0, side, side)
 
     def paintEvent(self, _: Any) -> None:  # noqa: N802
@@ -287,10 +252,10 @@ class TwoFrames(QWidget):
 
     def mousePressEvent(self, event: Any) -> None:  # noqa: N802
         """Go to what was clicked."""
-        spot = QPointF(event.position())
+        spot = QPointF(event.position()).toPoint()
         for k, picture in enumerate(self._pictures):
-            if self._place(k).contains(spot.toPoint()):
-                self.picked.emit(picture.late)
+            if self._place(k).contains(spot):
+                self.picked.emit(picture.frame)
 
 
 _SMALL = 11
@@ -304,9 +269,8 @@ def _write(painter: QPainter, tags: Iterable[PictureTag], place: QRect) -> None:
     known = QFontMetricsF(font)
     for tag in tags:
         half, high = known.horizontalAdvance(tag.words) / 2 + 2, known.ascent()
-        x = min(
-            max(place.left() + tag.x * place.width(), place.left() + half), place.right() - half
-        )
+        middle = place.left() + tag.x * place.width()
+        x = min(max(middle, place.left() + half), place.right() - half)
         y = min(place.top() + tag.y * place.height() + high / 2, place.bottom() - 3.0)
         path = QPainterPath()
         path.addText(QPointF(x - half + 2, max(y, place.top() + high)), font, tag.words)

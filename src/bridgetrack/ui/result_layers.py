@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import dask.array as da
@@ -11,284 +12,202 @@ import pandas as pd
 from napari.layers import Labels
 from napari.layers import Tracks as TracksLayer
 from napari.utils import DirectLabelColormap
+from napari.utils.colormaps import Colormap
 
+from bridgetrack.arrays import Array, Index
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.results import CellsByTrack, TracksData
+from bridgetrack.session.results import CellsByTrack, layer_data
 from bridgetrack.session.session import Session
-from bridgetrack.tracks.colours import UNKNOWN, Colouring, paint
-from bridgetrack.ui.background import EventLoopQueue, Links
-from bridgetrack.ui.layers import (
-    KEY,
-    add_below,
-    find_role,
-    placed_like,
-    role_of,
-    tag,
-)
-from bridgetrack.ui.looks import Looks, colormap_of
+from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
+from bridgetrack.ui.background import Links
+from bridgetrack.ui.layers import KEY, add_below, find_role, placed_like, role_of, tag
+from bridgetrack.ui.looks import Looks
 
-SHADE = "colour"
-"""Feature of the layer that it is coloured by."""
+TRACKS, COLOURED = "tracks", "coloured"
+"""Roles of the layers."""
+
+_SHADE = "colour"
+"""Feature of the tracks that they are coloured by."""
+
+_SHOWING = "show tracks"
+"""Name of the background work: what the layers are to show."""
+
+_SHADES = 64
+"""How many shades cells have whose colour changes along their tracks."""
 
 
-class ResultLayer:
-    """Shows the session's tracks as a Tracks layer, from the first call of `show` on."""
+@dataclass(frozen=True)
+class _Shown:
+    """What the layers are to show."""
+
+    tracking: Tracking
+    colours: Colouring
+    data: Array  # rows of the Tracks layer
+    features: pd.DataFrame
+    graph: dict[int, list[int]]
+    pixels: Any  # of the coloured cells, None where there are no masks
+    numbers: Index  # in the pixels, and their colours
+    shades: Array
+
+    @property
+    def label_colours(self) -> DirectLabelColormap:
+        """Colours of the numbers in the pixels."""
+        known: dict[int | None, Any] = {None: "transparent", 0: "transparent"}
+        solid = np.column_stack([self.shades, np.ones(len(self.shades))])
+        known |= dict(zip(self.numbers.tolist(), solid, strict=True))
+        return DirectLabelColormap(color_dict=known)
+
+
+class ResultLayers:
+    """Shows the session's tracks as lines and as colours of the cells, from `show` on.
+
+    Who deletes one of the layers does not get it back before the next `show`.
+    """
 
     def __init__(self, viewer: Any, session: Session, looks: Looks) -> None:
         self._viewer_ref = weakref.ref(viewer)
         self._session, self._looks = session, looks
-        self._shown: TracksData | None = None
-        self._queue = EventLoopQueue()
-        self.wanted = self.layer is not None  # whether the tracks are shown
-        self._links = Links()
-        self._links.add(session.tracking_changed, self._follow)
-        self._links.add(looks.colour_changed, self._recolour)
-
-    @property
-    def _viewer(self) -> Any:
-        return self._viewer_ref()
-
-    @property
-    def layer(self) -> Any | None:
-        """The layer, None until there is one."""
-        viewer = self._viewer
-        return None if viewer is None else find_role(viewer.layers, "tracks")
-
-    def show(self) -> None:
-        """Show the present tracks and all that follow."""
-        self.wanted = True
-        self._follow()
-
-    def close(self) -> None:
-        """Let go of the viewer."""
-        self._queue.stop()
-        self._links.cut()
-
-    def _recolour(self) -> None:
-        layer, found = self.layer, self._shown
-        tracking = self._session.tracking
-        # Where the tracks have changed since, `_follow` brings the colours.
-        if layer is None or found is None or tracking is None:
-            return
-        if found is self._session.layer_data:
-            self._paint(layer, found, tracking)
-
-    def _paint(self, layer: Any, found: TracksData, tracking: Tracking) -> None:
-        features, shades = self._coloured(found, tracking)
-        layer.features = features
-        layer.colormaps_dict = shades
-        layer.color_by = SHADE
-
-    def _coloured(
-        self, found: TracksData, tracking: Tracking
-    ) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """Features of the layer with the shade of every row, and the colours of the shades."""
-        colours = self._looks.colouring(tracking.tracks)
-        return found.features.assign(**{SHADE: colours.shades}), {
-            SHADE: colormap_of(colours.palette)
-        }
-
-    def _follow(self) -> None:
-        """Add the layer over the segmentation, or bring it up to date."""
-        self._queue.stop()
-        session = self._session
-        tracking = session.tracking
-        labels = None if session.movie is None else session.movie.layers[1]
-        if not self.wanted or self._viewer is None or tracking is None or labels is None:
-            return
-        self._queue.begin(lambda: self._prepare(tracking), lambda: self._put(tracking, labels))
-
-    def _prepare(self, tracking: Tracking) -> None:
-        """What takes long and touches no layer."""
-        _ = self._session.layer_data
-        self._looks.colouring(tracking.tracks)
-
-    def _put(self, tracking: Tracking, labels: Any) -> None:
-        found, layer = self._session.layer_data, self.layer
-        if found is None or labels not in self._viewer.layers:
-            return
-        if layer is None:
-            self._shown = found
-            add_below(self._viewer, self._made(found, tracking, labels), "marks", "events")
-            return
-        before, self._shown = self._shown, found
-        if before is None or not np.array_equal(before.data, found.data):
-            # Tracks of the old graph may be gone, which napari refuses.
-            layer.graph = {}
-            layer.data = found.data
-        self._paint(layer, found, tracking)
-        if {int(k): list(v) for k, v in layer.graph.items()} != found.graph:
-            layer.graph = found.graph
-        layer.metadata[KEY]["tracks"] = tracking.tracks
-
-    def _made(self, found: TracksData, tracking: Tracking, labels: Any) -> TracksLayer:
-        features, shades = self._coloured(found, tracking)
-        return TracksLayer(
-            found.data, features=features, graph=found.graph, name="Tracks",
-            metadata=tag("tracks", tracks=tracking.tracks), tail_length=8, tail_width=3,
-            blending="translucent", colormaps_dict=shades, color_by=SHADE,
-            **placed_like(labels),
-        )  # fmt: skip
-
-
-COLOURED = "coloured"
-"""Role of the layer."""
-
-
-_COLOURING = "colour cells"
-"""Name of the background work: what the layer is to show."""
-
-
-class ColouredCells:
-    """Shows the masks coloured by track, from `show` until `hide`."""
-
-    def __init__(self, viewer: Any, session: Session, looks: Looks) -> None:
-        self._viewer_ref = weakref.ref(viewer)
-        self._session, self._looks = session, looks
-        self._over: Any = None  # the layer of the cells that it was made for
-        self.wanted = False
+        self._wanted: set[str] = set()  # roles
+        self._over: Any = None  # the layer of the cells that they were made for
+        self._shown: _Shown | None = None
         self._links = Links()
         self._links.add(session.tracking_changed, self._follow)
         self._links.add(session.movie_changed, self._on_movie)
         self._links.add(looks.colour_changed, self._follow)
         self._links.add(viewer.layers.events.removed, self._on_removed)
 
-    @property
-    def layer(self) -> Any | None:
-        """The layer, None until there is one."""
-        viewer = self._viewer_ref()
-        return None if viewer is None else find_role(viewer.layers, COLOURED)
-
     def show(self) -> None:
-        """Show the cells by their present tracks and all that follow."""
-        if not self.wanted:
-            self.wanted = True
-            self._follow()
-
-    def hide(self) -> None:
-        """Take the layer away."""
-        self._session.cancel(_COLOURING)
-        self._remove()
-        self.wanted = False
+        """Show the present tracks and all that follow."""
+        self._wanted = {TRACKS, COLOURED}
+        self._follow()
 
     def close(self) -> None:
-        """Let go of the viewer."""
+        """Follow nothing any more."""
         self._links.cut()
 
-    def _remove(self) -> None:
-        viewer, layer = self._viewer_ref(), self.layer
-        if viewer is not None and layer is not None:
-            wanted = self.wanted
-            viewer.layers.remove(layer)
-            self.wanted = wanted
+    def _layer(self, role: str) -> Any | None:
+        viewer = self._viewer_ref()
+        return None if viewer is None else find_role(viewer.layers, role)
 
     def _on_removed(self, event: Any) -> None:
-        """Who deletes the layer does not want it back at the next answer."""
-        if role_of(event.value) == COLOURED:
-            self.wanted = False
+        self._wanted.discard(role_of(event.value))
 
     def _on_movie(self) -> None:
-        movie = self._session.movie
+        """Colours of other cells go with these."""
+        movie, viewer, layer = self._session.movie, self._viewer_ref(), self._layer(COLOURED)
+        if viewer is None or layer is None:
+            return
         if movie is None or movie.layers[1] is not self._over:
-            self._remove()
+            wanted = set(self._wanted)
+            viewer.layers.remove(layer)
+            self._wanted = wanted
 
     def _follow(self) -> None:
-        """Show the layer, or bring it up to date."""
-        self._session.cancel(_COLOURING)
-        viewer, tracking, movie = self._viewer_ref(), self._session.tracking, self._session.movie
-        cells = None if movie is None else movie.layers[1]
-        if not self.wanted or viewer is None or tracking is None or cells is None:
+        """Show the layers, or bring them up to date."""
+        session, viewer = self._session, self._viewer_ref()
+        session.cancel(_SHOWING)
+        tracking = session.tracking
+        cells = None if session.movie is None else session.movie.layers[1]
+        if not self._wanted or viewer is None or tracking is None or cells is None:
             return
-        labels = tracking.scene.labels
-        if labels is None:
-            return
-        frame = min(max(viewer.dims.current_step[0], 0), labels.n_frames - 1)
+        frame = max(viewer.dims.current_step[0], 0)
 
-        def draw(found: tuple[Any, DirectLabelColormap]) -> None:
+        def draw(found: _Shown) -> None:
             if cells in viewer.layers:
-                self._draw(viewer, cells, *found)
+                self._draw(viewer, cells, found)
 
-        found = self._looks.colouring(tracking.tracks)
-        self._session.run(_COLOURING, lambda: _prepared(tracking, found, frame), draw)
+        session.run(_SHOWING, lambda: _prepared(tracking, self._looks, frame), draw)
 
-    def _draw(self, viewer: Any, cells: Any, pixels: Any, colours: DirectLabelColormap) -> None:
-        layer = self.layer
+    def _draw(self, viewer: Any, cells: Any, found: _Shown) -> None:
+        before, self._shown = self._shown, found
+        self._over = cells
+        if COLOURED in self._wanted and found.pixels is not None:
+            self._draw_cells(viewer, cells, found, before)
+        if TRACKS in self._wanted:
+            self._draw_tracks(viewer, cells, found)
+
+    def _draw_tracks(self, viewer: Any, cells: Any, found: _Shown) -> None:
+        layer = self._layer(TRACKS)
+        features = found.features.assign(**{_SHADE: found.colours.shades})
+        palette = found.colours.palette
+        shades = Colormap(
+            PALETTES[palette], name=f"bridgetrack {palette}", nan_color=(*UNKNOWN, 1.0)
+        )
         if layer is None:
-            self._over = cells
-            add_below(viewer, _made(pixels, colours, cells), *_ABOVE)
+            layer = TracksLayer(
+                found.data, features=features, graph=found.graph, name="Tracks",
+                metadata=tag(TRACKS), tail_length=8, tail_width=3, blending="translucent",
+                colormaps_dict={_SHADE: shades}, color_by=_SHADE, **placed_like(cells),
+            )  # fmt: skip
+            add_below(viewer, layer, "marks", "events")
+        else:
+            if not np.array_equal(layer.data, found.data):
+                # Tracks of the old graph may be gone, which napari refuses.
+                layer.graph = {}
+                layer.data = found.data
+            layer.features = features
+            layer.colormaps_dict = {_SHADE: shades}
+            layer.color_by = _SHADE
+            layer.graph = found.graph
+        layer.metadata[KEY]["tracks"] = found.tracking.tracks
+
+    def _draw_cells(self, viewer: Any, cells: Any, found: _Shown, before: _Shown | None) -> None:
+        layer = self._layer(COLOURED)
+        if layer is None:
+            layer = Labels(
+                found.pixels, name="Cells by track", metadata=tag(COLOURED), opacity=0.5,
+                colormap=found.label_colours, **placed_like(cells),
+            )  # fmt: skip
+            layer.editable = False
+            add_below(viewer, layer, TRACKS, "marks", "events")
             return
         # Drawn anew at the end only.
         seen, layer.visible = layer.visible, False
-        layer.data = pixels
-        if not _same_colours(layer.colormap, colours):
-            layer.colormap = colours
+        layer.data = found.pixels
+        if (
+            before is None
+            or not np.array_equal(before.numbers, found.numbers)
+            or not np.array_equal(before.shades, found.shades)
+        ):
+            layer.colormap = found.label_colours
         layer.visible = seen
 
 
-_ABOVE = ("tracks", "marks", "events")
-"""Roles of the layers that lie above the cells."""
-
-
-def _prepared(
-    tracking: Tracking, found: Colouring, frame: int
-) -> Steps[tuple[Any, DirectLabelColormap]]:
-    """What the layer shows, and its colours; touches no layer.
+def _prepared(tracking: Tracking, looks: Looks, frame: int) -> Steps[_Shown]:
+    """What the layers show; touches none of them.
 
     Done on the main thread, reading the frame in view, and the code that napari compiles for its
     first colours, would hold up the window.
     """
-    yield Progress("Colouring the cells", 0.0)
-    pixels, colours = _pixels(tracking, found), _colours(found)
-    for kind in (np.int32, np.uint8):  # of pixels, and of a layer that is not shown yet
-        colours.map(np.zeros((2, 2), kind))
-        yield Progress("Colouring the cells", 0.5)
-    pixels[frame].compute()
-    return pixels, colours
-
-
-def _made(pixels: Any, colours: DirectLabelColormap, cells: Any) -> Labels:
-    made = Labels(
-        pixels, name="Cells by track", metadata=tag(COLOURED), opacity=0.5,
-        colormap=colours, **placed_like(cells),
-    )  # fmt: skip
-    made.editable = False
-    return made
-
-
-def _same_colours(one: Any, other: DirectLabelColormap) -> bool:
-    """Whether two colour the same numbers alike."""
-    if not isinstance(one, DirectLabelColormap) or one.color_dict.keys() != other.color_dict.keys():
-        return False
-    known = list(other.color_dict)
-    return np.array_equal(
-        np.array([one.color_dict[k] for k in known]), np.array([other.color_dict[k] for k in known])
+    yield Progress("Colouring the tracks", 0.0)
+    colours, lines = looks.colouring(tracking.tracks), layer_data(tracking.tracks)
+    pixels, (numbers, shades) = _pixels(tracking, colours), _shades(colours)
+    found = _Shown(
+        tracking, colours, lines.data, lines.features, lines.graph, pixels, numbers, shades
     )
+    yield Progress("Colouring the tracks", 0.5)
+    if pixels is not None:
+        for kind in (np.int32, np.uint8):  # of pixels, and of a layer that is not shown yet
+            found.label_colours.map(np.zeros((2, 2), kind))
+        pixels[min(frame, len(pixels) - 1)].compute()
+    return found
 
 
-_SHADES = 64
-"""How many shades cells have whose colour changes along their tracks."""
-
-
-def _colours(found: Colouring) -> DirectLabelColormap:
+def _shades(found: Colouring) -> tuple[Index, Array]:
     """A colour for each track, that of its lines; or for each shade, where cells change theirs."""
     if found.along:
-        numbers = np.arange(1, _SHADES + 1)
         shades = np.vstack([paint(np.linspace(0, 1, _SHADES), found.palette), UNKNOWN])
-        numbers = np.append(numbers, _SHADES + 1)
-    else:
-        numbers, first = np.unique(found.track_id, return_index=True)
-        shades = found.colours[first]
-    known: dict[int | None, Any] = {None: "transparent", 0: "transparent"}
-    solid = np.column_stack([shades, np.ones(len(shades))])
-    known |= dict(zip(numbers.tolist(), solid, strict=True))
-    return DirectLabelColormap(color_dict=known)
+        return np.arange(1, _SHADES + 2), shades
+    numbers, first = np.unique(found.track_id, return_index=True)
+    return numbers, found.colours[first]
 
 
 def _pixels(tracking: Tracking, colours: Colouring) -> Any:
     """Tracks, or shades, in place of labels, read frame by frame when they are looked at."""
     labels, numbers = tracking.scene.labels, None
-    assert labels is not None
+    if labels is None:
+        return None
     if colours.along:
         nodes = tracking.tracks.nodes
         shades = colours.shades[colours.at(nodes["track_id"].to_numpy(), nodes["frame"].to_numpy())]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,14 @@ from bridgetrack.progress import Steps
 from bridgetrack.session.mask_work import Repaired, repair
 from bridgetrack.session.settings import Scale
 from bridgetrack.ui.background import READING
-from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
+from bridgetrack.ui.file_layers import layers_of, table_of
 from bridgetrack.ui.find_cells import FindCells
-from bridgetrack.ui.layer_scale import set_scale
 from bridgetrack.ui.layers import (
     IMPORTED,
     LayerData,
     find_role,
     placed_like,
+    set_scale,
     tag,
     tags_of,
     time_of,
@@ -49,13 +48,9 @@ class SegmentPanel(Panel):
         super().__init__(napari_viewer)
         self._left = ""  # what is said of cells that another movie left
         self.open = button(
-            "Open…", "A movie (TIFF, any frame of a folder of them, OME-Zarr, .npy), masks, a "
-            "table of cells, tracks of other programs, or a project",
-            lambda: self._ask("Open", self._any), icon="open",
-        )  # fmt: skip
-        self.masks = button(
-            "Open masks…", "A movie in which every cell has a number in every frame",
-            lambda: self._ask("Open masks", masks_of), icon="cells",
+            "Open…", "A movie (TIFF, any frame of a folder of them, OME-Zarr, .npy), masks in "
+            "which every cell has a number, a table of cells, tracks of other programs, or a "
+            "project", self._ask, icon="open",
         )  # fmt: skip
         self.source = self.add(SourceChooser(self))
         self.summary = self.add(text())
@@ -70,7 +65,7 @@ class SegmentPanel(Panel):
         self.finding = self.add(folded("Find the cells in the movie", self.find))
         self.scale = ScaleBox(self, self.source)
         self.repair = RepairBox(self, self.source)
-        self.more = self.add(folded("More", self.find.expert.native, self.scale, self.repair))
+        self.more = self.add(folded("More", self.find.expert, self.scale, self.repair))
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)
         self.listen(self.session.movie_changed, self._on_scene)
@@ -95,18 +90,12 @@ class SegmentPanel(Panel):
         if not self.state.files.busy(READING):
             self.finding.expand(animate=False)
 
-    def _ask(self, title: str, read: Callable[[Path], list[LayerData]]) -> None:
-        """Ask for a file and add what it holds."""
-        name, _ = QFileDialog.getOpenFileName(self, title, self.beside_movie(), _KINDS)
-        if not name:
-            return
-        path = Path(name)
-        self.bring(path.name, lambda: read(path))
-
-    @property
-    def _any(self) -> Callable[[Path], list[LayerData]]:
-        """What reads a file: tracks without other cells come with theirs."""
-        return table_of if self.source.labels.layer is None else layers_of
+    def _ask(self) -> None:
+        """Ask for a file and add what it holds; tracks without other cells come with theirs."""
+        name, _ = QFileDialog.getOpenFileName(self, "Open", self.beside_movie(), _KINDS)
+        if name:
+            path, read = Path(name), table_of if self.source.labels.layer is None else layers_of
+            self.bring(path.name, lambda: read(path))
 
     def bring(self, name: str, read: Callable[[], list[LayerData]]) -> None:
         """Read something beside the window, add what it holds and choose it.
@@ -152,13 +141,12 @@ class SegmentPanel(Panel):
         if scene is None:
             found = self.source.labels.layer is not None
             words = "" if found else f"No cells yet: choose a layer, or find them.{self._left}"
-            self.summary.setText(f"{words} {self._of_tracks()}".strip())
-            return
-        n, frames = len(scene.detections), scene.detections.geometry.n_frames
-        words = f"{n} cells in {frames} frames, about {round(n / frames)} a frame."
-        movie = self.session.movie
-        if movie is not None and movie.found is not None:
-            words += f" {movie.found.sentence}"
+        else:
+            n, frames = len(scene.detections), scene.detections.geometry.n_frames
+            words = f"{n} cells in {frames} frames, about {round(n / frames)} a frame."
+            movie = self.session.movie
+            if movie is not None and movie.found is not None:
+                words += f" {movie.found.sentence}"
         self.summary.setText(f"{words} {self._of_tracks()}".strip())
 
     def _of_tracks(self) -> str:
@@ -169,7 +157,7 @@ class SegmentPanel(Panel):
             return ""
         return (
             f"“{layer.name}” holds tracks that were made elsewhere. To begin with them and correct "
-            "them: step 2, More, Import corrected tracks."
+            "them: step 2, Your answers, Import tracks."
         )
 
 
@@ -238,15 +226,6 @@ _LARGEST = 1e6
 _UNKNOWN = "not known"
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """Micrometres of a pixel and between planes, minutes of a frame; 0 where that is not known."""
-
-    pixel: float = 0.0
-    plane: float = 0.0
-    minutes: float = 0.0
-
-
 class ScaleBox(QWidget):
     """Three numbers; all lengths and times follow what is typed, a moment later."""
 
@@ -257,58 +236,51 @@ class ScaleBox(QWidget):
         self.pixel = _number("Side of a pixel in the plane, in micrometres")
         self.plane = _number("Distance of two planes, in micrometres")
         self.minutes = _number("Time between two frames, in minutes")
-        self._form.addRow("Pixel, µm", self.pixel)
-        self._form.addRow("Between planes, µm", self.plane)
-        self._form.addRow("Frame, minutes", self.minutes)
+        self._fields = self.pixel, self.plane, self.minutes
+        titles = "Pixel, µm", "Between planes, µm", "Frame, minutes"
+        soon = qdebounced(self.apply, timeout=_TYPED, parent=self)
+        for title, field in zip(titles, self._fields, strict=True):
+            self._form.addRow(title, field)
+            field.valueChanged.connect(lambda _: soon())
         self.words = text(style=DIM)
         self._form.addRow(self.words)
-        soon = qdebounced(self.apply, timeout=_TYPED, parent=self)
-        for field in (self.pixel, self.plane, self.minutes):
-            field.valueChanged.connect(lambda _: soon())
         panel.listen(panel.session.movie_changed, self._on_movie)
         self._on_movie()
 
     @property
-    def known(self) -> Calibration:
-        """What is known of the open movie."""
+    def known(self) -> tuple[float, float, float]:
+        """What is known of the open movie, in the order of the fields; 0 where nothing is."""
         movie = self._panel.session.movie
         if movie is None:
-            return Calibration()
+            return 0.0, 0.0, 0.0
         geometry = movie.geometry
         minutes = geometry.frame_interval or 0.0
         if geometry.unit != "micrometer":
-            return Calibration(minutes=minutes)
-        plane = geometry.scale[0] if geometry.ndim == 3 else 0.0
-        return Calibration(geometry.scale[-1], plane, minutes)
-
-    @property
-    def given(self) -> Calibration:
-        """What the fields say."""
-        return Calibration(self.pixel.value(), self.plane.value(), self.minutes.value())
+            return 0.0, 0.0, minutes
+        return geometry.scale[-1], geometry.scale[0] if geometry.ndim == 3 else 0.0, minutes
 
     def _on_movie(self) -> None:
         movie, known = self._panel.session.movie, self.known
         self.setVisible(movie is not None)
         deep = movie is not None and movie.geometry.ndim == 3
         self._form.setRowVisible(self.plane, deep)
-        fields = (self.pixel, known.pixel), (self.plane, known.plane), (self.minutes, known.minutes)
-        for field, value in fields:
+        for field, value in zip(self._fields, known, strict=True):
             if not field.hasFocus():  # somebody is typing
                 with QSignalBlocker(field):
                     field.setValue(value)
-        where = "micrometres" if known.pixel else "pixels"
-        when = "minutes" if known.minutes else "frames"
+        where = "micrometres" if known[0] else "pixels"
+        when = "minutes" if known[2] else "frames"
         self.words.setText(f"Tables and speeds are in {where} and {when}.")
 
     def apply(self) -> None:
         """Set the scale of both layers, and open the movie anew with it; the answers stay."""
-        movie, given = self._panel.session.movie, self.given
+        movie, given = self._panel.session.movie, tuple(f.value() for f in self._fields)
         if movie is None or given == self.known:
             return
-        side = given.pixel or 1.0
-        space = (given.plane or side, side, side)[-movie.geometry.ndim :]
-        unit = "micrometer" if given.pixel else "pixel"
-        scale = Scale(space, unit, given.minutes or None)
+        pixel, plane, minutes = given
+        side = pixel or 1.0
+        space = (plane or side, side, side)[-movie.geometry.ndim :]
+        scale = Scale(space, "micrometer" if pixel else "pixel", minutes or None)
         self._panel.state.settings.set_scale(scale)
         set_scale(self._panel.state.viewer, *movie.layers, scale)
         self._source.open_again()

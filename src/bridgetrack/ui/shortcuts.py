@@ -27,59 +27,39 @@ def _choose(number: int) -> Callable[[Annotator], None]:
     return lambda annotator: annotator.choose(number)
 
 
-MODE_SHORTCUTS = (
+_CHOICES = 5
+"""Alternatives that have a key: as many as a question lists."""
+
+SHORTCUTS = (
     Shortcut("move", ("C",), "Connect a cell with itself in a later frame", _begin(Mode.MOVE)),
     Shortcut("divide", ("Y",), "A mother and her two daughters", _begin(Mode.DIVIDE)),
     Shortcut("disappear", ("L",), "The cell leaves, dies or fades", _begin(Mode.DISAPPEAR)),
     Shortcut("appear", ("A",), "The cell is new in this frame", _begin(Mode.APPEAR)),
-    Shortcut("merge", (), "Two cells are drawn as one in the next frame", _begin(Mode.MERGE)),
-    Shortcut("split", (), "One cell is wrongly cut in two in the next frame",
-             _begin(Mode.SPLIT)),
-    Shortcut("false", ("F",), "This is not a cell", _begin(Mode.FALSE)),
-    Shortcut("swap", ("S",), "Exchange the successors of two cells", _begin(Mode.SWAP)),
-    Shortcut("break", ("B",), "This link to the next frame is wrong", _begin(Mode.BREAK)),
-    Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
-)  # fmt: skip
-
-TRACK_SHORTCUTS = (
-    Shortcut("verify", ("Shift-V",), "This track is right: lock it; again: release it",
-             _begin(Mode.VERIFY)),
-    Shortcut("family", (), "This family is right, with all daughters: lock it",
-             _begin(Mode.FAMILY)),
-    Shortcut("delete_track", (), "This track is none: its cells are no cells",
-             _begin(Mode.DELETE)),
-)  # fmt: skip
-
-MASK_SHORTCUTS = (
+    Shortcut("false", ("F",), "This is not a cell; Shift+click: nor is any of its track",
+             _begin(Mode.FALSE)),
+    Shortcut("verify", (), "This track is right: lock it; again: release it; Shift+click: its "
+             "family, too", _begin(Mode.VERIFY)),
     Shortcut("cut", ("K",), "These are two cells: cut the mask (Shift+click one, then click the "
-             "other, to say where they are), or draw the cut",
-             _begin(Mode.CUT)),
+             "other, to say where they are), or draw the cut", _begin(Mode.CUT)),
     Shortcut("join", ("J",), "These two masks are one cell", _begin(Mode.JOIN)),
     Shortcut("grow", ("N",), "Here is a cell that has no mask", _begin(Mode.GROW)),
     Shortcut("remove", ("E",), "This is no cell: its mask goes", _begin(Mode.REMOVE)),
-    Shortcut("outline", ("O",), "A better outline: the next one, or one as far as you click",
-             _begin(Mode.OUTLINE)),
+    Shortcut("outline", ("O",), "A better outline: the next one", _begin(Mode.OUTLINE)),
     Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
              _begin(Mode.CHECK)),
-    Shortcut("again", ("W",), "Choose all masks again: what you said of some holds and teaches",
+    Shortcut("again", (), "Choose all masks again: what you said of some holds and teaches",
              Annotator.choose_again),
-)  # fmt: skip
-
-ACTION_SHORTCUTS = (
+    Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
     Shortcut("accept", ("Enter",), "Yes, that is right", Annotator.accept),
     Shortcut("reject", ("Backspace",), "No, not this", Annotator.reject),
     Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
-    Shortcut("turn", ("T",), "Look at the other frame of the question", Annotator.turn),
     Shortcut("undo", ("Z", "Control-Z"), "Take back the last answer", Annotator.undo),
     Shortcut("redo", ("R", "Control-Shift-Z"), "Repeat what was taken back", Annotator.redo),
     Shortcut("cancel", ("Escape",), "Never mind", Annotator.cancel),
-)
-
-NUMBER_SHORTCUTS = tuple(
-    Shortcut(f"choose_{k}", (str(k),), f"Alternative number {k}", _choose(k)) for k in range(1, 10)
-)
-
-SHORTCUTS = MODE_SHORTCUTS + TRACK_SHORTCUTS + MASK_SHORTCUTS + ACTION_SHORTCUTS + NUMBER_SHORTCUTS
+    *(Shortcut(f"choose_{k}", (str(k),), f"Alternative number {k}", _choose(k))
+      for k in range(1, 1 + _CHOICES)),
+)  # fmt: skip
+"""All keys of the canvas, and what buttons do as keys would."""
 
 
 def shortcut(name: str) -> Shortcut:

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import gc
-import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from qtpy.QtCore import QEvent, QObject, QTimer
-from qtpy.QtWidgets import (
-    QMessageBox,
-    QWidget,
-)
+from qtpy.QtWidgets import QMessageBox, QWidget
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer
-from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.kept import KeptCells
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import EventLoopQueue, FileReader, ThreadRunner
+from bridgetrack.ui.background import FileReader, ThreadRunner
 from bridgetrack.ui.canvas import Canvas
-from bridgetrack.ui.layer_scale import fit_in
-from bridgetrack.ui.layers import LayerData
+from bridgetrack.ui.layers import LayerData, kind_of, share_scale
 from bridgetrack.ui.looks import Looks
 from bridgetrack.ui.question_view import QuestionView
-from bridgetrack.ui.result_layers import ColouredCells, ResultLayer
+from bridgetrack.ui.result_layers import ResultLayers
 
 Answer = Annotation | MaskAnswer
 """What people say: of events, or of masks."""
+
+_KEEP = 20_000
+"""Milliseconds after a change of the cells until they are kept, if nothing else changes them."""
 
 _states: weakref.WeakKeyDictionary[Any, ViewerState] = weakref.WeakKeyDictionary()
 
@@ -54,19 +50,15 @@ class ViewerState:
         self.kept.aging.connect(self._on_aging)
         self.settings = self.session.settings
         self.guard = CloseGuard(self.kept, self.session.work, self.elsewhere)
-        self._afterwards = EventLoopQueue()
-        self.session.questions.later = self._afterwards.then
+        self.session.questions.later = lambda act: QTimer.singleShot(0, act)
         self.annotator = Annotator(self.session)
-        self.responsive = Responsive(viewer.layers)
         self.canvas = Canvas(viewer, self.session, self.annotator)
         self.question_view = QuestionView(self.session, self.annotator, self.canvas)
         self.looks = Looks()
         # What to do when people cancel work by its name; says what is kept.
         self.cancelled: dict[str, Callable[[], str]] = {}
-        self.result_layer = ResultLayer(viewer, self.session, self.looks)
-        self.coloured_cells = ColouredCells(viewer, self.session, self.looks)
+        self.results = ResultLayers(viewer, self.session, self.looks)
         self._panels = 0
-        self.session.run("warm up", _warm_up, lambda _: None)
 
     def _on_aging(self) -> None:
         """The cells changed: keep them once they rest."""
@@ -93,15 +85,6 @@ class ViewerState:
             place = tuple(float(axis.mean()) for axis in where) if len(answer.pixels) else None
             self.canvas.show(answer.frame, place)
 
-    def attach(self) -> None:
-        """A panel uses this."""
-        self._panels += 1
-
-    @property
-    def used(self) -> bool:
-        """Whether a panel is there."""
-        return self._panels > 0
-
     def add_layers(self, found: Sequence[LayerData], image: Any = None) -> list[Any]:
         """Add what a file holds; nothing where the viewer was closed meanwhile.
 
@@ -112,8 +95,20 @@ class ViewerState:
         viewer, made = self.viewer, [Layer.create(*data) for data in found]
         if viewer is None:
             return []
-        fit_in(viewer.layers, made, image)
+        movie = next((layer for layer in made if kind_of(layer) == "image"), image)
+        for layer in made:
+            if layer is not movie:
+                share_scale(movie, layer)  # before napari warns that they differ
         return [viewer.add_layer(layer) for layer in made]
+
+    def attach(self) -> None:
+        """A panel uses this."""
+        self._panels += 1
+
+    @property
+    def used(self) -> bool:
+        """Whether a panel is there."""
+        return self._panels > 0
 
     def detach(self) -> None:
         """A panel is gone; with the last one all work ends."""
@@ -123,15 +118,11 @@ class ViewerState:
             with contextlib.suppress(RuntimeError):
                 self._keep_soon.stop()
                 self.kept.keep_now()
-            self._afterwards.stop()
-            self.files.close()
-            self.elsewhere.close()
-            self.session.close()
-            self.question_view.close()
-            self.result_layer.close()
-            self.coloured_cells.close()
-            self.canvas.close()
-            self.responsive.close()
+            for part in (
+                self.files, self.elsewhere, self.session, self.question_view, self.results,
+                self.canvas,
+            ):  # fmt: skip
+                part.close()
             viewer = self.viewer
             if viewer is not None:
                 _states.pop(viewer, None)
@@ -151,17 +142,6 @@ def shared_state(viewer: Any) -> ViewerState | None:
     return state if state is not None and state.used else None
 
 
-def _warm_up() -> Steps[None]:
-    """Import in the background what napari imports when it draws its first tracks."""
-    yield Progress("Getting ready", 0.0)
-    import matplotlib  # noqa: F401
-    import scipy.spatial  # noqa: F401
-
-
-_KEEP = 20_000
-"""Milliseconds after a change of the cells until they are kept, if nothing else changes them."""
-
-
 _WORK = {
     "segment": "Cells are being found; what is found so far would be lost.",
     "repair": "The cells are being repaired; the repair would be lost.",
@@ -171,32 +151,24 @@ _WORK = {
     "project": "The project is being saved; it would not be kept.",
     "batch": "Many movies are being tracked; those that are not done yet would be left out.",
     "trees": "Family trees are being saved; they would not be kept.",
-    "keep the model": "The model is being kept for later movies; it would not be.",
-    "take over": "Tracks are being taken over; none of them would be.",
+    "take over": "Tracks are being imported; none of them would be.",
 }
 """What is lost with work that is under way, by its name."""
 
 
 class CloseGuard(QObject):
-    """Keeps the cells before a window closes, and asks where something cannot be kept.
-
-    Attributes
-    ----------
-    others
-        Each says, in a sentence, what else closing would lose; nothing where that is nothing.
-    """
+    """Keeps the cells before a window closes, and asks where something cannot be kept."""
 
     def __init__(self, kept: KeptCells, *doers: BackgroundWork) -> None:
         super().__init__()
         self._kept, self._doers = kept, doers
-        self.others: list[Callable[[], str]] = []
         self._watched: weakref.ref[QWidget] | None = None
 
-    def watch(self, part: QWidget) -> None:
+    def watch(self, window: QWidget) -> None:
         """Watch over a window."""
-        if self._watched is None or part is not self._watched():
-            self._watched = weakref.ref(part)
-            part.installEventFilter(self)
+        if self._watched is None or window is not self._watched():
+            self._watched = weakref.ref(window)
+            window.installEventFilter(self)
 
     @property
     def losses(self) -> list[str]:
@@ -209,7 +181,7 @@ class CloseGuard(QObject):
                 f"The cells cannot be kept: {self._kept.problem}. Save the project elsewhere, or "
                 "save the layer of the cells."
             )
-        return found + [words for lost in self.others if (words := lost())]
+        return found
 
     def eventFilter(self, watched: Any, event: Any) -> bool:  # noqa: N802
         """Stop the window from closing where somebody says so."""
@@ -237,62 +209,3 @@ def may_close(window: QWidget, losses: list[str]) -> bool:
     box.setDefaultButton(stay)
     box.exec()
     return box.clickedButton() is close
-
-
-_HANDOVER = 0.0002
-"""Seconds after which a thread that computes lets the window's thread go on, which asks for it
-hundreds of times in a drawing; Python's own 0.005 would make half a second of these."""
-
-_SETTLED = 1000
-"""Milliseconds after which the modules, the window and its layers are there."""
-
-_RARER = 5
-
-
-class Responsive:
-    """While it is open, threads hand over soon, and searching for garbage holds nothing up.
-
-    Such a search stops all threads, for a third of a second where it goes through the million
-    objects of programs and windows. These are left out. They are searched where a layer is
-    removed, which napari asks for then; else what that layer held would stay in memory. Where
-    somebody else left objects out already, that is left to them.
-
-    Parameters
-    ----------
-    layers
-        Of the viewer.
-    """
-
-    def __init__(self, layers: Any) -> None:
-        self._handover, self._searches = sys.getswitchinterval(), gc.get_threshold()
-        sys.setswitchinterval(min(self._handover, _HANDOVER))
-        self._timer = QTimer()
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_SETTLED)
-        self._timer.timeout.connect(gc.freeze)
-        self._layers: Any = None
-        if gc.get_freeze_count():
-            return
-        self._layers = layers
-        layers.events.removing.connect(self._on_removing)
-        # Python searches all where a quarter is new: soon, now that most is left out.
-        gc.set_threshold(*self._searches[:2], _RARER * self._searches[2])
-        self._timer.start()
-
-    def _on_removing(self, _: Any = None) -> None:
-        gc.unfreeze()
-        self._timer.start()
-
-    def close(self) -> None:
-        """Leave everything as it was."""
-        # Of several windows the one opened first may be closed first.
-        sys.setswitchinterval(max(self._handover, sys.getswitchinterval()))
-        layers, self._layers = self._layers, None
-        if layers is None:
-            return
-        layers.events.removing.disconnect(self._on_removing)
-        # At the end of the program Qt may be gone before this is called.
-        with contextlib.suppress(RuntimeError):
-            self._timer.stop()
-        gc.unfreeze()
-        gc.set_threshold(*self._searches)

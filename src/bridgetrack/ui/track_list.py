@@ -1,8 +1,8 @@
-"""The table of tracks: sorted by a click on a column, thousands of rows."""
+"""Tables of many rows, of which only what is in view is made; the one of tracks is sorted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,24 +18,63 @@ from qtpy.QtCore import (
 )
 from qtpy.QtWidgets import QAbstractItemView, QTableView
 
-from bridgetrack.ui.widgets import Column, column_words
+from bridgetrack.ui.widgets import column_words
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _FIRST = (
     "track_id", "lineage_id", "generation", "certainty", "verified", "divisions", "ends_in",
 )  # fmt: skip
 _HEADS = {"track_id": "track", "lineage_id": "family", "parent_id": "comes from"}
 
 
-class TrackModel(QAbstractTableModel):
+class RowsModel(QAbstractTableModel):
+    """Rows of words under some heads; subclasses say the words."""
+
+    def __init__(self, heads: Sequence[str]) -> None:
+        super().__init__()
+        self.heads = tuple(heads)
+
+    def words(self, row: int, column: int) -> str:
+        """What a cell says."""
+        raise NotImplementedError
+
+    def tip(self, row: int) -> str | None:
+        """More about a row."""
+        return None
+
+    def is_number(self, column: int) -> bool:
+        """Whether a column holds numbers."""
+        return False
+
+    def columnCount(self, _: Any = None) -> int:  # noqa: N802
+        """Columns."""
+        return len(self.heads)
+
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Words and their place in a cell."""
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.words(index.row(), index.column())
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self.tip(index.row())
+        if role == Qt.ItemDataRole.TextAlignmentRole and self.is_number(index.column()):
+            return _RIGHT
+        return None
+
+    def headerData(  # noqa: N802
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        """Names of the columns."""
+        shown = role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal
+        return self.heads[section] if shown else None
+
+
+class TrackModel(RowsModel):
     """Rows of a table of tracks, in the order that people want."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(("track",))
         self.table = pd.DataFrame({"track_id": np.zeros(0, np.int64)})
         self.rows = np.zeros(0, np.int64)
-        self._values: list[list[Any]] = [[]]
         self._sorted: tuple[str, bool] = ("track_id", True)
 
     @property
@@ -49,7 +88,9 @@ class TrackModel(QAbstractTableModel):
         first = [c for c in _FIRST if c in table.columns]
         more = [c for c in table.columns if c not in (*first, "link")]
         self.table = table[[*first, *more]].reset_index(drop=True)
-        self._values = [self.table[c].tolist() for c in self.table.columns]
+        self.heads = tuple(
+            _HEADS.get(name, column_words(name).replace(" [", "\n[")) for name in (*first, *more)
+        )
         self._arrange()
         self.endResetModel()
 
@@ -64,103 +105,81 @@ class TrackModel(QAbstractTableModel):
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column; what has no value comes last."""
-        if not 0 <= column < len(self.table.columns):
-            return
-        self.layoutAboutToBeChanged.emit()
-        self._sorted = str(self.table.columns[column]), order == Qt.SortOrder.AscendingOrder
-        self._arrange()
-        self.layoutChanged.emit()
+        if 0 <= column < len(self.table.columns):
+            self.layoutAboutToBeChanged.emit()
+            self._sorted = str(self.table.columns[column]), order == Qt.SortOrder.AscendingOrder
+            self._arrange()
+            self.layoutChanged.emit()
 
     def rowCount(self, _: Any = None) -> int:  # noqa: N802
-        """Rows in view."""
+        """Tracks."""
         return len(self.rows)
 
-    def columnCount(self, _: Any = None) -> int:  # noqa: N802
-        """Columns."""
-        return len(self.table.columns)
+    def is_number(self, column: int) -> bool:
+        """Whether a column holds numbers."""
+        return self.table.dtypes.iloc[column].kind in "iufb"
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Words and their place in a cell."""
-        if not index.isValid():
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return _shown(self._values[index.column()][self.rows[index.row()]])
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            kind = self.table.dtypes.iloc[index.column()].kind
-            return _RIGHT if kind in "iufb" else _LEFT
-        return None
-
-    def headerData(  # noqa: N802
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        """Names of the columns."""
-        if role != Qt.ItemDataRole.DisplayRole or orientation != Qt.Orientation.Horizontal:
-            return None
-        name = str(self.table.columns[section])
-        return _HEADS.get(name, column_words(name).replace(" [", "\n["))
+    def words(self, row: int, column: int) -> str:
+        """A value of a track."""
+        value = self.table.iat[self.rows[row], column]
+        if isinstance(value, bool | np.bool_):
+            return "yes" if value else "no"
+        if isinstance(value, float):
+            return "" if np.isnan(value) else f"{value:.4g}"
+        return str(value)
 
 
-class TrackList(Column):
+class TrackList(QTableView):
     """The table. Emits `picked` with tracks that a person chose."""
 
     picked = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
-        self.model = TrackModel()
-        self.view = QTableView()
-        self.view.setModel(self.model)
-        self.view.setSortingEnabled(True)
-        self.view.sortByColumn(0, Qt.SortOrder.AscendingOrder)
-        self.view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.view.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.view.verticalHeader().hide()
-        self.view.verticalHeader().setDefaultSectionSize(22)
-        self.view.setMinimumHeight(90)
-        self.view.setToolTip("Click a row to go to the track; several with Ctrl or Shift")
-        self.view.selectionModel().selectionChanged.connect(self._on_selected)
-        self.model.layoutChanged.connect(lambda: self.mark(self._marked))
-        self.column.addWidget(self.view, 1)
+        self.listed = TrackModel()
         self._marked: tuple[int, ...] = ()
+        self.setModel(self.listed)
+        self.setSortingEnabled(True)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setToolTip("Click a track to go there, several to compare them; a column sorts")
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(22)
+        self.sortByColumn(0, Qt.SortOrder.AscendingOrder)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setMinimumHeight(90)
+        self.selectionModel().selectionChanged.connect(self._on_selected)
+        self.listed.layoutChanged.connect(lambda: self.mark(self._marked))
 
     def show_table(self, table: pd.DataFrame) -> None:
         """Show another table; order and choice stay."""
-        fresh = list(self.model.table.columns) != list(table.columns)
-        with QSignalBlocker(self.view.selectionModel()):
-            self.model.show(table)
-        if fresh:
-            self.view.resizeColumnsToContents()
+        heads = self.listed.heads
+        with QSignalBlocker(self.selectionModel()):
+            self.listed.show(table)
+        if self.listed.heads != heads:
+            self.resizeColumnsToContents()
         self.mark(self._marked)
 
     def mark(self, tracks: Iterable[int]) -> None:
         """Select the rows of some tracks and scroll to the first; nobody is told."""
         self._marked = tuple(tracks)
-        place = {track: k for k, track in enumerate(self.model.tracks)}
+        place = {track: k for k, track in enumerate(self.listed.tracks)}
         rows = [place[t] for t in self._marked if t in place]
-        last, model = self.model.columnCount() - 1, self.view.selectionModel()
+        last, model = self.listed.columnCount() - 1, self.selectionModel()
         found = QItemSelection()
         for k in rows:
-            found.select(self.model.index(k, 0), self.model.index(k, last))
+            found.select(self.listed.index(k, 0), self.listed.index(k, last))
         flags = QItemSelectionModel.SelectionFlag
         with QSignalBlocker(model):
             model.select(found, flags.ClearAndSelect)
             if rows:
-                model.setCurrentIndex(self.model.index(rows[0], 0), flags.NoUpdate)
-        self.view.viewport().update()
+                model.setCurrentIndex(self.listed.index(rows[0], 0), flags.NoUpdate)
+        self.viewport().update()
         if rows:
-            self.view.scrollTo(self.model.index(rows[0], 0))
+            self.scrollTo(self.listed.index(rows[0], 0))
 
     def _on_selected(self, *_: Any) -> None:
-        tracks = self.model.tracks
-        chosen = [tracks[i.row()] for i in self.view.selectionModel().selectedRows()]
+        tracks = self.listed.tracks
+        chosen = [tracks[i.row()] for i in self.selectionModel().selectedRows()]
         self._marked = tuple(chosen)
         self.picked.emit(chosen)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.4g}"
-    return str(value)

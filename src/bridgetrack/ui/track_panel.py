@@ -5,28 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from qtpy.QtWidgets import QDockWidget, QWidget
+from qtpy.QtCore import QSignalBlocker
+from qtpy.QtWidgets import QCheckBox, QDockWidget
 
 from bridgetrack.evaluation.sample import SampleOptions
-from bridgetrack.hypotheses.events import Event, EventKinds, kind_words
+from bridgetrack.hypotheses.events import kind_words
 from bridgetrack.pipeline.summary import unclear_kinds, unclear_words
-from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.results import summary
 from bridgetrack.ui.export_box import ExportBox
-from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel
-from bridgetrack.ui.widgets import Column, button, folded, heading, row, text
+from bridgetrack.ui.widgets import Column, button, row, text
 
-_KINDS = {
-    "divisions": "Cells divide",
-    "appearances": "Cells come into view",
-    "disappearances": "Cells leave or die",
-    "gaps": "Cells are missed in a frame or two",
-    "splits": "Cells are cut in two",
-    "merges": "Two cells are drawn as one",
-    "specks": "Some masks are no cells",
-}
+EACH = 30
+"""Events that are drawn each time."""
 
 
 class TrackPanel(Panel):
@@ -34,7 +26,6 @@ class TrackPanel(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self.result = self.state.result_layer
         self.summary = self.add(text(lines=3))
         self.unclear = self.add(UnclearBox(self))
         self.colour = ColourBox(self.state.looks)
@@ -43,30 +34,28 @@ class TrackPanel(Panel):
             self.open_explorer, icon="models",
         )  # fmt: skip
         self.add(row(self.colour, self.explore))
-        self.check = CheckBox(self)
-        self.add(self.check)
-        self.export = ExportBox(self)
-        self.add(self.export)
-        self.kinds = SettingsForm(EventKinds, _KINDS)
-        self.kinds.listen(self._on_kinds)
-        self.more = self.add(folded("More", heading("What can happen"), self.kinds.native))
+        self.check = self.add(CheckBox(self))
+        self.export = self.add(ExportBox(self))
+        self.divide = self.add(QCheckBox("Cells divide"))
+        self.divide.setToolTip("Where they do not in this movie, no division is proposed")
+        self.divide.toggled.connect(self._on_divide)
         self.column.addStretch(1)
         self.listen(self.state.looks.colour_changed, self.colour.follow)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
         self.follow(self._show_kinds, self.session.kinds_changed, self.session.movie_changed)
 
-    def _on_kinds(self) -> None:
-        self.session.set_kinds(self.kinds.applied_to(EventKinds()))
+    def _on_divide(self, ticked: bool) -> None:
+        self.session.set_kinds(replace(self.session.kinds, divisions=ticked))
 
     def _show_kinds(self) -> None:
         """Show what can happen; also after what was ticked was refused."""
-        self.kinds.show(self.session.kinds)
+        with QSignalBlocker(self.divide):
+            self.divide.setChecked(self.session.kinds.divisions)
 
     def show_tracks(self) -> None:
         """Show the tracks and all that follow; find them where they were cancelled."""
         session = self.session
-        self.result.show()
-        self.state.coloured_cells.show()
+        self.state.results.show()
         if session.tracking is None and session.scene is not None and not session.busy("track"):
             session.track()
 
@@ -74,11 +63,8 @@ class TrackPanel(Panel):
         """Open the panel with all tracks below the image, or bring it to the front."""
         from bridgetrack.ui.explore_panel import NAME, ExplorePanel
 
-        window: QWidget = self
-        while window.parentWidget() is not None:
-            window = window.parentWidget()
-        for panel in window.findChildren(ExplorePanel):
-            dock = panel.parentWidget()
+        for panel in self.window().findChildren(ExplorePanel):
+            dock: Any = panel.parentWidget()
             while dock is not None and not isinstance(dock, QDockWidget):
                 dock = dock.parentWidget()
             if dock is not None:
@@ -90,7 +76,7 @@ class TrackPanel(Panel):
 
     def _refresh(self) -> None:
         tracking = self.session.tracking
-        self.unclear.show_for(tracking)
+        self.unclear.refresh()
         if tracking is not None:
             self.summary.setText(summary(tracking.tracks))
             self.colour.offer(tracking.tracks)
@@ -101,12 +87,11 @@ class TrackPanel(Panel):
 
 
 class UnclearBox(Column):
-    """One sentence with a button; hidden where every kind is clear."""
+    """Asks whether there are any of an event that is nowhere clear; hidden where all are clear."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._session = panel.session
-        self._kind: Event | None = None
         self.words = self.add(text())
         self.none = self.add(
             button(
@@ -114,29 +99,23 @@ class UnclearBox(Column):
                 self._leave_out,
             )
         )  # fmt: skip
-        self.hide()
+        self._kind = ""
 
-    def show_for(self, tracking: Tracking | None) -> None:
-        """Speak of the first unclear kind of a tracking; of nothing where None."""
+    def refresh(self) -> None:
+        """Ask about the first unclear kind of the present tracks."""
+        tracking = self._session.tracking
         found = {} if tracking is None else unclear_kinds(tracking)
-        self._kind = next(iter(found), None)
-        if self._kind is not None:
-            words = unclear_words(self._kind, found[self._kind])
-            self.words.setText(f"{words}. Are there any in this movie?")
-        self.setVisible(self._kind is not None)
+        for kind, why in list(found.items())[:1]:
+            self._kind = kind_words(kind)
+            self.words.setText(f"{unclear_words(kind, why)}. Are there any in this movie?")
+        self.setVisible(bool(found))
 
     def _leave_out(self) -> None:
-        if self._kind is not None:
-            kinds = replace(self._session.kinds, **{kind_words(self._kind): False})
-            self._session.set_kinds(kinds)
-
-
-EACH = 30
-"""Events that are drawn each time."""
+        self._session.set_kinds(replace(self._session.kinds, **{self._kind: False}))
 
 
 class CheckBox(Column):
-    """A button, and what came of it."""
+    """A button that draws a sample of the tracks to look at, and what came of it."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()

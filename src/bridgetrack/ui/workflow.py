@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.io.results import ExportOptions
 from bridgetrack.session.project import saving
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
@@ -94,9 +93,7 @@ class WorkflowPanel(Panel):
         for tab in self.tabs:
             group.addButton(tab)
         self.project = self.add(
-            ProjectBar(
-                self, (self.segment.open, self.segment.masks), lambda: self.track.export.options
-            )
+            ProjectBar(self, self.segment.open, lambda: self.track.export.formats)
         )
         self.add(row(*self.tabs))
         self.next_words = self.add(text(lines=2))
@@ -111,15 +108,12 @@ class WorkflowPanel(Panel):
         for each in self.findChildren(QAbstractButton):
             each.pressed.connect(self.notice.hide_now)
         self.setMinimumWidth(320)
+        session = self.session
         for signal in (
-            self.session.movie_changed,
-            self.session.scene_changed,
-            self.session.answers_changed,
-            self.session.model_changed,
-            self.session.tracking_changed,
-            self.session.trainer.changed,
-            self.session.message,
-        ):
+            session.movie_changed, session.scene_changed, session.answers_changed,
+            session.model_changed, session.tracking_changed, session.trainer.changed,
+            session.message,
+        ):  # fmt: skip
             self.listen(signal, self._say_next)
         self.segment.source.image.chosen.connect(lambda _: self._say_next())
         self.listen(self.state.annotator.mode_changed, self._follow_mode)
@@ -131,11 +125,6 @@ class WorkflowPanel(Panel):
         if self.state.annotator.asking and self.step != 1:
             self._open(1)
         self._say_next()
-
-    @property
-    def checking(self) -> bool:
-        """Whether the questions are those of a sample of the tracks."""
-        return self.session.questions.check.running
 
     def _opener(self, k: int) -> Any:
         def act() -> None:
@@ -166,43 +155,28 @@ class WorkflowPanel(Panel):
         self._say_next()
 
     def _say_next(self, *_: Any) -> None:
-        if self.checking:
-            self.next_words.setText(_CHECKING)
-            return
-        self.next_words.setText(
-            next_step(
-                self.step,
-                movie=self.session.movie is not None,
-                image=self.segment.source.image.layer is not None,
-                ready=self.session.tracking is not None,
-                busy=self.session.busy("measure", "track"),
-                answers=len(self.session.annotations or ()),
-                trained=self.session.trainer.outcome is not None,
-            )
-        )
+        self.next_words.setText(self._next_step())
+
+    def _next_step(self) -> str:
+        """What a step needs or what comes next, in plain words."""
+        session, step = self.session, self.step
+        if session.questions.check.running:
+            return _CHECKING
+        if session.movie is None and self.segment.source.image.layer is not None:
+            where = "" if step == 0 else ", in step 1"
+            return f"Next: find the cells, or choose their layer{where}."
+        if session.movie is None:
+            first = "Open a movie, or drop it on the window"
+            return f"{first}, then choose its cells." if step == 0 else f"{first}; see step 1."
+        if session.tracking is None and session.busy("measure", "track"):
+            return "The cells are being measured; this takes a moment."
+        if session.tracking is None:
+            return "These cells cannot be tracked. Choose others in step 1, or find cells there."
+        return _ready(step, len(session.annotations or ()), session.trainer.outcome is not None)
 
 
-def next_step(
-    step: int,
-    *,
-    movie: bool,
-    image: bool,
-    ready: bool,
-    busy: bool,
-    answers: int,
-    trained: bool,
-) -> str:
-    """What a step needs or what comes next, in plain words."""
-    if not movie and image:
-        where = "" if step == 0 else ", in step 1"
-        return f"Next: find the cells, or choose their layer{where}."
-    if not movie:
-        first = "Open a movie, or drop it on the window"
-        return f"{first}, then choose its cells." if step == 0 else f"{first}; see step 1."
-    if not ready and busy:
-        return "The cells are being measured; this takes a moment."
-    if not ready:
-        return "These cells cannot be tracked. Choose others in step 1, or find the cells there."
+def _ready(step: int, answers: int, trained: bool) -> str:
+    """What comes next in a step, where there are tracks."""
     if step == 0:
         return (
             "Ready. Next: tell what happens to some cells in step 2, or see the tracks in step 4."
@@ -235,15 +209,15 @@ class ProjectBar(Column):
     """What opens and saves, and what came of saving."""
 
     def __init__(
-        self, panel: Panel, openers: Sequence[QWidget], options: Callable[[], ExportOptions]
+        self, panel: Panel, opener: QWidget, formats: Callable[[], tuple[str, ...]]
     ) -> None:
         super().__init__()
-        self._panel, self._options = panel, options
+        self._panel, self._formats = panel, formats
         self.save = button(
             "Save project…", "One file to go on from here, or to repeat this run without a window",
             self.ask_save, icon="save", hot="Alt+S",
         )  # fmt: skip
-        self.add(row(*openers, self.save))
+        self.add(row(opener, self.save))
         self.words = self.add(text())
         self.words.hide()
         panel.listen(panel.session.movie_changed, self._on_movie)
@@ -269,12 +243,12 @@ class ProjectBar(Column):
         """Save the project in the background; the name gets its ending where it has none."""
         if path.suffix.lower() != ".json":
             path = path.with_name(f"{path.name}.json")
-        session, options = self._panel.session, self._options()
+        session = self._panel.session
         if self._panel.state.elsewhere.busy("project"):
             self._say("Another project is still being saved; save this one when that is done.")
             return
         try:
-            steps = saving(session, path, options.formats)
+            steps = saving(session, path, self._formats())
         except BridgetrackError as error:
             self._say(str(error))
             return
