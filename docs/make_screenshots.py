@@ -167,7 +167,7 @@ def find_cells(camera: Camera) -> None:
 
     panel = camera.widget.segment
     section = panel.finding
-    section.expand(animate=False)
+    section.open()
     panel.find.live.setChecked(True)
     camera.until(lambda: find_role(camera.viewer.layers, "preview") is not None)
     camera.viewer.layers["Cells"].visible = False
@@ -178,7 +178,7 @@ def find_cells(camera: Camera) -> None:
     camera.until(lambda: camera.session.movie is None)
     panel.find.go.click()
     camera.until(lambda: camera.session.tracking is not None)
-    section.collapse(animate=False)
+    section.open(False)
     camera.wait(300)
     camera.film(3)
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import shutil
 
-import pandas as pd
 import pytest
 
 from asking_table import Table
-from bridgetrack.errors import InputError, OutputError
+from bridgetrack.errors import OutputError
 from bridgetrack.files import sample_folder
-from bridgetrack.io.geff import read_geff
 from bridgetrack.session.answers import project_answers
-from bridgetrack.session.results import layer_data
 from bridgetrack.session.session import Session
 from bridgetrack.ui.file_menu import (
     csv_reader,
@@ -20,10 +17,6 @@ from bridgetrack.ui.file_menu import (
     project_reader,
     sample_movie,
     trackmate_reader,
-    tracks_of,
-    write_csv_file,
-    write_ctc_folder,
-    write_geff_store,
 )
 from bridgetrack.ui.layers import KEY
 from trackmate_file import saved
@@ -62,31 +55,6 @@ def test_a_file_of_trackmate_is_a_layer_of_tracks(tmp_path):
     assert (options["name"], kind, len(data)) == ("cells", "tracks", 4)
     assert options["graph"]
     assert options["metadata"][KEY]["tracks"].nodes["id"].tolist() == [1, 2, 3, 4]
-
-
-@pytest.fixture
-def layer(session):
-    """A Tracks layer as napari gives it to writers."""
-    found = layer_data(session.tracking.tracks)
-    return found.data, {"metadata": {KEY: {"tracks": session.tracking.tracks}}}
-
-
-def test_writers_write_what_was_tracked(session, layer, tmp_path):
-    tracks = session.tracking.tracks
-    write_csv_file(str(tmp_path / "t.csv"), *layer)
-    assert len(pd.read_csv(tmp_path / "t.csv")) == len(tracks.nodes)
-    write_geff_store(str(tmp_path / "t.geff"), *layer)
-    assert len(read_geff(tmp_path / "t.geff").nodes) == len(tracks.nodes)
-    labels = session.scene.labels.array[:, 0].compute()
-    both = [(*layer, "tracks"), (labels, {}, "labels")]
-    (folder,) = write_ctc_folder(str(tmp_path / "t.ctc"), both)
-    assert len(list((tmp_path / "t").glob("mask*.tif"))) == session.movie.labels.n_frames
-    assert folder.endswith("t")
-
-
-def test_tracks_of_others_are_refused():
-    with pytest.raises(InputError, match="do not come from Bridgetrack"):
-        tracks_of({"features": pd.DataFrame({"area": [4.0]}), "graph": {}})
 
 
 def test_a_project_takes_the_state_of_asking_along(asked, source, tmp_path):

@@ -7,7 +7,6 @@ import threading
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
-from superqt import QCollapsible
 
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import EventRef, Kind
@@ -183,8 +182,7 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
 def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
     state, widget = opened
     find = widget.segment.find
-    section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(find))
-    section.expand(animate=False)
+    widget.segment.finding.open()
     find.go.click()
     qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
     qtbot.waitUntil(widget.work.isVisible, timeout=60_000)
@@ -215,8 +213,7 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
 ):
     state, widget = opened
     find, source = widget.segment.find, widget.segment.source.labels
-    section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(find))
-    section.expand(animate=False)
+    widget.segment.finding.open()
     find.method.value = "plain"
     looked, held, real = [], threading.Event(), segment.SegmentedFrame
 
@@ -305,12 +302,12 @@ def test_sections_opened_later_are_not_squashed(opened, viewer, qtbot):
     viewer.window.resize(1366, 768)
     find = widget.segment.find
     outer, inner = widget.segment.finding, widget.segment.more
-    outer.expand(animate=False)
+    outer.open()
     find.method.value = "plain"
     found(state, widget, qtbot)
-    outer.expand(animate=False)
+    outer.open()
     qtbot.wait(200)
-    qtbot.mouseClick(inner.toggleButton(), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(inner.head, Qt.MouseButton.LeftButton)
     qtbot.wait(700)
     for part in (find.size.native, find.split.native, find.expert):
         assert part.height() >= part.sizeHint().height()

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
-from superqt import QCollapsible
 
 from bridgetrack.ui.state import state_of
 
@@ -17,8 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 def unfolded(widget):
     box = widget.segment.scale
-    section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(box))
-    section.expand(animate=False)
+    widget.segment.more.open()
     return box
 
 

@@ -190,7 +190,7 @@ class AutosavingStore:
         if locked is not None:
             raise InputError(
                 f"this contradicts a track that is verified and locked, at {locked.cells[0]}; "
-                "release it first: press Shift-V and click it"
+                "release it first: press Verify track in step 2 and click it"
             )
 
     # ------------------------------------------------------------------ steps

@@ -91,10 +91,12 @@ def choice_words(event: EventRef, asked: Suggestion, name: Name = by_label) -> s
     """An event as a predicate of the cell asked about; sisters tell divisions apart."""
     history = asked.slot[0] == "history"
     words = short_words(event, history, name)
-    sisters = [name(c) for c in event.targets if c.cell != asked.slot[1]]
+    sisters = [c for c in event.targets if c.cell != asked.slot[1]]
     if not history or not sisters:
         return words
-    if sisters == [name(c) for c in event.sources]:
+    called = [name(c) for c in sisters]
+    if called == [name(c) for c in event.sources]:
         # The track goes on as the sister so far; its number twice would say nothing.
-        return f"{words}, with the later {sisters[0]}"
-    return f"{words}, together with {' and '.join(sisters)}"
+        before, after = event.sources[0].frame, sisters[0].frame
+        return f"{words} in frame {before}, together with {called[0]} in frame {after}"
+    return f"{words}, together with {' and '.join(called)}"

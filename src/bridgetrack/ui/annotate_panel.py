@@ -137,12 +137,12 @@ class AnnotatePanel(Panel):
         self.frames = self.add(FrameStrip())
         self.frames.picked.connect(self.state.question_view.go_to)
         self.choices = self.add(self._choices())
-        words = (("accept", "Yes", "yes"), ("reject", "No", "no"), ("unsure", "Unsure", "unsure"))
-        self.actions = {name: self.key_button(name, *more) for name, *more in words}
+        words = {"accept": "Yes", "reject": "No", "unsure": "Unsure"}
+        self.actions = {name: self.key_button(name, said) for name, said in words.items()}
         self.add(row(*self.actions.values()))
-        self.next = self.add(self.key_button("suggest", "Next doubtful event", "suggest"))
-        self.undo = self.key_button("undo", "Undo", "undo")
-        self.redo = self.key_button("redo", "Redo", "redo")
+        self.next = self.add(self.key_button("suggest", "Next doubtful event"))
+        self.undo = self.key_button("undo", "Undo")
+        self.redo = self.key_button("redo", "Redo")
         self.add(row(self.undo, self.redo))
         self.modes = {mode: self._mode_button(mode, words) for mode, words in (*_EVENTS, *_MENDING)}
         self.tabs = QTabWidget()
@@ -185,7 +185,7 @@ class AnnotatePanel(Panel):
         tab = Column()
         tab.add(grid([self.modes[mode] for mode, _ in modes], 3))
         if modes is _MENDING:
-            self.again = tab.add(self.key_button("again", "Choose the masks again", "restart"))
+            self.again = tab.add(self.key_button("again", "Choose the masks again"))
         tab.column.addStretch(1)
         return tab
 
@@ -202,12 +202,11 @@ class AnnotatePanel(Panel):
         tab.column.addWidget(self.table, 1)
         self.remove = button(
             "Delete selected", "Answers that are deleted can be brought back by Undo",
-            self._delete, icon="delete",
+            self._delete,
         )  # fmt: skip
         self.take_over = button(
             "Import tracks…", "Corrected tracks of this movie from a CSV, GEFF, TrackMate's XML or "
             "a Cell Tracking Challenge folder: what differs becomes answers", self._ask_tracks,
-            icon="open",
         )  # fmt: skip
         tab.add(row(self.remove, self.take_over))
         return tab

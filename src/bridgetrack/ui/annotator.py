@@ -60,6 +60,8 @@ class Annotator:
         # corners of the view, and whether a position is on the canvas
         self.area: Callable[[], tuple[Place, Place] | None] = lambda: None
         self.in_view: Callable[[Place], bool] = lambda _: True
+        # takes the outline that another layer has at a place of a frame; says why not
+        self.take_outline: Callable[[int, Place], str] = lambda *_: "There are no other layers."
         self.history = False  # whether to ask where the cell comes from rather than where it goes
         self.proposals: list[Proposal] = []  # what could happen to it, best first
         self._since = time.monotonic()
@@ -162,7 +164,7 @@ class Annotator:
 
     def click(self, frame: int, point: tuple[float, ...], *, shift: bool = False) -> None:
         """A click in the image, plain or with Shift; see the hints for what each means."""
-        if shift and self.picking.mode not in (Mode.CUT, Mode.FALSE, Mode.VERIFY):
+        if shift and self.picking.mode not in (Mode.CUT, Mode.OUTLINE, Mode.FALSE, Mode.VERIFY):
             return
         if self.finder is None:
             self._say(self.hint)
@@ -326,6 +328,11 @@ class Annotator:
     def _mend_at(self, frame: int, point: tuple[float, ...], half: bool = False) -> None:
         if self.picking.mode == Mode.CHECK:
             self._check_view(frame)
+            return
+        if half and self.picking.mode == Mode.OUTLINE:
+            problem = self.take_outline(frame, point)
+            if problem:
+                self._say(problem)
             return
         label = self._label(frame, point)
         step = picking.point(self.picking, frame, point, label, half=half)

@@ -18,7 +18,7 @@ from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import Links
-from bridgetrack.ui.layers import camera_of, kind_of, look_at
+from bridgetrack.ui.layers import camera_of, kind_of, look_at, role_of
 from bridgetrack.ui.looks import PROPOSAL, mode_look, rgba
 from bridgetrack.ui.overlay import (
     Drawing,
@@ -218,6 +218,7 @@ class Canvas(SliceInView):
         self.redraw = qdebounced(self._redraw, timeout=0)
         annotator.area = lambda: self.area
         annotator.in_view = self.holds
+        annotator.take_outline = self.take_outline
         self._links = Links()
         listen, camera = self._links.add, camera_of(viewer).events
         listen(annotator.changed, self._on_change)
@@ -329,6 +330,29 @@ class Canvas(SliceInView):
         labels = self.labels
         if labels is not None:
             labels.refresh()
+
+    def take_outline(self, frame: int, place: Place) -> str:
+        """Draw the cell at a place as another Labels layer in view has it; why not, or nothing.
+
+        It is drawn as by the tools of napari: what is painted is an answer about masks.
+        """
+        viewer, own = self.viewer, self.labels
+        at = (frame, *(round(p) for p in place))
+        for other in reversed(list(viewer.layers)):
+            if other is own or not other.visible or not _has_outlines(other, own):
+                continue
+            drawn, before = np.asarray(other.data[frame]), np.asarray(own.data[frame])
+            label = before[at[1:]] or own.data.max() + 1
+            if not drawn[at[1:]]:
+                continue
+            there = (drawn == drawn[at[1:]]) & np.isin(before, (0, label))
+            with own.block_history():
+                for mask, value in (((before == label) & ~there, 0), (there, label)):
+                    where = np.nonzero(mask)
+                    if len(where[0]):
+                        own.data_setitem((np.full(len(where[0]), frame), *where), value)
+            return ""
+        return "No other layer of masks that is in view has a cell here."
 
     @property
     def _painting(self) -> bool:
@@ -451,3 +475,10 @@ class Canvas(SliceInView):
         if first is not None and first[0] == view.frame:
             drawing.mark(first[1], "cross", 0.4 * view.size, rgba(PROPOSAL))
         return drawing
+
+
+def _has_outlines(layer: Any, cells: Any) -> bool:
+    """Whether a layer has masks of the frames that a layer of cells has, which can be painted."""
+    kinds = {kind_of(layer), kind_of(cells)}
+    alike = kinds == {"labels"} and layer.data.shape == cells.data.shape
+    return alike and isinstance(cells.data, np.ndarray) and role_of(layer) != "coloured"

@@ -46,13 +46,12 @@ class ExportBox(Column):
         self.choice.addItems(list(_FORMATS))
         self.save = button(
             "Export…", "Write the tracks in these formats, to a folder", self.ask,
-            icon="export", hot="Alt+X",
         )  # fmt: skip
         self.many = button(
             "Many movies…",
             "Track every movie of a folder with the model in use, and write these formats. "
             "NAME_labels, NAME_masks or NAME_cells are the masks of NAME; others are found",
-            self.ask_many, icon="models",
+            self.ask_many,
         )  # fmt: skip
         self.add(self.choice)
         self.add(row(self.save, self.many))

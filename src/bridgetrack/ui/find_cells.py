@@ -85,7 +85,7 @@ class FindCells(Column):
         self.go = self.add(button(
             "Find cells in all frames",
             "Look for the cells of every frame; they make a layer of their own",
-            self.run, icon="find", hot="Alt+C",
+            self.run,
         ))  # fmt: skip
         self.words = self.add(text())
         self.expert = self._experts()

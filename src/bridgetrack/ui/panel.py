@@ -14,7 +14,7 @@ from bridgetrack.session.session import Session
 from bridgetrack.ui.background import Links
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.state import ViewerState, state_of
-from bridgetrack.ui.widgets import SPACE, Column, button, dress_icons, wrapping
+from bridgetrack.ui.widgets import SPACE, Column, button, wrapping
 
 _OVER = 1.0
 """Seconds after which an error is not of what has just worked."""
@@ -47,7 +47,6 @@ class Panel(Column):
         self._stale: dict[Callable[[], None], None] = {}
         self.column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        self.listen(self.state.viewer.events.theme, self._dress)
         self._fit_soon = qdebounced(self._fit, timeout=0, parent=self)
 
     @property
@@ -60,13 +59,9 @@ class Panel(Column):
         return QSize(370, 640)
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
-        """Paint the icons, also of buttons that came later; follow what was not followed."""
-        window: QWidget = self
-        while window.parentWidget() is not None:
-            window = window.parentWidget()
-        self.state.guard.watch(window)
-        self.state.canvas.look_from(window)
-        self._dress()
+        """Follow what was not followed while the panel was out of view."""
+        self.state.guard.watch(self.window())
+        self.state.canvas.look_from(self.window())
         stale, self._stale = self._stale, {}
         for refresh in stale:
             refresh()
@@ -77,10 +72,6 @@ class Panel(Column):
         """Room for words in the style of the window, which comes after the first layout."""
         for each in self.findChildren(QPushButton):
             each.updateGeometry()
-
-    def _dress(self, _: Any = None) -> None:
-        if self.state.viewer is not None:
-            dress_icons(self, self.state.viewer)
 
     def follow(self, refresh: Callable[[], None], *signals: Any) -> None:
         """Call `refresh` now and after each of some signals, once the panel is in view."""
@@ -95,9 +86,7 @@ class Panel(Column):
             self.listen(signal, changed)
         refresh()
 
-    def key_button(
-        self, name: str, words: str, icon: str = "", *, checkable: bool = False
-    ) -> QPushButton:
+    def key_button(self, name: str, words: str, *, checkable: bool = False) -> QPushButton:
         """A button that does what a key on the image does."""
         key = shortcut(name)
 
@@ -105,7 +94,7 @@ class Panel(Column):
             self.state.canvas.activate()
             key.act(self.state.annotator)
 
-        return button(words, key.words, act, key=key, icon=icon, checkable=checkable)
+        return button(words, key.words, act, key=key, checkable=checkable)
 
     def listen(self, signal: Any, slot: Callable[..., Any]) -> None:
         """Connect a signal for as long as this panel lives."""

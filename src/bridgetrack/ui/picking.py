@@ -114,7 +114,8 @@ _FIRST = {
     Mode.JOIN: "Click two pieces of one cell.",
     Mode.GROW: "Click a cell that is not drawn.",
     Mode.REMOVE: "Click what is drawn but is no cell.",
-    Mode.OUTLINE: "Click a cell for its next outline.",
+    Mode.OUTLINE: "Click a cell for its next outline. Shift+click: the outline that another layer "
+    "of masks in view has here.",
     Mode.CHECK: "Mend what is wrong in view first. Then click the image or press Enter: every cell "
     "in view is right, and none is missing.",
 }

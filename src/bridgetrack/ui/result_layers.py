@@ -21,7 +21,7 @@ from bridgetrack.session.results import CellsByTrack, layer_data
 from bridgetrack.session.session import Session
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
 from bridgetrack.ui.background import Links
-from bridgetrack.ui.layers import KEY, add_below, find_role, placed_like, role_of, tag
+from bridgetrack.ui.layers import add_below, find_role, placed_like, role_of, tag
 from bridgetrack.ui.looks import Looks
 
 TRACKS, COLOURED = "tracks", "coloured"
@@ -150,7 +150,6 @@ class ResultLayers:
             layer.colormaps_dict = {_SHADE: shades}
             layer.color_by = _SHADE
             layer.graph = found.graph
-        layer.metadata[KEY]["tracks"] = found.tracking.tracks
 
     def _draw_cells(self, viewer: Any, cells: Any, found: _Shown, before: _Shown | None) -> None:
         layer = self._layer(COLOURED)

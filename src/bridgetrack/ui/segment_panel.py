@@ -29,7 +29,7 @@ from bridgetrack.ui.layers import (
 )
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import DIM, Column, button, folded, form_in, text
+from bridgetrack.ui.widgets import DIM, Column, Section, button, form_in, text
 
 _KINDS = (
     "Movies, masks, tables, projects (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs "
@@ -50,7 +50,7 @@ class SegmentPanel(Panel):
         self.open = button(
             "Open…", "A movie (TIFF, any frame of a folder of them, OME-Zarr, .npy), masks in "
             "which every cell has a number, a table of cells, tracks of other programs, or a "
-            "project", self._ask, icon="open",
+            "project", self._ask,
         )  # fmt: skip
         self.source = self.add(SourceChooser(self))
         self.summary = self.add(text())
@@ -58,14 +58,13 @@ class SegmentPanel(Panel):
             "Open the sample movie",
             "A simulated movie of dividing nuclei",
             self._open_sample,
-            icon="sample",
         )
         self.column.addWidget(self.sample)
         self.find = FindCells(self, self.source)
-        self.finding = self.add(folded("Find the cells in the movie", self.find))
+        self.finding = self.add(Section("Find the cells in the movie", self.find))
         self.scale = ScaleBox(self, self.source)
         self.repair = RepairBox(self, self.source)
-        self.more = self.add(folded("More", self.find.expert, self.scale, self.repair))
+        self.more = self.add(Section("More", self.find.expert, self.scale, self.repair))
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)
         self.listen(self.session.movie_changed, self._on_scene)
@@ -88,7 +87,7 @@ class SegmentPanel(Panel):
             return
         self._offered.add(image)
         if not self.state.files.busy(READING):
-            self.finding.expand(animate=False)
+            self.finding.open()
 
     def _ask(self) -> None:
         """Ask for a file and add what it holds; tracks without other cells come with theirs."""
@@ -170,7 +169,7 @@ class RepairBox(Column):
         self.go = self.add(button(
             "Repair these cells by the image",
             "Cut, join, add and drop cells where the image says so; makes a layer of its own",
-            self.begin, icon="go",
+            self.begin,
         ))  # fmt: skip
         self.words = self.add(text())
         panel.listen(panel.session.movie_changed, self._on_movie)

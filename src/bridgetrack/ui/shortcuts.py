@@ -44,7 +44,8 @@ SHORTCUTS = (
     Shortcut("join", ("J",), "These two masks are one cell", _begin(Mode.JOIN)),
     Shortcut("grow", ("N",), "Here is a cell that has no mask", _begin(Mode.GROW)),
     Shortcut("remove", ("E",), "This is no cell: its mask goes", _begin(Mode.REMOVE)),
-    Shortcut("outline", ("O",), "A better outline: the next one", _begin(Mode.OUTLINE)),
+    Shortcut("outline", ("O",), "A better outline: the next one; with Shift+click, that of another "
+             "layer of masks", _begin(Mode.OUTLINE)),
     Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
              _begin(Mode.CHECK)),
     Shortcut("again", (), "Choose all masks again: what you said of some holds and teaches",

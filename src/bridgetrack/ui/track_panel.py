@@ -31,7 +31,7 @@ class TrackPanel(Panel):
         self.colour = ColourBox(self.state.looks)
         self.explore = button(
             "Table and plots…", "All tracks below the image, with family trees and plots",
-            self.open_explorer, icon="models",
+            self.open_explorer,
         )  # fmt: skip
         self.add(row(self.colour, self.explore))
         self.check = self.add(CheckBox(self))
@@ -124,7 +124,7 @@ class CheckBox(Column):
             "Check accuracy",
             "Look at links drawn at random: Enter is right, Backspace wrong, U cannot tell, Z takes"
             " back. It ends in a sentence for your methods section, written with every export",
-            self.begin, icon="suggest",
+            self.begin,
         ))  # fmt: skip
         self.words = self.add(text())
         panel.follow(self._refresh, self._questions.check.changed, panel.session.tracking_changed)

@@ -33,8 +33,6 @@ class TrainPanel(Panel):
                 "Train",
                 "Learn from your answers; takes seconds to minutes",
                 self.train,
-                icon="go",
-                hot="Alt+T",
             )
         )
         self.results = self.add(text())

@@ -1,14 +1,11 @@
-"""Widgets put together: columns, rows, buttons, tables and icons that all look alike."""
+"""Widgets put together: columns, rows, buttons and sections that all look alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from fonticon_mdi7 import MDI7
-from napari.utils.theme import get_theme
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import (
     QFormLayout,
     QGridLayout,
@@ -20,7 +17,6 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-from superqt import QCollapsible, fonticon
 
 from bridgetrack.ui.shortcuts import Shortcut
 
@@ -29,9 +25,6 @@ AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 
 SPACE = 6
 """Pixels between widgets."""
-
-_ICON = "bridgetrack_icon"
-"""Property of a button that names its icon; `dress_icons` paints it."""
 
 
 class Column(QWidget):
@@ -118,21 +111,12 @@ def button(
     *,
     key: Shortcut | None = None,
     checkable: bool = False,
-    icon: str = "",
-    hot: str = "",
 ) -> QPushButton:
-    """A button with its tooltip, and its icon and its key where it has one.
-
-    `key` works on the image, `hot` wherever the button is in view.
-    """
+    """A button with its tooltip, and its key on the image where it has one."""
     name = _shown(key.keys[0]) if key is not None and key.keys else ""
     made = QPushButton(f"{words}  [{name}]" if name else words)
     made.setToolTip(f"{tip} (key {name})" if name else tip)
     made.setCheckable(checkable)
-    if hot:
-        made.setShortcut(hot)
-        made.setToolTip(f"{tip} ({hot})")
-    made.setProperty(_ICON, icon)
     made.clicked.connect(lambda _=False: act())
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return made
@@ -142,78 +126,29 @@ def _shown(key: str) -> str:
     return {"Escape": "Esc", "Backspace": "Bksp"}.get(key, key)
 
 
-class Section(QCollapsible):
-    """A section that is closed until somebody opens it, and then as high as what is in it."""
+class Section(Column):
+    """A section that is closed until somebody opens it."""
 
-    def __init__(self, title: str) -> None:
-        super().__init__(title, expandedIcon="▾", collapsedIcon="▸")
-        self.layout().setContentsMargins(0, 0, 0, 0)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        self.setDuration(0)
-        self.toggled.connect(self._limit)
-        self.collapse(animate=False)
+    def __init__(self, title: str, *widgets: QWidget) -> None:
+        super().__init__()
+        self._title = title
+        self.head = self.add(button(title, "Show or hide", self._show, checkable=True))
+        self.head.setFlat(True)
+        self.head.setStyleSheet("QPushButton { text-align: left; }")
+        self.content = self.add(Column())
+        for widget in widgets:
+            self.content.add(widget)
+        self.open(False)
 
-    def eventFilter(self, _: Any, __: Any) -> bool:  # noqa: N802
-        """Leave the height to the layout: fixed once, it would squash what grows later."""
-        return False
+    def open(self, opened: bool = True) -> None:
+        """Open or close it."""
+        self.head.setChecked(opened)
+        self._show()
 
-    def _limit(self, shown: bool) -> None:
-        self.content().setMaximumHeight(_NO_LIMIT if shown else 0)
-
-
-_NO_LIMIT = 16_777_215
-"""The largest height of a widget in Qt."""
-
-
-def folded(title: str, *widgets: QWidget) -> Section:
-    """Widgets in a section of their own."""
-    section = Section(title)
-    for widget in widgets:
-        section.addWidget(widget)
-    return section
-
-
-# ---------------------------------------------------------------------- icons
-
-GLYPHS = {
-    "cells": "circle_multiple_outline",
-    "annotate": "cursor_default_click_outline",
-    "train": "school_outline",
-    "track": "source_branch",
-    "suggest": "lightbulb_on_outline",
-    "models": "library_outline",
-    "yes": "check_bold",
-    "no": "close_thick",
-    "unsure": "help",
-    "break": "link_off",
-    "undo": "undo",
-    "redo": "redo",
-    "delete": "delete_outline",
-    "go": "play",
-    "stop": "stop",
-    "open": "folder_open_outline",
-    "save": "content_save_outline",
-    "restart": "restart",
-    "export": "export",
-    "sample": "flask_outline",
-    "find": "magnify",
-}
-"""Names in Material Design Icons by what they stand for here."""
-
-
-def dress_icons(widget: QWidget, viewer: Any) -> None:
-    """Paint the icons of all buttons in a widget in the colour of the viewer's theme."""
-    colour = get_theme(viewer.theme).text.as_hex()
-    for button in widget.findChildren(QPushButton):
-        name = button.property(_ICON)
-        if name:
-            button.setIcon(icon(str(name), colour))
-
-
-def icon(name: str, colour: str) -> QIcon:
-    """An icon of Material Design Icons."""
-    faint = {"disabled": {"color": colour, "opacity": 0.35}}
-    return fonticon.icon(getattr(MDI7, GLYPHS[name]), color=colour, states=faint)
+    def _show(self) -> None:
+        opened = self.head.isChecked()
+        self.head.setText(f"{'▾' if opened else '▸'} {self._title}")
+        self.content.setVisible(opened)
 
 
 _UNITS = {"um2": "µm²", "um3": "µm³", "um": "µm", "/": "/\N{WORD JOINER}"}

@@ -84,10 +84,9 @@ class WorkflowPanel(Panel):
             "Learn from your answers",
             "Look at the tracks, correct and export them",
         )
-        icons = ("cells", "annotate", "train", "track")
         self.tabs = [
-            button(name, tip, self._opener(k), checkable=True, icon=icon)
-            for k, (name, tip, icon) in enumerate(zip(names, tips, icons, strict=True))
+            button(name, tip, self._opener(k), checkable=True)
+            for k, (name, tip) in enumerate(zip(names, tips, strict=True))
         ]
         group = QButtonGroup(self)
         for tab in self.tabs:
@@ -215,7 +214,7 @@ class ProjectBar(Column):
         self._panel, self._formats = panel, formats
         self.save = button(
             "Save project…", "One file to go on from here, or to repeat this run without a window",
-            self.ask_save, icon="save", hot="Alt+S",
+            self.ask_save,
         )  # fmt: skip
         self.add(row(opener, self.save))
         self.words = self.add(text())
