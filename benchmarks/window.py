@@ -81,7 +81,7 @@ def open_movie_of(viewer: Any, folder: Path | None) -> None:
     from napari.layers import Layer
 
     from bridgetrack.movie import open_labels, open_movie
-    from bridgetrack.ui.file_layers import image_data, labels_data
+    from bridgetrack.ui.file_menu import image_data, labels_data
 
     truth = next(p for n in ("FULL", "TRA") if (p := folder / "01_GT" / n).is_dir())
     if (folder / "01").is_dir():

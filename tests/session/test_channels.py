@@ -16,7 +16,7 @@ from bridgetrack.pipeline.mask_changes import ChangeKind
 from bridgetrack.progress import run
 from bridgetrack.session.mask_work import repair
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.ui.file_layers import layers_of
+from bridgetrack.ui.file_menu import layers_of
 from drawn_movie import drawn
 
 T = 1

@@ -27,7 +27,7 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
     widget.open_step(3)
     box = widget.track.export
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(many))
-    monkeypatch.setattr("bridgetrack.ui.export_box.ask_folder", lambda *_: out)
+    monkeypatch.setattr("bridgetrack.ui.track_panel.ask_folder", lambda *_: out)
     pace.held = True
     qtbot.mouseClick(box.many, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(widget.work.isVisible, timeout=20_000)

@@ -19,7 +19,7 @@ from bridgetrack.movie import looks_like_labels, open_labels, open_movie, save_l
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.progress import run
 from bridgetrack.session.project import saving
-from bridgetrack.ui.file_layers import layers_of
+from bridgetrack.ui.file_menu import layers_of
 from bridgetrack.ui.layers import find_role, path_of, role_of, tags_of
 from bridgetrack.ui.state import state_of
 from bridgetrack.ui.workflow import fill
@@ -177,7 +177,7 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     assert chosen(widget, "labels").name == "masks"
     # Five actions from masks to a table: open, choose, step 4, export, choose.
     results = files["masks"].with_name("results")
-    monkeypatch.setattr("bridgetrack.ui.export_box.ask_folder", lambda *_: results)
+    monkeypatch.setattr("bridgetrack.ui.track_panel.ask_folder", lambda *_: results)
     qtbot.mouseClick(widget.tabs[3], CLICK)
     qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)
     qtbot.mouseClick(widget.track.export.save, CLICK)

@@ -12,7 +12,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.progress import run
 from bridgetrack.ui.looks import LOOKS, rgba
-from bridgetrack.ui.question_pictures import picture_steps
+from bridgetrack.ui.question_view import picture_steps
 
 
 def question(event, slot):

@@ -1,4 +1,4 @@
-"""What the model thinks happens to a cell, best first, and links with their cells exchanged."""
+"""What the model thinks happens to a cell, best first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.arrays import Array, Index
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
 from bridgetrack.tracks.table import certainty_of
 
@@ -108,16 +107,3 @@ def chosen_event(tracking: Tracking, row: int) -> EventRef | None:
     """What becomes of a cell in the present tracking."""
     best = proposals(tracking, row, limit=1)
     return best[0].event if best and best[0].chosen else None
-
-
-def exchanged(tracking: Tracking, one: int, two: int) -> tuple[EventRef, EventRef] | None:
-    """Moves of two cells (by their rows) with their successors exchanged.
-
-    None unless both are in one frame and move on.
-    """
-    a, b = chosen_event(tracking, one), chosen_event(tracking, two)
-    if a is None or b is None or not a.event == b.event == Event.MOVE:
-        return None
-    if a.sources[0].frame != b.sources[0].frame:
-        return None
-    return EventRef(Event.MOVE, a.sources, b.targets), EventRef(Event.MOVE, b.sources, a.targets)

@@ -47,9 +47,7 @@ class Questions:
     """Goes from question to question, and learns meanwhile.
 
     Signals: `changed` when there is something to show, `look` with the question that is to be
-    brought into view, `wanted` when the next one should be shown while people do something else,
-    `settling` with True before and False after an answer is written down and the next question is
-    found.
+    brought into view, `wanted` when the next one should be shown while people do something else.
 
     Attributes
     ----------
@@ -72,7 +70,6 @@ class Questions:
     changed = Signal()
     look = Signal(object)
     wanted = Signal()
-    settling = Signal(bool)
 
     def __init__(
         self, movie: Session, trainer: Trainer, options: SessionOptions | None = None
@@ -222,16 +219,12 @@ class Questions:
         self._reply(asked, Kind.CANNOT_TELL)
 
     def _reply(self, asked: Suggestion, kind: Kind, event: EventRef | None = None) -> None:
-        self.settling.emit(True)
-        try:
-            if isinstance(asked, SampleQuestion):
-                self._judge(asked, _VERDICTS[kind])
-            elif self.active is not None:
-                seconds = round(min(self.in_view, PAUSE), 2)
-                if self._write(asked, kind, event, seconds):
-                    self._advance()
-        finally:
-            self.settling.emit(False)
+        if isinstance(asked, SampleQuestion):
+            self._judge(asked, _VERDICTS[kind])
+        elif self.active is not None:
+            seconds = round(min(self.in_view, PAUSE), 2)
+            if self._write(asked, kind, event, seconds):
+                self._advance()
 
     def _judge(self, asked: SampleQuestion, verdict: Verdict) -> None:
         """Note a verdict on an event of the sample, and go to the next, or end."""

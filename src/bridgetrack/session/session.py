@@ -56,7 +56,6 @@ from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.names import CellNames
 from bridgetrack.session.project import channel_of, found_of, resume, saving
 from bridgetrack.session.questions import Questions
-from bridgetrack.session.results import TracksData, layer_data
 from bridgetrack.session.settings import KeptSettings, Outcome
 from bridgetrack.session.tracker import Tracker
 from bridgetrack.session.training import StartChoice, Trainer
@@ -159,7 +158,6 @@ class Session:
         self.questions = Questions(self, self.trainer, options)
         self._library = library
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
-        self._drawn: tuple[Tracking, TracksData] | None = None
         if labels is not None:
             path = None if answers is None else Path(answers)
             self._open(_movie_of(labels, image, channel), path, model)
@@ -350,16 +348,6 @@ class Session:
         if self._named[0] is not self.tracking:
             self._named = self.tracking, CellNames(self.tracking)
         return self._named[1]
-
-    @property
-    def layer_data(self) -> TracksData | None:
-        """The present tracks as a Tracks layer takes them; None until there are any."""
-        tracking = self.tracking
-        if tracking is None:
-            return None
-        if self._drawn is None or self._drawn[0] is not tracking:
-            self._drawn = tracking, layer_data(tracking.tracks)
-        return self._drawn[1]
 
     @cached_property
     def starts(self) -> StartChoice:

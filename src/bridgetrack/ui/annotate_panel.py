@@ -38,7 +38,7 @@ from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode, shown_diameter
-from bridgetrack.ui.question_pictures import FrameStrip, picture_steps
+from bridgetrack.ui.question_view import FrameStrip, picture_steps
 from bridgetrack.ui.state import Answer
 from bridgetrack.ui.track_list import RowsModel
 from bridgetrack.ui.widgets import Column, button, grid, heading, row, text

@@ -127,7 +127,7 @@ class SliceInView:
         camera = camera_of(viewer)
         zoom = max(camera.zoom, across / (self._size * float(labels.scale[-1])))
         none = (plane or 0.0, 0.0, 0.0)[1 - labels.ndim :]
-        inside = none if position is None else self._inwards(position, zoom)
+        inside = none if position is None else position
         world = [float(w) for w in labels.data_to_world((frame, *inside))]
         viewer.dims.set_point(axis, world[0])
         if labels.ndim == 4 and (position is not None or plane is not None):
@@ -175,25 +175,6 @@ class SliceInView:
         """The point of the slice in view, in frames and pixels."""
         return tuple(float(p) for p in self.labels.world_to_data(self.viewer.dims.point))
 
-    def _inwards(self, position: tuple[float, ...], zoom: float) -> tuple[float, ...]:
-        """A position near an edge is shown off-centre, so that the image fills the view."""
-        widget = None if self._widget is None else self._widget()
-        if widget is None or self.viewer.dims.ndisplay != 2:
-            return position
-        flat, whole = np.asarray(position[-2:]), self.extent
-        screen = np.array([widget.height(), widget.width()]) / zoom
-        half = screen / 2 / np.asarray(self.labels.scale[-2:], dtype=float)
-        middle = np.clip(flat, np.minimum(half, whole / 2), np.maximum(whole - half, whole / 2))
-        room = np.clip(half - _AROUND * self._size, 0.0, _OFF * self._size)
-        middle = np.clip(middle, flat - room, flat + room)
-        return (*position[:-2], *(float(p) for p in middle))
-
-
-_AROUND = 2.0
-"""Diameters of cells that are seen around the one that is gone to."""
-
-_OFF = 2.5
-"""Diameters of cells by which it is off the middle of the view at most."""
 
 _LETTER = 9.0
 """Screen pixels that a letter is wide, with some to spare."""

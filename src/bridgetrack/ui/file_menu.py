@@ -1,31 +1,293 @@
-"""What napari's File menu opens: the sample, CTC folders, projects, tables, tracks."""
+"""What files and folders hold, as layers, and what napari's File menu opens."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import napari
+import numpy as np
 from qtpy.QtCore import QThread
 from qtpy.QtWidgets import QApplication, QMainWindow
 
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import BridgetrackError
 from bridgetrack.files import SAMPLE_SEQUENCE, sample_folder
-from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.ui.file_layers import (
-    Reader,
-    csv_reading,
-    folder_reading,
-    image_data,
-    labels_data,
-    layers_of,
-    project_reading,
-    trackmate_reading,
+from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
+from bridgetrack.movie.tiff import one_frame
+from bridgetrack.tracks.table import to_napari
+from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.ui.layers import (
+    IMPORTED,
+    KEY,
+    LayerData,
+    placement,
+    points_data,
+    tag,
+    whole_numbers,
 )
-from bridgetrack.ui.layers import KEY, LayerData
 
 if TYPE_CHECKING:
     from bridgetrack.ui.state import ViewerState
 
+Reader = Callable[[str | list[str]], list[LayerData]]
+
+_COLOURS = ("gray", "green", "magenta", "cyan", "yellow", "red", "blue")
+"""Of the channels of a movie, in order."""
+
+
+def image_data(
+    movie: Movie, name: str, path: Path, channel: int | str = 0, **more: Any
+) -> LayerData:
+    """A channel of a movie as the data of an image layer."""
+    k = movie.channel_number(channel)
+    meta = tag("image", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
+    where = placement(movie.geometry)
+    look = {"colormap": "gray", **_contrast(movie, k)}
+    if len(movie.channels) > 1:
+        name = f"{name}, {movie.channels[k]}"
+        look |= {"colormap": _COLOURS[k % len(_COLOURS)], "blending": "additive"}
+    return movie.array[:, k], {"name": name, "metadata": meta, **look, **where}, "image"
+
+
+def _contrast(movie: Movie, channel: int) -> dict[str, tuple[float, float]]:
+    """Limits that a few bright pixels do not darken, from one plane in the middle."""
+    plane = movie.array[movie.n_frames // 2, channel]
+    if plane.ndim == 3:
+        plane = plane[plane.shape[0] // 2]
+    low, high = np.percentile(np.asarray(plane.compute()), (1.0, 99.7)).tolist()
+    return {"contrast_limits": (low, high)} if high > low else {}
+
+
+def labels_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
+    """A label movie as the data of a Labels layer, in memory, so that it can be painted."""
+    meta = tag("labels", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
+    where = placement(movie.geometry)
+    pixels = whole_numbers(movie.array[:, 0].compute(), movie.source)
+    return pixels, {"name": name, "metadata": meta, "opacity": 0.3, **where}, "labels"
+
+
+def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:
+    """Tracks as the data of a Tracks layer."""
+    data, properties, graph = to_napari(tracks)
+    meta = tag(IMPORTED, path=str(path), tracks=tracks)
+    where = placement(tracks.geometry)
+    options = {"name": name, "metadata": meta, "features": properties, "graph": graph, **where}
+    return data, options, "tracks"
+
+
+def folder_reading(path: str | list[str]) -> Reader | None:
+    """Read a folder that holds a movie or masks, None for other things.
+
+    It may be one of the Cell Tracking Challenge, a folder of TIFF files, or an OME-Zarr.
+    """
+    from bridgetrack.io.ctc import is_ctc
+
+    if not isinstance(path, str) or not Path(path).is_dir():
+        return None
+    if is_ctc(Path(path)):
+        return _read_ctc
+    return _read_movie if _is_movie(Path(path)) else None
+
+
+def _is_movie(path: Path) -> bool:
+    try:
+        open_movie(path)
+    except BridgetrackError:
+        return False
+    return True
+
+
+def _read_movie(path: str | list[str]) -> list[LayerData]:
+    file = Path(path if isinstance(path, str) else path[0])
+    return movie_layers(file)
+
+
+def movie_layers(path: Path) -> list[LayerData]:
+    """A movie, or masks where its pixels look like cell numbers; with the masks that are in it.
+
+    Every channel is a layer, seen through each other as napari draws channels.
+    """
+    movie, name = open_movie(path), _name(path)
+    if looks_like_labels(movie):
+        return [labels_data(movie, name, path)]
+    layers = [image_data(movie, name, path, k) for k in range(len(movie.channels))]
+    if (path / "labels").is_dir():
+        layers.append(labels_data(open_labels(path), f"{name} cells", path))
+    return layers
+
+
+def _name(path: Path) -> str:
+    return path.name.removesuffix(".zarr").removesuffix(".ome") if path.is_dir() else path.stem
+
+
+def layers_of(path: Path) -> list[LayerData]:
+    """What a file or folder holds, whatever it is: a project, tracks, cells, masks or a movie.
+
+    Raises
+    ------
+    BridgetrackError
+        Where it cannot be read; the message says what can.
+    """
+    path = _whole(path)
+    for reader in (project_reading, trackmate_reading, csv_reading, folder_reading):
+        read = reader(str(path))
+        if read is not None:
+            return read(str(path))
+    if path.suffix.lower() == ".csv":
+        # Says which columns are missing.
+        return _read_detections(str(path))
+    return movie_layers(path)
+
+
+def masks_of(path: Path) -> list[LayerData]:
+    """Masks or a table of cells from a file or folder, whatever they look like; raises as above."""
+    path = _whole(path)
+    if path.suffix.lower() in (".csv", ".xml"):
+        return table_of(path)
+    return [labels_data(open_labels(path), _name(path), path)]
+
+
+def table_of(path: Path) -> list[LayerData]:
+    """Cells from a table; where it holds tracks, these with their cells; raises as above."""
+    layers = layers_of(path)
+    if [kind for *_, kind in layers] != ["tracks"]:
+        return layers
+    tracks = layers[0][1]["metadata"][KEY]["tracks"]
+    return [points_data(cells_of(tracks), f"{_name(path)} cells", path), *layers]
+
+
+def cells_of(tracks: Tracks) -> Detections:
+    """The cells of tracks, numbered anew where two of a frame have the same number."""
+    axes = list(tracks.geometry.axes)
+    table = tracks.nodes[["frame", "label", *axes, "area"]].reset_index(drop=True)
+    if (table["label"] <= 0).any() or table.duplicated(["frame", "label"]).any():
+        table["label"] = table.groupby("frame").cumcount() + 1
+    table = table.sort_values(["frame", "label"], ignore_index=True)
+    return Detections(table, tracks.geometry, has_masks=False)
+
+
+_ZARR = ("zarr.json", ".zgroup", ".zattrs", ".zarray")
+
+
+def _whole(path: Path) -> Path:
+    """What a file is a part of: the store, or the folder whose frames lie in single files."""
+    if path.name in _ZARR:
+        return path.parent
+    if path.is_dir() or path.suffix.lower() not in (".tif", ".tiff"):
+        return path
+    beside = [p for p in path.parent.iterdir() if p.suffix.lower() in (".tif", ".tiff")]
+    if len(beside) > 1 and one_frame(path) and all(one_frame(p) for p in beside[:3]):
+        return path.parent
+    return path
+
+
+def _read_ctc(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.io.ctc import read_ctc
+
+    folder = Path(path if isinstance(path, str) else path[0])
+    found = read_ctc(folder)
+    cells, tracks = found.labels, found.tracks
+    layers = []
+    images = folder.with_name(folder.name.split("_")[0])
+    if images == folder or not images.is_dir():
+        images = folder.parent.with_name(folder.parent.name.split("_")[0])
+    if images not in (folder, folder.parent) and images.is_dir():
+        movie = open_movie(images)
+        layers.append(image_data(movie, images.name, images))
+        cells = _scaled_like(cells, movie)
+        tracks = replace(tracks, geometry=cells.geometry)
+    layers.append(labels_data(cells, f"{folder.name} cells", folder))
+    layers.append(tracks_data(tracks, f"{folder.name} tracks", folder))
+    return layers
+
+
+def _scaled_like(cells: Movie, image: Movie) -> Movie:
+    """Masks rarely say how large a pixel is; then the images are believed."""
+    here, there = cells.geometry, image.geometry
+    if here.unit != "pixel" or there.unit == "pixel" or here.ndim != there.ndim:
+        return cells
+    interval = here.frame_interval or there.frame_interval
+    return open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
+
+
+def project_reading(path: str | list[str]) -> Reader | None:
+    """Read a Bridgetrack project, None for other things."""
+    from bridgetrack.pipeline.project import is_project
+
+    return _read_project if isinstance(path, str) and is_project(path) else None
+
+
+def _read_project(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.pipeline.project import load_project
+    from bridgetrack.session.project import channel_of, found_of
+
+    file = Path(path if isinstance(path, str) else path[0])
+    project = load_project(file)
+    cells, image = project.open()
+    own = {"project": str(file)}
+    where = project.labels.path
+    if isinstance(cells, Detections):
+        layers = [points_data(cells, "Cells", where, **own)]
+    else:
+        layers = [labels_data(cells, "Cells", where, **own, found=found_of(project, file))]
+    if image is not None and project.image is not None:
+        seen, channel = project.image.path, channel_of(project)
+        layers.insert(0, image_data(image, seen.stem, seen, channel, **own))
+    return layers
+
+
+_HEAD = 50
+"""Lines of a table that say what it holds."""
+
+
+def csv_reading(path: str | list[str]) -> Reader | None:
+    """Read a CSV table of tracks or of detections, None for other tables."""
+    from bridgetrack.io.columns import check_columns, guess_columns
+    from bridgetrack.io.tables import read_text_table
+
+    if not isinstance(path, str):
+        return None
+    try:
+        table = read_text_table(path, rows=_HEAD)
+        columns = guess_columns(table.header)
+        check_columns(columns, table.header, path)
+    except BridgetrackError:
+        return None
+    return _read_csv if "track" in columns or "parent" in columns else _read_detections
+
+
+def _read_csv(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.io.csv import read_tracks_csv
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [tracks_data(read_tracks_csv(file), file.stem, file)]
+
+
+def trackmate_reading(path: str | list[str]) -> Reader | None:
+    """Read the tracks in a file that TrackMate saved, None for other XML."""
+    from bridgetrack.io.geff import is_trackmate
+
+    return _read_trackmate if isinstance(path, str) and is_trackmate(path) else None
+
+
+def _read_trackmate(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.io.geff import read_trackmate
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [tracks_data(read_trackmate(file), file.stem, file)]
+
+
+def _read_detections(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.io.tables import read_detections_csv
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [points_data(read_detections_csv(file), file.stem, file)]
+
+
+# ---------------------------------------------------------------------- napari's File menu
 
 _LATER: list[LayerData] = [(None,)]  # type: ignore[list-item]
 """What a reader returns that has read a file and has no layers for napari to add."""

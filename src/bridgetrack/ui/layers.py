@@ -289,17 +289,11 @@ def _drawn_on(movie: Any, layer: Any) -> bool:
 
 def add_below(viewer: Any, layer: Any, *roles: str) -> None:
     """Add a layer below all that have some roles; the layer in the hand stays there."""
-    layers = viewer.layers
+    layers, active = viewer.layers, viewer.layers.selection.active
     above = [layers.index(x) for x in layers if role_of(x) in roles]
-    at, chosen = min(above, default=len(layers)), layers.selection
-    active = chosen.active
-    if active is None:
-        layers.insert(at, layer)
-        return
-    # napari would show the controls of the new layer, and then those of the other again.
-    with chosen.events.blocker_all():
-        layers.insert(at, layer)
-        chosen.active = active
+    layers.insert(min(above, default=len(layers)), layer)
+    if active is not None:
+        layers.selection.active = active
 
 
 def camera_of(viewer: Any) -> Any:

@@ -15,7 +15,7 @@ from bridgetrack.progress import Steps
 from bridgetrack.session.mask_work import Repaired, repair
 from bridgetrack.session.settings import Scale
 from bridgetrack.ui.background import READING
-from bridgetrack.ui.file_layers import layers_of, table_of
+from bridgetrack.ui.file_menu import layers_of, table_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import (
     IMPORTED,

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import QCheckBox, QDockWidget
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QDockWidget,
+    QFileDialog,
+    QLineEdit,
+    QMessageBox,
+    QWidget,
+)
 
 from bridgetrack.evaluation.sample import SampleOptions
 from bridgetrack.hypotheses.events import kind_words
+from bridgetrack.io.results import write_results
+from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps
+from bridgetrack.pipeline.methods import methods_text
 from bridgetrack.pipeline.summary import unclear_kinds, unclear_words
+from bridgetrack.pipeline.tracking import track_scene
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.background import Done, Factory
 from bridgetrack.session.results import summary
-from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.widgets import Column, button, row, text
@@ -146,3 +163,186 @@ class CheckBox(Column):
         self.go.setEnabled(self._panel.session.tracking is not None)
         self.words.setText(check.words)
         self.words.setVisible(bool(check.words))
+
+
+_FORMATS: dict[str, tuple[str, ...]] = {
+    "CSV": ("csv",),
+    "CSV and CTC": ("csv", "ctc"),
+    "CSV and GEFF": ("csv", "geff"),
+    "CSV, CTC and GEFF": ("csv", "ctc", "geff"),
+}
+"""What is written, in words."""
+
+
+class ExportBox(Column):
+    """A choice of formats, a button for the open movie and one for many, and what came of them."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__()
+        self._panel = panel
+        self.choice = QComboBox()
+        self.choice.setToolTip(
+            "Tables; masks and tracks for the Cell Tracking Challenge; a graph in GEFF"
+        )
+        self.choice.addItems(list(_FORMATS))
+        self.save = button(
+            "Export…", "Write the tracks in these formats, to a folder", self.ask,
+        )  # fmt: skip
+        self.many = button(
+            "Many movies…",
+            "Track every movie of a folder with the model in use, and write these formats. "
+            "NAME_labels, NAME_masks or NAME_cells are the masks of NAME; others are found",
+            self.ask_many,
+        )  # fmt: skip
+        self.add(self.choice)
+        self.add(row(self.save, self.many))
+        self.words = self.add(text())
+        panel.state.cancelled["batch"] = self._on_cancel
+        kept = panel.state.settings
+        self.choice.activated.connect(lambda _: kept.set_formats(self.formats))
+        panel.listen(kept.restored, lambda: self.show_formats(kept.formats))
+        panel.follow(self._refresh, panel.session.tracking_changed, panel.session.movie_changed)
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """What is chosen."""
+        return _FORMATS[self.choice.currentText()]
+
+    def show_formats(self, formats: Collection[str]) -> None:
+        """Choose some formats, or the fewest that hold them all."""
+        fit = [k for k, held in enumerate(_FORMATS.values()) if set(formats) <= set(held)]
+        self.choice.setCurrentIndex(fit[0] if fit else 0)
+
+    def _refresh(self) -> None:
+        self.save.setEnabled(self._panel.session.tracking is not None)
+
+    def ask(self) -> None:
+        """Ask for a folder and write there."""
+        folder = ask_folder(
+            self, "Folder for the results; a new name makes one", self._panel.beside_movie()
+        )
+        if folder is not None:
+            self.write(folder)
+
+    def _may(self, job: str, busy: str) -> bool:
+        """Whether work that writes results can begin; says why not."""
+        if self._panel.state.elsewhere.busy(job):
+            self.words.setText(busy)
+            return False
+        return True
+
+    def write(self, folder: Path) -> None:
+        """Write the chosen formats in the background, with all answers given so far."""
+        session, formats = self._panel.session, self.formats
+        answered = session.answered()
+        busy = "Other results are still being written; export these when that is done."
+        if session.tracking is None or answered is None or not self._may("export", busy):
+            return
+        self.words.setText("Writing…")
+        model, movie = session.model, session.movie
+        checked = session.questions.check.finished
+        files = (None, None) if movie is None else movie.files
+        image, masks = (None if file is None else file.name for file in files)
+        found = None if movie is None else movie.found
+
+        def work() -> Steps[tuple[str, ...]]:
+            scene = yield from answered()
+            # Solved in full, so that repeating the project gives the same files.
+            final = yield from track_scene(scene, model)
+            yield Progress("Writing", 0.0)
+            methods = methods_text(final, image=image, masks=masks, found=found, checked=checked)
+            return write_results(final.tracks, scene.labels, folder, formats, methods=methods)
+
+        def done(notes: tuple[str, ...]) -> None:
+            more = "".join(f"\n{n}" for n in notes)
+            self.words.setText(f"Written to {folder}.{more}")
+            now = session.movie
+            if movie is not None and (now is None or now.layers != movie.layers):
+                words = f"The results of “{movie.name}” are written to {folder}."
+                session.message.emit("info", words)
+
+        # Goes on where another movie is chosen meanwhile.
+        self._run("export", work, done)
+
+    def _run(self, job: str, work: Factory, done: Done) -> None:
+        doer = self._panel.state.elsewhere
+        doer.run(job, work, done, lambda error: self.words.setText(str(error)))
+
+    # ------------------------------------------------------------------ many movies
+
+    def ask_many(self) -> None:
+        """Ask for the folders of the movies and of the results, and begin."""
+        start = self._panel.beside_movie()
+        movies = QFileDialog.getExistingDirectory(self, "Folder of the movies", start)
+        if not movies:
+            return
+        title = "Folder for the results; a new name makes one"
+        if (out := ask_folder(self, title, str(Path(movies).parent))) is not None:
+            self.begin(Path(movies), out)
+
+    def begin(self, folder: Path, out: Path) -> None:
+        """Track a folder in the background; what is done stays where it is cancelled."""
+        if not self._may("batch", "Other movies are still being tracked."):
+            return
+        session = self._panel.session
+        given = BatchRun(folder, out, session.model, formats=self.formats, kinds=session.kinds)
+        left_out = ", ".join(session.kinds.words)
+        self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
+        self._run("batch", lambda: batch_steps(given), lambda rows: self._show(rows, out))
+
+    def _on_cancel(self) -> str:
+        """What is told of it: the movies that are done have their results."""
+        words = "Cancelled: the movies that are done have their results, the others have none."
+        self.words.setText(words)
+        return words
+
+    def _show(self, rows: tuple[BatchRow, ...], out: Path) -> None:
+        good = [row for row in rows if not row.problem]
+        told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
+        told += [f"{row.name}: {_counted(row)}" for row in good]
+        told += [f"{row.name}: ⚠ {words}." for row in good for words in row.warnings]
+        told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
+        self.words.setText("\n".join(told))
+
+
+def _counted(row: BatchRow) -> str:
+    """What was found in a movie."""
+    counts = row.counts or {}
+    return (
+        f"{counts['cells']:,} cells, {counts['tracks']:,} tracks, {counts['divide']:,} divisions, "
+        f"{100 * row.certainty:.1f} % certain."
+    )
+
+
+class FolderDialog(QFileDialog):
+    """Chooses a folder; one whose name is typed is made where it is not there yet."""
+
+    def __init__(self, parent: QWidget | None, title: str, start: str = "") -> None:
+        super().__init__(parent, title, start)
+        self.setFileMode(QFileDialog.FileMode.Directory)
+        self.setOption(QFileDialog.Option.ShowDirsOnly)
+        # The system's own dialogs know folders only that are there.
+        self.setOption(QFileDialog.Option.DontUseNativeDialog)
+        line, buttons = self.findChild(QLineEdit), self.findChild(QDialogButtonBox)
+        if line is not None and buttons is not None:
+            # Qt lets people choose only what is there.
+            choose = buttons.buttons()[0]
+            line.textChanged.connect(lambda name: choose.setEnabled(bool(name.strip())))
+
+    def accept(self) -> None:
+        """Make what was typed, then go on."""
+        try:
+            for name in self.selectedFiles():
+                Path(name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            QMessageBox.warning(self, self.windowTitle(), f"The folder cannot be made: {error}")
+            return
+        super().accept()
+
+
+def ask_folder(parent: QWidget, title: str, start: str = "") -> Path | None:
+    """The folder that somebody chose, beginning in another; None where they chose none."""
+    dialog = FolderDialog(parent, title, start)
+    if dialog.exec() != QDialog.DialogCode.Accepted:
+        return None
+    return Path(dialog.selectedFiles()[0])

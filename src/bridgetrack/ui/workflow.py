@@ -19,7 +19,7 @@ from qtpy.QtWidgets import (
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.session.project import saving
 from bridgetrack.ui.annotate_panel import AnnotatePanel
-from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
+from bridgetrack.ui.file_menu import layers_of, masks_of, table_of
 from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.panel import Panel, WorkBar
 from bridgetrack.ui.segment_panel import SegmentPanel
