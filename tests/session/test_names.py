@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.annotations.annotation import CellRef, by_label
-from bridgetrack.session.names import CellNames
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.annotation import CellRef, EventRef, by_label
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.session.names import CellNames, choice_words
 from bridgetrack.session.session import Session
 
 
@@ -25,3 +27,12 @@ def test_cells_are_named_by_track_and_by_label_where_they_have_none():
     assert session.names is before
     session.track()
     assert session.names is not before, "tracks may have other numbers now"
+
+
+def test_a_division_in_which_the_mothers_track_goes_on_names_the_frames():
+    mother, daughter, asked = (CellRef(t, k, (0.0, 0.0)) for t, k in ((7, 1), (8, 2), (8, 3)))
+    event = EventRef(Event.DIVIDE, (mother,), (daughter, asked))
+    move = EventRef(Event.APPEAR, (), (asked,))
+    question = Suggestion(move, (event,), (0.6, 0.2), ("history", (8, 3)), 0, 0.1, 0.9, "", False)
+    words = choice_words(event, question, lambda cell: "#5" if cell is asked else "#54")
+    assert words.endswith("#54 in frame 7, together with #54 in frame 8")

@@ -5,6 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QCheckBox,
+    QComboBox,
+    QLineEdit,
+    QPushButton,
+    QSlider,
+    QWidget,
+)
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.files import load_annotations
@@ -14,6 +24,7 @@ from bridgetrack.tracks.colours import colouring
 from bridgetrack.ui.explore_panel import ExplorePanel
 from bridgetrack.ui.layers import camera_of, find_role, look_at
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.shortcuts import SHORTCUTS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -169,6 +180,34 @@ def answers_are_given_and_undone(state, hand, moving, qtbot):
     hand.key("2")
     assert wanted.key in [a.events[0].key for a in session.annotations]
     assert load_annotations(session.answers.path) == session.annotations
+
+
+CONTROLS = (
+    QPushButton, QCheckBox, QComboBox, QAbstractSpinBox, QSlider, QLineEdit, QAbstractItemView,
+)  # fmt: skip
+
+
+def controls(panel):
+    """What a person can click or type into; a control may be made of others."""
+
+    def inner(widget):
+        above = widget.parentWidget()
+        while above is not panel:
+            if isinstance(above, CONTROLS):
+                return True
+            above = above.parentWidget()
+        return False
+
+    return [x for x in panel.findChildren(QWidget) if isinstance(x, CONTROLS) and not inner(x)]
+
+
+def test_the_window_has_few_controls_and_keys(viewer):
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    widget.track.open_explorer()
+    [below] = widget.window().findChildren(ExplorePanel)
+    sliders = 2  # each brings a field for its number, which is hidden
+    assert len(controls(widget)) + len(controls(below)) - sliders <= 60
+    assert sum(len(shortcut.keys) for shortcut in SHORTCUTS) <= 25
 
 
 def test_closing_during_work_is_clean(open_short, viewer, pixels):

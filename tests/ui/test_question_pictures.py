@@ -57,3 +57,10 @@ def test_pictures_name_the_cells_and_number_the_alternatives(source):
     }  # fmt: skip
     assert coloured(before, Event.DIVIDE) == 0 and coloured(after, Event.DIVIDE) > 50
     assert sorted(np.unique(before.pixels[..., 2]))[-2] > 150, "the faint cell is seen"
+
+
+def test_a_late_division_is_shown_in_all_its_frames(source):
+    cells = [CellRef(t, k, (20.0, 20.0 + 5 * t)) for t, k in ((1, 1), (2, 2), (3, 3))]
+    event = EventRef(Event.DIVIDE, (cells[0],), tuple(cells[1:]))
+    pictures = run(picture_steps(source, question(event, ("fate", (1, 1))), 10.0))
+    assert [p.frame for p in pictures] == [1, 2, 3]
