@@ -140,13 +140,13 @@ class AnnotatePanel(Panel):
         words = {"accept": "Yes", "reject": "No", "unsure": "Unsure"}
         self.actions = {name: self.key_button(name, said) for name, said in words.items()}
         self.add(row(*self.actions.values()))
-        self.next = self.add(self.key_button("suggest", "Next doubtful event"))
+        self.next = self.key_button("suggest", "Next doubtful event")
         self.undo = self.key_button("undo", "Undo")
         self.redo = self.key_button("redo", "Redo")
-        self.add(row(self.undo, self.redo))
+        self.add(row(self.next, self.undo, self.redo, wide=self.next))
         self.modes = {mode: self._mode_button(mode, words) for mode, words in (*_EVENTS, *_MENDING)}
         self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
         self.tabs.addTab(self._tools(_EVENTS), "What happens")
         self.tabs.addTab(self._tools(_MENDING), "Mend masks")
         self.tabs.addTab(self._answers(), "Your answers")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from qtpy.QtCore import QSize, Qt, QTimer
+from qtpy.QtCore import QSize, Qt, QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 from superqt.utils import qdebounced
 
@@ -154,13 +154,17 @@ class Notice(QLabel):
 
 
 class WorkBar(QWidget):
-    """How far the work begun last is, with a button to cancel it; keeps its room while none is.
+    """How far the work begun last is, with a button to cancel it.
+
+    Emits `shown` with whether there is any work to show.
 
     Parameters
     ----------
     panel
         Whose session works, and what works beside it.
     """
+
+    shown = Signal(bool)
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
@@ -172,10 +176,6 @@ class WorkBar(QWidget):
         box.addWidget(self.bar, 1)
         self.stop = button("Cancel", "Stop; what was there stays as it is", self.cancel)
         box.addWidget(self.stop)
-        room = self.sizePolicy()
-        room.setRetainSizeWhenHidden(True)
-        self.setSizePolicy(room)
-        self.hide()
         for doer in (panel.session, self._state.files, self._state.elsewhere):
             panel.listen(doer.progress, self._on_progress)
 
@@ -183,7 +183,7 @@ class WorkBar(QWidget):
         if name not in _SHOWN:
             return
         self._steps.pop(name, None) if step is None else self._steps.update({name: step})
-        self.setVisible(bool(self._steps))
+        self.shown.emit(bool(self._steps))
         if not self._steps:
             return
         name, step = list(self._steps.items())[-1]

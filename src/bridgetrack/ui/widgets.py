@@ -45,12 +45,12 @@ def form_in(box: QWidget) -> QFormLayout:
     return _plain(QFormLayout(box))
 
 
-def row(*widgets: QWidget) -> QWidget:
-    """Widgets side by side, of equal width."""
+def row(*widgets: QWidget, wide: QWidget | None = None) -> QWidget:
+    """Widgets side by side, of equal width but for one that may be twice as wide."""
     box = QWidget()
     line = _plain(QHBoxLayout(box))
     for widget in widgets:
-        line.addWidget(widget, 1)
+        line.addWidget(widget, 2 if widget is wide else 1)
     return box
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QEvent, Qt
 from qtpy.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QFileDialog,
     QScrollArea,
+    QSizePolicy,
     QStackedWidget,
     QWidget,
 )
@@ -95,14 +96,18 @@ class WorkflowPanel(Panel):
             ProjectBar(self, self.segment.open, lambda: self.track.export.formats)
         )
         self.add(row(*self.tabs))
-        self.next_words = self.add(text(lines=2))
+        self.next_words, self.work = text(lines=2), WorkBar(self)
+        head = self.add(QStackedWidget())  # one or the other
+        head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        head.addWidget(self.next_words)
+        head.addWidget(self.work)
+        self.work.shown.connect(lambda shown: head.setCurrentIndex(int(shown)))
         self.stack = QStackedWidget()
         for panel in self.steps:
             panel.column.setContentsMargins(0, 0, 0, 0)
-            self.stack.addWidget(_scrolling(panel))
+            self.stack.addWidget(Scrolling(panel))
         self.column.addWidget(self.stack, 1)
-        # Below what scrolls: at the end of a long step they would be out of view.
-        self.work = self.add(WorkBar(self))
+        # Below what scrolls: at the end of a long step it would be out of view.
         self.add_notice()
         for each in self.findChildren(QAbstractButton):
             each.pressed.connect(self.notice.hide_now)
@@ -191,14 +196,33 @@ def _ready(step: int, answers: int, trained: bool) -> str:
     return "Point at what is wrong and correct it as in step 2; the tracks follow at once."
 
 
-def _scrolling(panel: QWidget) -> QScrollArea:
-    """A panel that scrolls up and down, never sideways."""
-    area = QScrollArea()
-    area.setWidget(panel)
-    area.setWidgetResizable(True)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setFrameShape(QScrollArea.Shape.NoFrame)
-    return area
+class Scrolling(QScrollArea):
+    """Scrolls a panel up and down where it is higher than there is room, never sideways."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__()
+        self._panel = panel
+        self.setWidget(panel)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        panel.installEventFilter(self)
+
+    def resizeEvent(self, event: Any) -> None:  # noqa: N802
+        """The panel has another width."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def eventFilter(self, watched: Any, event: Any) -> bool:  # noqa: N802
+        """What is in the panel has changed."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return bool(super().eventFilter(watched, event))
+
+    def _fit(self) -> None:
+        """As high as words need at this width; Qt would take the height of a narrow panel."""
+        width = self.viewport().width()
+        self._panel.setMinimumHeight(self._panel.column.minimumHeightForWidth(width))
 
 
 _KIND = "Bridgetrack project (*.json)"
