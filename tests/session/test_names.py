@@ -35,4 +35,4 @@ def test_a_division_in_which_the_mothers_track_goes_on_names_the_frames():
     move = EventRef(Event.APPEAR, (), (asked,))
     question = Suggestion(move, (event,), (0.6, 0.2), ("history", (8, 3)), 0, 0.1, 0.9, "", False)
     words = choice_words(event, question, lambda cell: "#5" if cell is asked else "#54")
-    assert words.endswith("#54 in frame 7, together with #54 in frame 8")
+    assert words == "is a sister of #54 in frame 8"

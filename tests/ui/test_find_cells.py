@@ -129,9 +129,10 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     listed, tip = table.listed, Qt.ItemDataRole.ToolTipRole
     rows = [[listed.data(listed.index(k, c)) for c in (1, 2)] for k in range(3)]
     # The latest first, also of those that were given within a second.
-    assert rows[1:] == [["1", "this is no cell"], ["0", "this is no cell"]]
+    assert rows[1:] == [["frame 1", "this is no cell"], ["frame 0", "this is no cell"]]
     assert listed.data(listed.index(2, 2), tip) == "frame 0: this is no cell"
-    assert "2 about masks" in widget.annotate.counts.text()
+    assert "2 about masks" in widget.annotate.tabs.tabToolTip(2)
+    widget.annotate.tabs.setCurrentIndex(2)
     place = table.visualRect(listed.index(2, 2)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert state.canvas.frame == 0

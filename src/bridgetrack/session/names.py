@@ -96,7 +96,6 @@ def choice_words(event: EventRef, asked: Suggestion, name: Name = by_label) -> s
         return words
     called = [name(c) for c in sisters]
     if called == [name(c) for c in event.sources]:
-        # The track goes on as the sister so far; its number twice would say nothing.
-        before, after = event.sources[0].frame, sisters[0].frame
-        return f"{words} in frame {before}, together with {called[0]} in frame {after}"
+        # The mother's track goes on as the sister so far; its number twice would say nothing.
+        return f"is a sister of {called[0]} in frame {sisters[0].frame}"
     return f"{words}, together with {' and '.join(called)}"

@@ -82,11 +82,12 @@ class AnswersModel(RowsModel):
         """Sign, frame or answer."""
         answer = self.answers[row]
         if isinstance(answer, MaskAnswer):
-            return (MEND_SIGNS[answer.kind], str(answer.frame), MASKS[answer.kind])[column]
+            said = MEND_SIGNS[answer.kind], f"frame {answer.frame}", MASKS[answer.kind]
+            return said[column]
         sign = LOOKS[answer.events[0].event].sign
         sign = sign if answer.kind == Kind.CONFIRM else f"¬ {sign}"
         words = ("⚠ " if answer.id in self._unusual else "") + short_answer(answer, self._names())
-        return (sign, str(answer.cells[0].frame), words)[column]
+        return (sign, f"frame {answer.cells[0].frame}", words)[column]
 
     def tip(self, row: int) -> str | None:
         """The answer in full."""
@@ -106,7 +107,8 @@ class AnswersTable(QTableView):
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(22)
         header = self.horizontalHeader()
-        for column, width in enumerate((36, 56)):
+        header.hide()
+        for column, width in enumerate((36, 72)):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
             header.resizeSection(column, width)
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
@@ -197,7 +199,6 @@ class AnnotatePanel(Panel):
 
     def _answers(self) -> QWidget:
         tab = Column()
-        self.counts = tab.add(text())
         self.table = AnswersTable(lambda: self.session.names, self.state.visit)
         tab.column.addWidget(self.table, 1)
         self.remove = button(
@@ -316,7 +317,7 @@ class AnnotatePanel(Panel):
         parts += [f"{rejected} rejected"] if rejected else []
         parts += [f"{len(said)} about masks"] if said else []
         empty = "None yet. Point at a cell and press Enter, or choose an event."
-        self.counts.setText(", ".join(parts) if parts else empty)
+        self.tabs.setTabToolTip(2, ", ".join(parts) if parts else empty)
         self.tabs.setTabText(2, f"Your answers ({len(both)})" if both else "Your answers")
         self.remove.setEnabled(bool(both))
 
