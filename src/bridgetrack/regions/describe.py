@@ -6,7 +6,7 @@ noise of the frame, so that a score learned on one kind of movie means something
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,14 +92,14 @@ def describe_frame(regions: Regions, view: FrameView) -> Array:
     return np.stack([columns[name] for name in named], axis=1)
 
 
-def describe_in_time(before: Described | None, here: Described, after: Described | None) -> Array:
-    """Features of the candidates of a frame that the neighbouring frames tell, shape (R, 2)."""
+def describe_in_time(here: Described, others: Sequence[tuple[Described, sp.coo_matrix]]) -> Array:
+    """Features of the candidates of a frame that the neighbouring frames tell, shape (R, 2).
+
+    Each of these comes with the pixels that its candidates share with those of the frame.
+    """
     n = len(here.regions)
-    found, size, count = np.zeros(n), np.zeros(n), 0
-    for other in (before, after):
-        if other is None or not len(other.regions) or not n:
-            continue
-        shared = _shared_between(here.regions, other.regions)
+    found, size = np.zeros(n), np.zeros(n)
+    for other, shared in others:
         union = here.regions.area[shared.row] + other.regions.area[shared.col] - shared.data
         likeness = shared.data / union * other.dominance[shared.col]
         order = np.lexsort((likeness, shared.row))
@@ -107,8 +107,7 @@ def describe_in_time(before: Described | None, here: Described, after: Described
         row, column = shared.row[order][last], shared.col[order][last]
         found[row] += likeness[order][last]
         size[row] += np.log(here.regions.area[row] / other.regions.area[column])
-        count += 1
-    return np.stack([found, size], axis=1) / max(count, 1)
+    return np.stack([found, size], axis=1) / max(len(others), 1)
 
 
 @dataclass(frozen=True)
@@ -443,10 +442,14 @@ def described(frames: Iterator[Described]) -> Iterator[Described]:
     Described
         Of every frame in order; features have shape (R, F).
     """
-    before: Described | None = None
+    beside: list[tuple[Described, sp.coo_matrix]] = []  # the frame before
     here = next(frames, None)
     while here is not None:
-        after = next(frames, None)
-        in_time = describe_in_time(before, here, after)
+        after, beside_next = next(frames, None), list[tuple[Described, sp.coo_matrix]]()
+        if after is not None and len(here.regions) and len(after.regions):
+            shared = _shared_between(here.regions, after.regions)
+            beside.append((after, shared))
+            beside_next.append((here, shared.T))
+        in_time = describe_in_time(here, beside)
         yield replace(here, features=np.concatenate([here.features, in_time], axis=1))
-        before, here = here, after
+        here, beside = after, beside_next

@@ -16,8 +16,8 @@ from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.labels import numbered
 from bridgetrack.errors import InputError
 
-_PICTURE = 2_000_000
-"""Pixels of regions that are looked at together."""
+_PICTURE = 300_000
+"""Pixels of regions that are looked at together; larger pictures do not fit into a cache."""
 _SAME_CELL = 0.6
 """Overlap over union from which two outlines surely are of one cell."""
 

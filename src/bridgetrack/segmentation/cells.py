@@ -29,7 +29,7 @@ def foreground_mask(
 ) -> Mask:
     """Pixels of cells, shape of the frame."""
     mask = opened((signal.values > least_signal(signal, settings)) & ~signal.invalid)
-    return (mask | _small_holes(mask, diameter, sampling)) & ~signal.invalid
+    return (mask | (_small_holes(mask, diameter, sampling)[0] > 0)) & ~signal.invalid
 
 
 def least_signal(signal: Signal, settings: SegmentationSettings) -> float:
@@ -156,29 +156,33 @@ def opened(mask: Mask) -> Mask:
     return np.asarray(opened[(slice(1, -1),) * mask.ndim])
 
 
-def _small_holes(mask: Mask, diameter: float, sampling: Sampling) -> Mask:
-    """Pixels of enclosed holes that are smaller than a cell."""
-    holes, n = ndi.label(ndi.binary_fill_holes(mask) & ~mask)
-    if n == 0:
-        return np.zeros(mask.shape, dtype=bool)
-    sizes = np.bincount(holes.ravel()) * float(np.prod(sampling))
+def _small_holes(mask: Mask, diameter: float, sampling: Sampling) -> tuple[Labels, int]:
+    """Enclosed holes that are smaller than a cell, numbered from 1, and how many there are."""
+    gaps, n = ndi.label(~mask)
+    sizes = np.bincount(gaps.ravel(), minlength=n + 1) * float(np.prod(sampling))
     small = sizes < 0.25 * diameter**mask.ndim
+    for axis in range(mask.ndim):
+        small[gaps.take((0, -1), axis)] = False
     small[0] = False
-    return np.asarray(small[holes])
+    number = np.cumsum(small) * small
+    return number.astype(np.int32)[gaps], int(np.count_nonzero(small))
 
 
 def fill_cells(labels: Labels, diameter: float, sampling: Sampling) -> Labels:
     """Give small holes that lie within one cell to that cell; gaps between cells stay open."""
-    holes, n = ndi.label(_small_holes(labels > 0, diameter, sampling))
+    holes, n = _small_holes(labels > 0, diameter, sampling)
     if n == 0:
         return labels
-    cross = ndi.generate_binary_structure(labels.ndim, 1)
-    none = np.iinfo(labels.dtype).max
-    numbers = np.arange(1, n + 1)
-    highest = ndi.maximum(ndi.maximum_filter(labels, footprint=cross), holes, numbers)
-    around = ndi.minimum_filter(np.where(labels > 0, labels, none), footprint=cross)
-    lowest = ndi.minimum(around, holes, numbers)
-    owner = np.concatenate([[0], np.where(highest == lowest, highest, 0)]).astype(np.int32)
+    inside = np.nonzero(holes)
+    number = holes[inside]
+    lowest, highest = np.full(n + 1, np.iinfo(labels.dtype).max), np.zeros(n + 1, dtype=np.int32)
+    for axis in range(labels.ndim):
+        for step in (-1, 1):  # holes do not reach the edge
+            beside = labels[tuple(p + step * (a == axis) for a, p in enumerate(inside))]
+            cell = beside > 0
+            np.maximum.at(highest, number[cell], beside[cell])
+            np.minimum.at(lowest, number[cell], beside[cell])
+    owner = np.where(highest == lowest, highest, 0).astype(np.int32)
     return np.where(labels > 0, labels, owner[holes])
 
 
