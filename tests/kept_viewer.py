@@ -35,13 +35,6 @@ def close(viewer: Any) -> None:
             viewer.close()
 
 
-def alive() -> set[Any]:
-    """The windows that something still holds on to."""
-    from napari._qt.qt_viewer import QtViewer
-
-    return set(QtViewer._instances)
-
-
 class KeptViewer:
     """Lends a viewer; a test that closes it gets the next test a new one."""
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -21,7 +22,7 @@ from bridgetrack.session.proposals import proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from hand import Hand
-from kept_viewer import KeptViewer, alive, close, open_window
+from kept_viewer import KeptViewer, close, open_window
 from pace import Pace
 from session_fixtures import *  # noqa: F403
 
@@ -91,17 +92,19 @@ def viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Any]:
 @pytest.fixture
 def another_viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Callable[[], Any]]:
     """Opens viewers of the test's own; nothing holds on to them once they are closed."""
-    before, made = alive(), []
+    made: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def opened() -> Any:
-        made.append(open_window(qtbot))
-        return made[-1]
+        viewer = open_window(qtbot)
+        made.update((viewer, viewer.window._qt_viewer))
+        return viewer
 
     yield opened
-    while made:
-        close(made.pop())
+    for each in [viewer for viewer in made if hasattr(viewer, "layers")]:
+        close(each)
+    del each
     gc.collect()
-    assert not alive() - before
+    assert not list(made), "something holds on to a window that is closed"
 
 
 @pytest.fixture(scope="session", autouse=True)
