@@ -40,11 +40,18 @@ class KeptViewer:
 
     def __init__(self) -> None:
         self._viewer: Any = None
+        self._frozen = False
 
     def lend(self, open_one: Callable[[], Any]) -> Any:
         """The viewer, empty and in view."""
         if self._viewer is None or not is_open(self._viewer):
             self._viewer = open_one()
+            if (
+                not self._frozen
+            ):  # searching for garbage among all that napari is made of takes long
+                gc.collect()
+                gc.freeze()
+                self._frozen = True
         self._viewer.window.resize(1200, 800)
         return self._viewer
 

@@ -19,9 +19,6 @@ from bridgetrack.io.results import write_results
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 from lineage_cases import DIVIDING, DIVIDING_ROWS, movie_of, write_ctc_folder
 
-pytest.importorskip("ctc_metrics")
-pytest.importorskip("traccuracy")
-
 ALL = [
     "edge_precision",
     "edge_recall",
@@ -46,6 +43,9 @@ ALL = [
 @pytest.fixture
 def truth(tmp_path: Path) -> CtcTruth:
     """The small dividing movie."""
+    # Not above: they compile for seconds where they are imported.
+    pytest.importorskip("ctc_metrics")
+    pytest.importorskip("traccuracy")
     folder = tmp_path / "data" / "01_GT" / "TRA"
     return read_ctc(write_ctc_folder(folder, DIVIDING, DIVIDING_ROWS))
 

@@ -14,11 +14,10 @@ from bridgetrack.io.ctc import ctc_form, read_ctc, write_ctc
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import DIVIDING, frame_of, movie_of, random_tracks, tracks_of
 
-validation = pytest.importorskip("ctc_metrics.metrics.validation.valid")
-
 
 def is_valid(folder: Path) -> bool:
     """What py-ctcmetrics says of a result folder."""
+    validation = pytest.importorskip("ctc_metrics.metrics.validation.valid")
     from ctc_metrics.utils.filesystem import parse_masks, read_tracking_file
 
     masks = parse_masks(str(folder))

@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -89,6 +89,11 @@ def viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Any]:
     kept.clear()
 
 
+def _close_all(made: Iterable[Any]) -> None:
+    for viewer in [each for each in made if hasattr(each, "layers")]:
+        close(viewer)
+
+
 @pytest.fixture
 def another_viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Callable[[], Any]]:
     """Opens viewers of the test's own; nothing holds on to them once they are closed."""
@@ -100,9 +105,7 @@ def another_viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Callable[[], Any]]:
         return viewer
 
     yield opened
-    for each in [viewer for viewer in made if hasattr(viewer, "layers")]:
-        close(each)
-    del each
+    _close_all(made)
     gc.collect()
     assert not list(made), "something holds on to a window that is closed"
 

@@ -279,7 +279,7 @@ def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbo
 
 def test_what_is_decided_is_what_the_command_line_decides(opened, viewer, qtbot):
     state, widget = opened
-    find, rods = widget.segment.find, colony(bright=True)[0][:1]
+    find, rods = widget.segment.find, colony(bright=True)[0][:1, 30:190, 40:210]
     movie, sizes = open_movie(rods), {}
     widget.segment.source.image.choose(viewer.add_image(rods, name="rods"))
     for way in ("jointly", "plain"):
