@@ -46,9 +46,7 @@ class KeptViewer:
         """The viewer, empty and in view."""
         if self._viewer is None or not is_open(self._viewer):
             self._viewer = open_one()
-            if (
-                not self._frozen
-            ):  # searching for garbage among all that napari is made of takes long
+            if not self._frozen:  # napari is left out of the search for garbage
                 gc.collect()
                 gc.freeze()
                 self._frozen = True

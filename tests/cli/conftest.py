@@ -49,9 +49,9 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture(scope="session")
 def movie(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with images in ``01`` and truth in ``01_GT``: 10 frames, a few dividing cells."""
+    """Folder with images in ``01`` and truth in ``01_GT``: 6 frames, a few dividing cells."""
     folder = tmp_path_factory.mktemp("movie")
-    settings = SimulationSettings(frames=10, cells=12, size=160, division_rate=0.02, seed=3)
+    settings = SimulationSettings(frames=6, cells=12, size=160, division_rate=0.02, seed=3)
     simulate_to_folder(settings, folder)
     return folder
 

@@ -26,11 +26,11 @@ def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
 def test_random_ones_are_other_events(run: Run, truth: Path) -> None:
     asked = {}
     for share in (0, 1):
-        words = ("-n", 12, "--random-share", share, "--json")
+        words = ("-n", 6, "--random-share", share, "--json")
         shown = run("suggest", truth, *words)
         assert shown.status == 0, shown.err
         asked[share] = [s["question"] for s in json.loads(shown.out)["suggestions"]]
-        assert len(asked[share]) == 12
+        assert len(asked[share]) == 6
     assert asked[0] != asked[1]
     for words in (("--seed", -1), ("--random-share", 1.5)):
         shown = run("suggest", truth, *words)

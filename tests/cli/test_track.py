@@ -25,7 +25,7 @@ def test_labels_to_tables(run: Run, movie: Path, truth: Path, tmp_path: Path) ->
         record["files"]
     )
     counts = record["counts"]
-    assert f"{counts['cells']} cells in 10 frames: {counts['tracks']} tracks" in shown.out
+    assert f"{counts['cells']} cells in 6 frames: {counts['tracks']} tracks" in shown.out
     assert "least certain" in shown.out
     assert str(out) in shown.out
     tracks = read_tracks_csv(out / "detections.csv")
