@@ -39,9 +39,9 @@ def test_rates_are_checked() -> None:
 
 def test_a_whole_simulated_session() -> None:
     one = session(seed=1)
-    assert run(simulate_session(one, annotator(wrong=0.1), 14)) == 14
+    assert run(simulate_session(one, annotator(wrong=0.05), 14)) == 14
     assert 12 <= one.effort.clicks <= 14
     assert 0.9 <= true_accuracy(one, true_rows()) <= 1
     two = session(seed=1)
-    run(simulate_session(two, annotator(wrong=0.1), 14))
+    run(simulate_session(two, annotator(wrong=0.05), 14))
     assert [r.slots for r in one.records] == [r.slots for r in two.records]

@@ -17,7 +17,7 @@ def test_it_is_the_mean_of_the_posterior_along_the_way() -> None:
     scene = confirmed(plain_scene(), some_true(4))
     model = TrackingModel(build_training_set([scene]), exact=True)
     start = bad_prior().weights
-    fitted = untrained_model().weights
+    fitted = (start + untrained_model().weights) / 2
     movies = Movies(model, (), start, None)
     found = run(share_of_step(movies, [scene], fitted, 0.02, TrainingOptions()))
     shares = np.linspace(0, 1, 41)

@@ -99,7 +99,7 @@ def test_models_are_judged_on_what_they_have_not_seen(
 
 
 def test_weights_of_answers_follow_from_those_that_are_known() -> None:
-    w, wrong, scene = untrained_model().weights, far_apart(3), plain_scene()
+    w, wrong, scene = untrained_model().weights, far_apart(4), plain_scene()
     right = says(scene, np.setdiff1d(some_true(12), wrong))
     said = [*says(scene, swapped(scene, wrong, w), prefix="slip"), *right]
     annotated = with_annotations(scene, said)
