@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import geff_spec
@@ -14,12 +13,10 @@ import pytest
 from geff import validate_structure
 from geff.core_io import read_to_memory, write_arrays
 from geff.validate.tracks import validate_lineages, validate_tracklets
-from hypothesis import given, settings
 
 from bridgetrack.errors import InputError
 from bridgetrack.io.geff import read_geff, write_geff
-from bridgetrack.tracks.tracks import Tracks
-from lineage_cases import random_tracks, tracks_of
+from lineage_cases import tracks_of
 
 DIVISION = [(0, 1, 5, 5, 1), (1, 1, 5, 5, 1), (2, 1, 4, 5, 2), (2, 2, 6, 5, 3)]
 EDGES = [(0, 1, "move"), (1, 2, "divide"), (1, 3, "divide")]
@@ -47,22 +44,29 @@ def test_the_metadata_is_complete(tmp_path: Path) -> None:
     assert [o.path for o in metadata.related_objects or []] == ["labels.tif"]
 
 
-def test_ids_that_break_the_rules_are_not_called_tracklets(tmp_path: Path) -> None:
-    nodes = [(0, 1, 5, 5, 1), (1, 1, 5, 4, 1), (1, 2, 5, 6, 1)]
-    write_geff(tracks_of(nodes, [(0, 1, "split"), (0, 2, "split")]), tmp_path / "a.geff")
+PIECES = [(0, 1, 5, 5, 1), (1, 1, 5, 4, 1), (1, 2, 5, 6, 1)]
+SPLIT = [(a, b, {"divide": "split"}.get(event, event)) for a, b, event in EDGES]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges"),
+    [(PIECES, [(0, 1, "split"), (0, 2, "split")]), (DIVISION, SPLIT), (DIVISION[:3], EDGES[:2])],
+    ids=["a cell in pieces", "a split", "a division into one"],
+)
+def test_ids_that_break_the_rules_are_not_called_tracklets(
+    tmp_path: Path, nodes: Any, edges: Any
+) -> None:
+    write_geff(tracks_of(nodes, edges), tmp_path / "a.geff")
     assert read_to_memory(tmp_path / "a.geff")["metadata"].track_node_props is None
 
 
-@settings(deadline=None, max_examples=30)
-@given(random_tracks())
-def test_what_is_called_a_tracklet_is_one(tracks: Tracks) -> None:
-    with TemporaryDirectory() as folder:
-        write_geff(tracks, Path(folder) / "a.geff")
-        props = read_to_memory(Path(folder) / "a.geff")["metadata"].track_node_props
-    if props is not None:
-        ids, edges = tracks.nodes["id"], tracks.edges[["source", "target"]].to_numpy()
-        assert validate_lineages(ids, edges, tracks.nodes["lineage_id"])[0]
-        assert validate_tracklets(ids, edges, tracks.nodes["track_id"])[0]
+def test_what_is_called_a_tracklet_is_one(tmp_path: Path) -> None:
+    tracks = tracks_of(DIVISION, EDGES)
+    write_geff(tracks, tmp_path / "a.geff")
+    assert read_to_memory(tmp_path / "a.geff")["metadata"].track_node_props is not None
+    ids, edges = tracks.nodes["id"], tracks.edges[["source", "target"]].to_numpy()
+    assert validate_lineages(ids, edges, tracks.nodes["lineage_id"])[0]
+    assert validate_tracklets(ids, edges, tracks.nodes["track_id"])[0]
 
 
 def foreign(path: Path, step: int = 1, **changes: Any) -> Path:

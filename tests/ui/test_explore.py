@@ -98,10 +98,10 @@ def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     assert state.canvas.frame == frame and selected(panel) == [track]
     # The family of the track chosen alone, and all, as files.
     panel.save(tmp_path / "one.svg")
-    qtbot.waitUntil((tmp_path / "one.svg").exists, timeout=20_000)
+    qtbot.waitUntil(lambda: not state.elsewhere.busy("trees"), timeout=20_000)
     state.looks.choose([])
     panel.save(tmp_path / "all.svg")
-    qtbot.waitUntil((tmp_path / "all.svg").exists, timeout=20_000)
+    qtbot.waitUntil(lambda: not state.elsewhere.busy("trees"), timeout=20_000)
     assert (tmp_path / "all.svg").stat().st_size > 2 * (tmp_path / "one.svg").stat().st_size
     state.looks.choose([track])
     # One choice of colours for lines, cells and trees; along the tracks where it changes.
