@@ -69,7 +69,7 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     )
     strip = widget.annotate.frames
     assert [p.frame for p in strip.pictures] == [question.frame, question.last_frame]
-    for spot, frame in ((strip.width() - 40, question.last_frame), (40, question.frame)):
+    for spot, frame in ((200, question.last_frame), (40, question.frame)):
         qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(spot, 40))
         assert asked.canvas.frame == frame, "a click on a picture shows its frame"
         qtbot.wait(50)

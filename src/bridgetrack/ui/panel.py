@@ -58,6 +58,10 @@ class Panel(Column):
         """Narrow enough for a laptop."""
         return QSize(370, 640)
 
+    def heightForWidth(self, width: int) -> int:  # noqa: N802
+        """As little as its parts need: where it scrolls, Qt would take as much as they like."""
+        return int(self.column.minimumHeightForWidth(width))
+
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """Follow what was not followed while the panel was out of view."""
         self.state.guard.watch(self.window())

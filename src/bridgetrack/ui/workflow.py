@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtCore import QEvent, Qt
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
@@ -105,7 +105,7 @@ class WorkflowPanel(Panel):
         self.stack = QStackedWidget()
         for panel in self.steps:
             panel.column.setContentsMargins(0, 0, 0, 0)
-            self.stack.addWidget(Scrolling(panel))
+            self.stack.addWidget(_scrolling(panel))
         self.column.addWidget(self.stack, 1)
         # Below what scrolls: at the end of a long step it would be out of view.
         self.add_notice()
@@ -196,33 +196,14 @@ def _ready(step: int, answers: int, trained: bool) -> str:
     return "Point at what is wrong and correct it as in step 2; the tracks follow at once."
 
 
-class Scrolling(QScrollArea):
-    """Scrolls a panel up and down where it is higher than there is room, never sideways."""
-
-    def __init__(self, panel: Panel) -> None:
-        super().__init__()
-        self._panel = panel
-        self.setWidget(panel)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFrameShape(QScrollArea.Shape.NoFrame)
-        panel.installEventFilter(self)
-
-    def resizeEvent(self, event: Any) -> None:  # noqa: N802
-        """The panel has another width."""
-        super().resizeEvent(event)
-        self._fit()
-
-    def eventFilter(self, watched: Any, event: Any) -> bool:  # noqa: N802
-        """What is in the panel has changed."""
-        if event.type() == QEvent.Type.LayoutRequest:
-            self._fit()
-        return bool(super().eventFilter(watched, event))
-
-    def _fit(self) -> None:
-        """As high as words need at this width; Qt would take the height of a narrow panel."""
-        width = self.viewport().width()
-        self._panel.setMinimumHeight(self._panel.column.minimumHeightForWidth(width))
+def _scrolling(panel: Panel) -> QScrollArea:
+    """A panel that scrolls up and down where it is higher than there is room, never sideways."""
+    area = QScrollArea()
+    area.setWidget(panel)
+    area.setWidgetResizable(True)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setFrameShape(QScrollArea.Shape.NoFrame)
+    return area
 
 
 _KIND = "Bridgetrack project (*.json)"
