@@ -17,6 +17,7 @@ from bridgetrack.annotations.annotation import (
 )
 from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.table import verified_tracks
 
@@ -97,5 +98,6 @@ def choice_words(event: EventRef, asked: Suggestion, name: Name = by_label) -> s
     called = [name(c) for c in sisters]
     if called == [name(c) for c in event.sources]:
         # The mother's track goes on as the sister so far; its number twice would say nothing.
-        return f"is a sister of {called[0]} in frame {sisters[0].frame}"
+        what = "is a sister of" if event.event == Event.DIVIDE else "is one cell with"
+        return f"{what} {called[0]} in frame {sisters[0].frame}"
     return f"{words}, together with {' and '.join(called)}"

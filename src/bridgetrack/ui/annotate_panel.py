@@ -249,8 +249,11 @@ class AnnotatePanel(Panel):
             )
 
     def _on_mode(self) -> None:
+        now = self.annotator.picking.mode
         for mode, each in self.modes.items():
-            each.setChecked(mode == self.annotator.picking.mode)
+            each.setChecked(mode == now)
+        if now in self.modes and self.tabs.currentIndex() != 2:
+            self.tabs.setCurrentIndex(0 if now.mends is None else 1)  # where its button is
 
     def _show_question(self) -> None:
         asked, names = self._asked, self.session.names

@@ -58,6 +58,10 @@ class Panel(Column):
         """Narrow enough for a laptop."""
         return QSize(370, 640)
 
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """As wide as its parts need; how high depends on the width, see below."""
+        return QSize(super().minimumSizeHint().width(), 0)
+
     def heightForWidth(self, width: int) -> int:  # noqa: N802
         """As little as its parts need: where it scrolls, Qt would take as much as they like."""
         return int(self.column.minimumHeightForWidth(width))
