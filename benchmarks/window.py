@@ -102,6 +102,7 @@ def answer(state: Any, answers: int) -> None:
     for k in range(answers):
         before, start = questions.current, time.perf_counter()
         QTest.keyClick(canvas, Qt.Key.Key_U if k % 10 == 9 else Qt.Key.Key_Return)
+        QApplication.processEvents()  # the overlay is drawn in the next turn of the event loop
         canvas.repaint()
         figures.append(1000 * (time.perf_counter() - start))
         late += questions.current is None or questions.current is before
