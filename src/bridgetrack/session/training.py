@@ -173,7 +173,7 @@ class Trainer:
 
     def results(self) -> list[str]:
         """What the last training brought, as sentences."""
-        testing = ["How accurate it is, is being tested…"] * self._movie.busy(JUDGING)
+        testing = ["Testing how accurate it is…"] * self._movie.busy(JUDGING)
         return [] if self.outcome is None else [*testing, *self.outcome.words]
 
     @property
