@@ -60,7 +60,7 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
     assert panel.doubt.text().startswith("1 answer looks unusual") and panel.doubt.isVisible()
 
     # Opened again, it is told again.
-    qtbot.waitUntil(lambda: "being tested" not in panel.results.text(), timeout=120_000)
+    qtbot.waitUntil(lambda: "Testing how accurate" not in panel.results.text(), timeout=120_000)
     told, cells = panel.results.text(), widget.segment.source.labels
     layer = cells.layer
     cells.choose(None)
