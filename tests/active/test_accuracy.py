@@ -74,6 +74,7 @@ def test_the_sample_ends_at_the_first_slot_nobody_answered() -> None:
     del known[order[4]]
     assert len(fair_sample(scene, known, 2)) == 4
     known[order[4]] = AskedSlot("undecided", None, 1)
-    assert len(fair_sample(scene, known, 2)) == 8
+    assert len(fair_sample(scene, known, 2)) == 9
+    assert estimate_from(fair_sample(scene, known, 2)).n_annotations == 8
     twice = known | {order[3]: known[order[2]]}
-    assert len(fair_sample(scene, twice, 2)) == 7
+    assert len(fair_sample(scene, twice, 2)) == 8

@@ -8,29 +8,40 @@ import pytest
 from bridgetrack.active.accuracy import (
     ENOUGH,
     ENOUGH_RANDOM,
-    Record,
     expected_finds,
     verdict_on,
 )
-from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.annotation import (
+    RANDOM,
+    SUGGESTED,
+    Annotation,
+    CellRef,
+    EventRef,
+    Kind,
+)
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.training.estimate import estimate_accuracy
 
 
-def records(right: list[bool | None], random: bool = False) -> list[Record]:
-    return [Record(f"a{k}", Kind.CONFIRM, (), r, random, 0.5, 1.0) for k, r in enumerate(right)]
+def answers(right: list[bool | None], source: str = SUGGESTED) -> list[Annotation]:
+    event = EventRef(Event.DISAPPEAR, (CellRef(0, 1, (0.0, 0.0)),))
+    return [
+        Annotation(f"a{k}", Kind.CONFIRM, (event,), source=source, right=r)
+        for k, r in enumerate(right)
+    ]
 
 
 def test_the_gain_follows_what_was_found_lately() -> None:
-    assert 0 < expected_finds(records([True] * 30), [0.1]) < 0.5
-    assert 4 < expected_finds(records([False, True] * 15), [0.1]) < 6
-    assert expected_finds(records([False] * 20 + [True] * 20), [0.1]) < 1
+    assert 0 < expected_finds(answers([True] * 30), [0.1]) < 0.5
+    assert 4 < expected_finds(answers([False, True] * 15), [0.1]) < 6
+    assert expected_finds(answers([False] * 20 + [True] * 20), [0.1]) < 1
 
 
 def test_without_answers_the_model_is_asked() -> None:
     assert expected_finds([], [0.5, 0.7]) == pytest.approx(6.0)
     assert expected_finds([], []) == pytest.approx(5.0)
-    assert expected_finds(records([False] * 9, random=True), [0.2]) == pytest.approx(2.0)
-    assert expected_finds(records([None] * 9), [0.2]) == pytest.approx(2.0)
+    assert expected_finds(answers([False] * 9, RANDOM), [0.2]) == pytest.approx(2.0)
+    assert expected_finds(answers([None] * 9), [0.2]) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(

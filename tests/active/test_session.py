@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from active.active_cases import annotator, session, true_rows
-from bridgetrack.active.session import SOURCE, ActiveSession
-from bridgetrack.active.session_file import (
-    load_session,
-    save_session,
-    session_to_json,
-)
+from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import answer_by, simulate_session, true_accuracy
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import cell_refs, event_refs
-from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
+from bridgetrack.annotations.annotation import RANDOM, SUGGESTED, EventRef, Kind
 from bridgetrack.annotations.files import save_annotations
 from bridgetrack.annotations.store import AutosavingStore
-from bridgetrack.errors import InputError, OutputError
+from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
@@ -55,7 +48,7 @@ def test_answers_are_recorded_as_annotations() -> None:
         suggestion = following(one)
         assert suggestion.random == (k % 2 == 1)
         noted = one.answer(suggestion, known.truth(suggestion.slot), seconds=2.0)
-        assert noted.source == (RANDOM if suggestion.random else SOURCE)
+        assert noted.source == (RANDOM if suggestion.random else SUGGESTED)
         assert noted.id in one.annotations
         assert suggestion.slot not in {s.slot for s in one.queue}
     assert (one.effort.clicks, one.effort.seconds) == (6, 12.0)
@@ -68,18 +61,14 @@ def test_answers_are_recorded_as_annotations() -> None:
 def test_a_proposal_that_was_wrong_is_known_as_such() -> None:
     one = session()
     first = following(one)
-    one.answer(first, first.alternatives[0])
-    assert one.records[-1].right is False
-    second = following(one)
-    one.answer(second)
-    assert one.records[-1].right is True
-    third = following(one)
-    noted = one.reject(third)
+    assert one.answer(first, first.alternatives[0]).right is False
+    assert one.answer(following(one)).right is True
+    noted = one.reject(following(one))
     assert noted.kind == Kind.REJECT
-    assert one.records[-1].right is False
-    fourth = following(one)
-    assert one.cannot_tell(fourth).kind == Kind.CANNOT_TELL
-    assert one.records[-1].right is None
+    assert noted.right is False
+    undecided = one.cannot_tell(following(one))
+    assert undecided.kind == Kind.CANNOT_TELL
+    assert undecided.right is None
     assert one.effort.clicks == 4
 
 
@@ -89,7 +78,6 @@ def test_an_event_of_other_cells_is_no_answer() -> None:
     other = next(s for s in one.queue if first.slot not in s.event.slots)
     with pytest.raises(InputError, match="says nothing of what"):
         one.answer(first, other.event)
-    assert not one.records
     assert not len(one.annotations)
     assert following(one) == first
 
@@ -176,12 +164,12 @@ def test_an_event_that_was_not_proposed_is_learned_from() -> None:
     assert len(one.scene.constraints) == 2
 
 
-def test_stop_and_resume(tmp_path: Path) -> None:
+def test_a_session_goes_on_from_the_answers(tmp_path: Path) -> None:
     one = session(random_share=0.4)
     run(simulate_session(one, annotator(), 12))
-    path = save_session(one, tmp_path / "session.json")
-    again = load_session(path, plain_scene(), one.answers)
-    assert session_to_json(again) == session_to_json(one)
+    save_annotations(one.annotations, tmp_path / "answers.json")
+    kept = AutosavingStore(tmp_path / "answers.json", one.annotations.geometry)
+    again = ActiveSession(plain_scene(), answers=kept, options=one.options)
     assert again.effort == one.effort
     assert again.adopt(run(again.update()))
     mine, theirs = again.estimate(), one.estimate()
@@ -193,71 +181,21 @@ def test_stop_and_resume(tmp_path: Path) -> None:
     assert again.effort.clicks == 13
 
 
-def test_a_saved_record_never_speaks_of_a_later_answer(tmp_path: Path) -> None:
-    one = session()
-    asked = following(one)
-    gone = one.answer(asked, seconds=5.0)
-    one.answers.undo()
-    later = one.answers.answer(Kind.CONFIRM, asked.alternatives[0], "click")[0]
-    assert later.id != gone.id
-    assert one.effort.clicks == 0
-    save_session(one, tmp_path / "session.json")
-    save_annotations(one.answers.history, tmp_path / "answers.json")
-    kept = AutosavingStore(tmp_path / "answers.json", one.annotations.geometry)
-    again = load_session(tmp_path / "session.json", plain_scene(), kept)
-    assert again.effort.clicks == 0 and [r.id for r in again.records] == [gone.id]
-    kept.undo()
-    third, _ = kept.answer(Kind.CONFIRM, asked.event, "click")
-    assert third.id not in (gone.id, later.id)
-    assert again.effort.clicks == 0
-    fresh = load_session(tmp_path / "session.json", plain_scene())
-    fresh.forget_unknown()
-    assert fresh.records == (), "other annotations know nothing of the record"
-
-
-def damaged(content: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return {**json.loads(json.dumps(content)), **changes}
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"format": "something"},
-        {"records": [{"id": "a"}]},
-        {"seen": {"a": -1}},
-    ],
-)
-def test_damaged_sessions_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
-    one = session()
+def test_an_answer_that_was_taken_back_tells_nothing() -> None:
+    one = session(random_share=1.0)
     one.answer(following(one))
-    content = damaged(session_to_json(one), **changes)
-    path = tmp_path / "here.json"
-    path.write_text(json.dumps(content))
-    with pytest.raises(InputError, match=rf"here\.json: .*{next(iter(changes))}"):
-        load_session(path, plain_scene())
-
-
-def test_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"missing\.json"):
-        load_session(tmp_path / "missing.json", plain_scene())
-    (tmp_path / "bad.json").write_text('{"format": NaN}')
-    with pytest.raises(InputError, match=r"bad\.json"):
-        load_session(tmp_path / "bad.json", plain_scene())
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "x").touch()
-    with pytest.raises(OutputError):
-        save_session(session(), tmp_path / "folder")
-    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
-
-
-def test_sessions_of_earlier_versions_go_on_opening(tmp_path: Path) -> None:
-    one = session()
-    noted = one.answer(following(one))
-    earlier = {"suggest": {"measure": "margin", "rarity": 0.5}, "learn": {"hold_sure": True}}
-    content = {**session_to_json(one), "options": earlier, "skipped": [["fate", 1, 2]]}
-    (tmp_path / "session.json").write_text(json.dumps(content))
-    again = load_session(tmp_path / "session.json", plain_scene(), one.answers)
-    assert [record.id for record in again.counted] == [noted.id]
+    one.answer(following(one), following(one).alternatives[0])
+    assert one.adopt(run(one.update()))
+    estimate = one.estimate()
+    assert estimate is not None
+    assert estimate.n_annotations == 2
+    assert 0 < estimate.accuracy < 1
+    one.answers.undo()
+    estimate = one.estimate()
+    assert estimate is not None
+    assert (estimate.n_annotations, estimate.accuracy) == (1, 1.0)
+    one.answers.undo()
+    assert one.estimate() is None
 
 
 def test_a_question_passed_on_comes_last() -> None:

@@ -44,4 +44,4 @@ def test_a_whole_simulated_session() -> None:
     assert 0.9 <= true_accuracy(one, true_rows()) <= 1
     two = session(seed=1)
     run(simulate_session(two, annotator(wrong=0.05), 14))
-    assert [r.slots for r in one.records] == [r.slots for r in two.records]
+    assert [a.events for a in one.annotations] == [a.events for a in two.annotations]

@@ -96,7 +96,8 @@ def test_answers_are_on_disk_at_once_and_are_resumed(arrays, tmp_path):
     assert bt.load_annotations(file) == session.annotations
     again = bt.Session(*arrays, answers=file)
     assert again.annotations == session.annotations
-    assert session.questions.path.exists(), "what was asked is kept as well"
+    again.ask()
+    assert again.questions.active.effort.clicks == 1, "it is known what was a question"
 
 
 def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):

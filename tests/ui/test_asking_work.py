@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from asking_table import Table
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.session.session import Session
@@ -13,8 +11,7 @@ def test_it_resumes_after_the_movie_is_opened_again(asked, source):
     for _ in range(5):
         asked.annotator.accept()
     asked.annotator.cannot_tell()
-    effort, path = asked.questions.active.effort, asked.questions.path
-    assert path.name == "answers.json.suggestions.json"
+    effort = asked.questions.active.effort
     again = Session()
     again.open(source, asked.session.answers.path)
     table = Table(again)
@@ -24,24 +21,6 @@ def test_it_resumes_after_the_movie_is_opened_again(asked, source):
     answered = {s for a in again.annotations for s in a.events[0].slots}
     table.annotator.suggest()
     assert table.questions.current.slot not in answered
-
-
-def test_a_damaged_state_is_put_aside(asked, source, tmp_path):
-    asked.annotator.accept()
-    path = asked.questions.path
-    content = json.loads(path.read_text())
-    content["records"][0]["doubt"] = "much"
-    path.write_text(json.dumps(content))
-    again = Session()
-    again.open(source, asked.session.answers.path)
-    heard = []
-    again.message.connect(lambda level, words: heard.append((level, words)))
-    table = Table(again)
-    table.questions.prepare()
-    assert table.questions.active is not None
-    assert [level for level, _ in heard] == ["warning"]
-    assert path.with_name(path.name + ".old").exists()
-    assert len(again.annotations) == 1
 
 
 def test_another_model_is_a_new_beginning_that_keeps_the_effort(asked):

@@ -57,7 +57,7 @@ def test_a_file_of_trackmate_is_a_layer_of_tracks(tmp_path):
     assert options["metadata"][KEY]["tracks"].nodes["id"].tolist() == [1, 2, 3, 4]
 
 
-def test_a_project_takes_the_state_of_asking_along(asked, source, tmp_path):
+def test_a_project_takes_the_answers_to_questions_along(asked, source, tmp_path):
     asked.annotator.accept()
     path = tmp_path / "elsewhere" / "movie.json"
     asked.session.save(path)
@@ -67,12 +67,6 @@ def test_a_project_takes_the_state_of_asking_along(asked, source, tmp_path):
     table = Table(again)
     table.questions.prepare()
     assert table.questions.active.effort == asked.questions.active.effort
-    state = table.questions.path
-    assert state.parent == path.parent
-    again.close()
-    asked.questions.path.unlink()
-    asked.session.save(path)
-    assert not state.exists(), "what an earlier project of this name asked is gone"
 
 
 def test_a_project_keeps_what_others_wrote(session, tmp_path):

@@ -47,7 +47,7 @@ def test_no_question_comes_twice(asked):
 def test_answers_given_after_stopping_do_not_move_the_view(asked):
     first, before = asked.questions.current, len(asked.looked)
     asked.annotator.cancel()
-    asked.session.answers.answer(Kind.CONFIRM, first.event, "click")
+    asked.session.note(Kind.CONFIRM, first.event, "click")
     assert len(asked.looked) == before
     assert len(asked.questions.active.counted) == 1
     asked.annotator.suggest()

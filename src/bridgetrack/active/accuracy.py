@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any
+from dataclasses import dataclass, field
 
 import numpy as np
-from pydantic import Field
 
-from bridgetrack.active.suggester import random_order, slot_numbers
+from bridgetrack.active.suggester import places, random_order
 from bridgetrack.active.suggestion import SuggestOptions
-from bridgetrack.annotations.annotation import Kind, Slot
+from bridgetrack.annotations.annotation import SUGGESTED, Annotation, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.schema import Count, Share
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
-
-Seconds = Annotated[float, Field(ge=0)]
 
 ENOUGH = 20
 """Answers before which nobody is told to stop."""
@@ -33,34 +29,6 @@ _BORROWED = 4.0
 
 
 @dataclass(frozen=True)
-class Record:
-    """One answered suggestion."""
-
-    id: str  # the annotation; records whose annotation is gone (undone, replaced) do not count
-    kind: Kind  # what was answered
-    # slots of the event that holds, or the slot asked where that is not known
-    slots: tuple[Slot, ...]
-    # whether the proposal was right, as the model was before the answer; None for "cannot tell"
-    right: bool | None
-    random: bool  # whether the suggestion was drawn at random
-    doubt: Share  # the model's belief that its proposal was wrong, 0 to 1
-    seconds: Seconds  # time that the answer took
-
-    def after(self, before: Record) -> Record:
-        """This answer, where it corrects one given before: the time of both counts."""
-        return replace(
-            self,
-            random=self.random or before.random,
-            doubt=before.doubt,
-            seconds=before.seconds + self.seconds,
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """The record as JSON values."""
-        return {**asdict(self), "slots": [[what, *cell] for what, cell in self.slots]}
-
-
-@dataclass(frozen=True)
 class Clicking:
     """Work put in so far."""
 
@@ -68,23 +36,23 @@ class Clicking:
     seconds: float  # time that they took
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Clicking:
-        """The work that some records took."""
-        listed = list(records)
-        return cls(len(listed), sum(r.seconds for r in listed))
+    def of(cls, answers: Iterable[Annotation]) -> Clicking:
+        """The work that some answers took."""
+        listed = list(answers)
+        return cls(len(listed), sum(a.seconds or 0.0 for a in listed))
 
 
 @dataclass(frozen=True)
 class Point:
     """Where a session stood after some answers: one point of the progress curve."""
 
-    clicks: Count  # answers so far, "cannot tell" included
-    seconds: Seconds  # time spent on them
+    clicks: int  # answers so far, "cannot tell" included
+    seconds: float  # time spent on them
     # estimated share of right events and its 95 % interval; None without random answers
-    accuracy: Share | None
-    low: Share | None
-    high: Share | None
-    changed: Count  # events that the last update explains otherwise than the one before
+    accuracy: float | None
+    low: float | None
+    high: float | None
+    changed: int  # events that the last update explains otherwise than the one before
 
     @classmethod
     def of(cls, effort: Clicking, estimate: ErrorEstimate | None, changed: int) -> Point:
@@ -117,20 +85,24 @@ class AskedSlot:
 
 
 def random_answers(
-    scene: Scene,
-    records: Sequence[Record],
-    judged: Judged,
-    options: SuggestOptions,
+    scene: Scene, have: AnnotationSet, judged: Judged, options: SuggestOptions
 ) -> list[AskedSlot]:
-    """The answers that tell how accurate the tracking is."""
-    found: dict[Slot, AskedSlot] = {}
-    for r in records:
-        wrong = None if r.right is None else float(not r.right)
-        error = judged.unseen.get(r.id, wrong)
-        least = error if error is None else min(judged.seen.get(r.id, error), error)
-        found.update(dict.fromkeys(r.slots, AskedSlot(r.id, error, len(r.slots), least)))
-    numbers = slot_numbers(scene, list(found)).tolist()
-    asked = {k: known for k, known in zip(numbers, found.values(), strict=True) if k >= 0}
+    """The answers of a scene that still hold and tell how accurate the tracking is.
+
+    The error at an answer is that of a model that has not seen it, where that was judged;
+    otherwise whether the model had proposed it.
+    """
+    slots = places(scene, scene.anchored.events)
+    asked: dict[int, AskedSlot] = {}
+    for k, row in zip(scene.anchored.owner.tolist(), slots.tolist(), strict=True):
+        a = scene.anchored.listed[k]
+        if a.id not in have or (a.kind == Kind.REJECT and a.right is None):
+            continue
+        mine = [slot for slot in row if slot >= 0]
+        wrong = None if a.right is None else float(not a.right)
+        error = judged.unseen.get(a.id, wrong)
+        least = error if error is None else min(judged.seen.get(a.id, error), error)
+        asked |= dict.fromkeys(mine, AskedSlot(a.id, error, len(mine), least))
     return fair_sample(scene, asked, options.seed)
 
 
@@ -138,16 +110,14 @@ def fair_sample(scene: Scene, asked: Mapping[int, AskedSlot], seed: int) -> list
     """What is known at the beginning of the random order, up to the first slot nobody answered.
 
     Whatever else was answered, for whatever reason, does not make this sample unfair: its slots
-    were drawn before anything was known. Slots that happened to be answered as chosen questions
+    were drawn before anything was known. Slots that happened to be answered for other reasons
     count too. Slots go by their number in the problem.
     """
     found: dict[str, AskedSlot] = {}
     for slot in random_order(scene, seed).tolist():
-        known = asked.get(slot)
-        if known is None:
+        if slot not in asked:
             break
-        if known.wrong is not None:
-            found.setdefault(known.id, known)
+        found.setdefault(asked[slot].id, asked[slot])
     return list(found.values())
 
 
@@ -162,6 +132,7 @@ def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
     on what it learned from: the truth lies between. Weighting strata of the model's own doubt was
     tried and covered the truth less often, because the model doubts more than it errs.
     """
+    sample = [o for o in sample if o.wrong is not None]
     if not sample:
         return None
     wrong = np.asarray([o.wrong for o in sample], dtype=np.float64)
@@ -182,14 +153,15 @@ class Verdict:
     words: str  # the verdict as a sentence
 
 
-def expected_finds(records: Sequence[Record], doubts: Sequence[float]) -> float:
+def expected_finds(answers: Iterable[Annotation], doubts: Sequence[float]) -> float:
     """Wrong links that the next `AHEAD` answers will find.
 
-    The rate among the last chosen (not random) answers, together with a few imagined ones at the
-    rate that the model itself expects of the suggestions to come (``doubts``).
+    The rate among the last answers to questions that were not drawn at random, together with a few
+    imagined ones at the rate that the model itself expects of the suggestions to come (``doubts``).
     """
-    recent = [r for r in records if not r.random and r.right is not None][-_RECENT:]
-    wrong = float(sum(not r.right for r in recent))
+    known = [a.right for a in answers if a.source == SUGGESTED and a.right is not None]
+    recent = known[-_RECENT:]
+    wrong = float(len(recent) - sum(recent))
     guess = float(np.clip(np.mean(doubts), 0.02, 0.98)) if len(doubts) else 0.5
     return AHEAD * (wrong + _BORROWED * guess) / (len(recent) + _BORROWED)
 

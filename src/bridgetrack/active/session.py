@@ -18,14 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from bridgetrack.active.accuracy import (
     AskedSlot,
     Clicking,
     Judged,
     Point,
-    Record,
     Verdict,
     estimate_from,
     expected_changes,
@@ -38,6 +35,7 @@ from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.active.update import Update, changed_events, judge_unseen, learn
 from bridgetrack.annotations.annotation import (
     RANDOM,
+    SUGGESTED,
     Annotation,
     EventRef,
     Kind,
@@ -56,9 +54,6 @@ from bridgetrack.progress import Steps, begin
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.outcome import population_of
 from bridgetrack.training.training_set import AnnotatedComponents
-
-SOURCE = "suggested"
-"""Source noted in answers to suggestions that were not drawn at random."""
 
 
 class ActiveSession:
@@ -82,8 +77,6 @@ class ActiveSession:
         The movie with the annotations of the last update.
     queue
         Suggestions computed ahead, the next one first.
-    records
-        What was answered, in order; see `counted` for those that still hold.
     points
         The progress curve, one point per adopted update.
     judged
@@ -103,7 +96,6 @@ class ActiveSession:
         annotations = scene.anchored.annotations
         self.answers = answers or AutosavingStore(None, annotations.geometry, annotations)
         self.queue: tuple[Suggestion, ...] = ()
-        self.records: tuple[Record, ...] = ()
         self.points: tuple[Point, ...] = ()
         self.judged = Judged()
         self._last: Update | None = None
@@ -118,18 +110,9 @@ class ActiveSession:
         return self.answers.annotations
 
     @property
-    def counted(self) -> tuple[Record, ...]:
-        """Records whose annotation is still there: undone and replaced answers do not count."""
-        have = self.annotations
-        return tuple(r for r in self.records if r.id in have)
-
-    def forget_unknown(self) -> None:
-        """Drop records of answers that the annotations never held, as where another file is used.
-
-        A later answer must not be taken for the one that such a record speaks of.
-        """
-        given = self.annotations.given
-        self.records = tuple(r for r in self.records if given(r.id))
+    def counted(self) -> tuple[Annotation, ...]:
+        """The annotations that are answers to questions."""
+        return tuple(a for a in self.annotations if a.source in (RANDOM, SUGGESTED))
 
     def next(self) -> Suggestion | None:
         """The next suggestion, without removing it; None if an `update` must find more.
@@ -139,7 +122,7 @@ class ActiveSession:
         counted = self.counted
         left = [s for s in self.queue if self.settled_by(s) is None]
         due = int((len(counted) + 1) * self.options.suggest.random_share + 1e-9)
-        if sum(r.random for r in counted) < due:
+        if sum(a.source == RANDOM for a in counted) < due:
             left.sort(key=lambda s: not s.random)
         return left[0] if left else None
 
@@ -213,37 +196,28 @@ class ActiveSession:
                 "cannot tell"
             )
         right = chosen.key == suggestion.event.key
-        return self._record(Kind.CONFIRM, suggestion, chosen, chosen.slots, right, seconds)
+        return self._record(Kind.CONFIRM, suggestion, chosen, right, seconds)
 
     def reject(self, suggestion: Suggestion, *, seconds: float | None = None) -> Annotation:
         """Say that the proposal is wrong, without saying what is right instead."""
-        slots = (suggestion.slot,)
-        return self._record(Kind.REJECT, suggestion, suggestion.event, slots, False, seconds)
+        return self._record(Kind.REJECT, suggestion, suggestion.event, False, seconds)
 
     def cannot_tell(self, suggestion: Suggestion, *, seconds: float | None = None) -> Annotation:
         """Say that one cannot tell; it is an answer, labels nothing, and is not asked again."""
-        slots = (suggestion.slot,)
-        return self._record(Kind.CANNOT_TELL, suggestion, suggestion.event, slots, None, seconds)
+        return self._record(Kind.CANNOT_TELL, suggestion, suggestion.event, None, seconds)
 
     def _record(
         self,
         kind: Kind,
         suggestion: Suggestion,
         event: EventRef,
-        slots: tuple[Slot, ...],
         right: bool | None,
         seconds: float | None,
     ) -> Annotation:
-        source = RANDOM if suggestion.random else SOURCE
-        noted, _ = self.answers.answer(kind, event, source, seconds)
-        doubt = float(np.clip(1.0 - suggestion.beliefs[0], 0.0, 1.0))
-        record = Record(noted.id, kind, slots, right, suggestion.random, doubt, seconds or 0.0)
-        for before in self.records:
-            if before.id == noted.id:
-                record = record.after(before)
-        older = tuple(r for r in self.records if r.id != noted.id)
-        self.records = (*older, record)
-        self.queue = _without(self.queue, {*slots, suggestion.slot})
+        source = RANDOM if suggestion.random else SUGGESTED
+        noted, _ = self.answers.answer(kind, event, source, seconds, right)
+        settled = event.slots if kind == Kind.CONFIRM else ()
+        self.queue = _without(self.queue, {*settled, suggestion.slot})
         return noted
 
     # ------------------------------------------------------------------ updates
@@ -253,7 +227,7 @@ class ActiveSession:
         """Whether an update is worth while: none yet, enough answers, or few questions left."""
         if self._last is None:
             return True
-        new = sum(r.id not in self._last.annotations for r in self.counted)
+        new = sum(a.id not in self._last.annotations for a in self.counted)
         return new >= self.options.update_every or (len(self.queue) < 2 and new > 0)
 
     def update(self, tracking: Tracking | None = None) -> Steps[Update]:
@@ -339,7 +313,7 @@ class ActiveSession:
         return estimate_from(self._random_answers())
 
     def _random_answers(self) -> list[AskedSlot]:
-        return random_answers(self.scene, self.counted, self.judged, self.options.suggest)
+        return random_answers(self.scene, self.annotations, self.judged, self.options.suggest)
 
     def verdict(self) -> Verdict:
         """Whether to go on, as a sentence for people."""

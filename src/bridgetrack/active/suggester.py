@@ -14,7 +14,6 @@ which the estimate weighs out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +26,7 @@ from bridgetrack.annotations.annotation import NOUN, Kind, Slot
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import cell_diameter
 from bridgetrack.errors import InfeasibleError
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.inference.margins import best_without, margin_bounds, reduced_costs, too_hard
 from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model
@@ -100,6 +99,13 @@ def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None
     return Beliefs(solution, cost, total, kinds, margin, scores)
 
 
+def places(scene: Scene, events: Events) -> Index:
+    """Numbers in the problem of the slots that events cover, -1 for none, shape (n, 5)."""
+    slots = events.slots(len(scene.detections))
+    number = np.searchsorted(scene.slots, slots)
+    return np.where(np.append(scene.slots, -2)[number] == slots, number, -1)
+
+
 def asked_slots(scene: Scene) -> Mask:
     """Slots of the problem that were answered, (S,).
 
@@ -107,33 +113,11 @@ def asked_slots(scene: Scene) -> Mask:
     rejected event leaves its slots open: what is right instead may still be asked.
     """
     anchored = scene.anchored
-    n = len(scene.detections)
     answers = np.array([a.kind != Kind.REJECT for a in anchored.listed], dtype=bool)
-    keep = answers[anchored.owner] if len(answers) else np.zeros(0, dtype=bool)
-    slots = anchored.events.take(keep).slots(n)
-    slots = slots[(slots >= 0) & np.isin(slots, scene.slots)]
+    slots = places(scene, anchored.events.take(answers[anchored.owner]))
     out = np.zeros(len(scene.slots), dtype=bool)
-    out[np.searchsorted(scene.slots, slots)] = True
+    out[slots[slots >= 0]] = True
     return out
-
-
-def slot_numbers(scene: Scene, slots: Sequence[Slot]) -> Index:
-    """Numbers in the problem of named slots, -1 where there is none such (any more), (n,)."""
-    detections = scene.detections
-    frame = np.asarray([cell[0] for _, cell in slots], dtype=np.int64)
-    label = np.asarray([cell[1] for _, cell in slots], dtype=np.int64)
-    late = np.asarray([what == "history" for what, _ in slots], dtype=bool)
-    # rows are sorted by frame, then label
-    base = max(int(detections.label.max(initial=0)), int(label.max(initial=0))) + 1
-    known, wanted = detections.frame * base + detections.label, frame * base + label
-    row = np.searchsorted(known, wanted)
-    row[row == len(known)] = 0
-    there = known[row] == wanted if len(known) else np.zeros(len(wanted), dtype=bool)
-    slot = row + late * len(scene.detections)
-    place = np.searchsorted(scene.slots, slot)
-    place[place == len(scene.slots)] = 0
-    there &= scene.slots[place] == slot if len(scene.slots) else False
-    return np.where(there, place, -1)
 
 
 def slot_name(scene: Scene, number: int) -> Slot:

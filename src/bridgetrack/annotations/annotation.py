@@ -25,6 +25,9 @@ RANDOM = "random"
 """Source of answers about slots drawn at random, as sessions ask them: the more slots an event
 covers, the more often it is met. Only these, and `UNIFORM`, give an unbiased accuracy."""
 
+SUGGESTED = "suggested"
+"""Source of answers to other questions: about events of which the model is uncertain."""
+
 UNIFORM = "uniform"
 """Source of answers about events drawn at random, all alike."""
 
@@ -188,9 +191,11 @@ class Annotation:
         Time in ISO 8601 with the zone, None where no clock was involved.
     source
         Where the answer came from: ``click``, ``review``, ``correction``, ``import``,
-        ``simulated``, or `RANDOM` or `UNIFORM` where it was drawn at random.
+        ``simulated``, `SUGGESTED`, or `RANDOM` or `UNIFORM` where it was drawn at random.
     seconds
         Time that the answer took, None where unknown.
+    right
+        Whether the model had proposed what holds; None where it was not asked, or not known.
 
     Raises
     ------
@@ -204,6 +209,7 @@ class Annotation:
     created: str | None = None
     source: str = "click"
     seconds: float | None = None
+    right: bool | None = None
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):

@@ -81,11 +81,11 @@ class _Annotation(FilePart):
     source: str
     created: str | None = None
     seconds: float | None = None
+    right: bool | None = None
 
     def annotation(self) -> Annotation:
-        return Annotation(
-            self.id, self.kind, tuple(self.events), self.created, self.source, self.seconds
-        )
+        known = self.created, self.source, self.seconds, self.right
+        return Annotation(self.id, self.kind, tuple(self.events), *known)
 
 
 _AnnotationField = Annotated[Annotation, made_by(_Annotation, _Annotation.annotation)]
@@ -101,7 +101,11 @@ def annotation_to_json(annotation: Annotation) -> dict[str, Any]:
         }
         for ref in annotation.events
     ]
-    known = {"created": annotation.created, "seconds": annotation.seconds}
+    known = {
+        "created": annotation.created,
+        "seconds": annotation.seconds,
+        "right": annotation.right,
+    }
     return {
         "id": annotation.id,
         "kind": str(annotation.kind),

@@ -122,13 +122,18 @@ class AutosavingStore:
     # ------------------------------------------------------------------ answers
 
     def answer(
-        self, kind: Kind, event: EventRef, source: str, seconds: float | None = None
+        self,
+        kind: Kind,
+        event: EventRef,
+        source: str,
+        seconds: float | None = None,
+        right: bool | None = None,
     ) -> tuple[Annotation, int]:
         """Add an answer in place of those that it contradicts, as one step.
 
         Parameters
         ----------
-        kind, event, source, seconds
+        kind, event, source, seconds, right
             As in `Annotation`.
 
         Returns
@@ -140,11 +145,15 @@ class AutosavingStore:
         same = self._same(kind, event)
         if same is not None:
             return same, 0
-        [new], replaced = self.answer_all([(kind, event)], source, seconds)
+        [new], replaced = self.answer_all([(kind, event)], source, seconds, right)
         return new, replaced
 
     def answer_all(
-        self, said: Iterable[tuple[Kind, EventRef]], source: str, seconds: float | None = None
+        self,
+        said: Iterable[tuple[Kind, EventRef]],
+        source: str,
+        seconds: float | None = None,
+        right: bool | None = None,
     ) -> tuple[list[Annotation], int]:
         """Add answers in place of those that they contradict, as one step.
 
@@ -162,7 +171,7 @@ class AutosavingStore:
         fresh = [(kind, event) for kind, event in said if self._same(kind, event) is None]
         _, first, _ = natural_key(have.next_id())
         new = [
-            Annotation(f"a{k}", kind, (event,), created, source, seconds)
+            Annotation(f"a{k}", kind, (event,), created, source, seconds, right)
             for k, (kind, event) in enumerate(fresh, first)
         ]
         if not new:

@@ -35,11 +35,6 @@ def project_answers(project: Path, geometry: Geometry) -> Path:
     return autosave_path(project, project.stem, geometry)
 
 
-def questions_path(answers: Path) -> Path:
-    """Where the state of asking is kept: beside the answers."""
-    return _beside(answers, ".suggestions.json")
-
-
 def check_path(answers: Path) -> Path:
     """Where a sample of the tracks is kept with what was said of it: beside the answers."""
     return _beside(answers, ".check.csv")

@@ -65,6 +65,8 @@ class Edits:
                 raise InputError(
                     f"this movie is said to be without {name}; allow them in step 4 first"
                 )
+            if session.questions.answered_by(kind, event):
+                return
             names = session.names
             noted, replaced = session.answers.answer(kind, event, source, seconds)
             told = f"Noted: {describe(noted, names)}.{_in_place_of(replaced)}"

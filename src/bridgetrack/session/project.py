@@ -20,7 +20,7 @@ from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, project_text
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.answers import check_path, project_answers, questions_path
+from bridgetrack.session.answers import check_path, project_answers
 from bridgetrack.session.movie import MovieAndCells
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ def saving(session: Session, path: Path, formats: tuple[str, ...] = ("csv",)) ->
         if beside != answers.path:
             settings = {**history.settings, "formats": list(project.formats)}
             save_annotations(replace(history, settings=settings), beside)
-        for name in (questions_path, check_path):
-            _carry(None if answers.path is None else name(answers.path), name(beside))
+        _carry(None if answers.path is None else check_path(answers.path), check_path(beside))
         return notes
 
     refuse_changed()

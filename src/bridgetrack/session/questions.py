@@ -5,22 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.session_file import load_session, save_session
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, describe
-from bridgetrack.annotations.store import AutosavingStore
-from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.errors import BridgetrackError
 from bridgetrack.evaluation.sample import SampleOptions, Verdict
-from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import known_solution
-from bridgetrack.session.answers import questions_path
 from bridgetrack.session.check import Report, SampleCheck, SampleQuestion, report_of
 from bridgetrack.session.training import Trainer
 
@@ -82,10 +77,9 @@ class Questions:
         self.engaged = self.asking = self.away = False
         self.problem = ""
         self._prepared = False
-        self._path: Path | None = None
         self._answered: list[tuple[Suggestion, Annotation]] = []
         self._changes = 0
-        self._exhausted = self._unsaved = self._writing = False
+        self._exhausted = self._writing = False
         self._since = 0.0
         self._report: Report | None = None
         movie.movie_changed.connect(self._on_movie)
@@ -99,12 +93,6 @@ class Questions:
     def busy(self) -> bool:
         """Whether it is learning."""
         return self._movie.busy(JOB)
-
-    @property
-    def path(self) -> Path | None:
-        """Where the state is kept: beside the answers; None where these are in memory."""
-        answers = self._movie.answers
-        return None if answers is None or answers.path is None else questions_path(answers.path)
 
     @property
     def report(self) -> Report:
@@ -202,9 +190,22 @@ class Questions:
             self.wanted.emit()
         else:
             self._announce()
-        self._keep()
+        self.later(self._catch_up)
 
     # ------------------------------------------------------------------ answers
+
+    def answered_by(self, kind: Kind, event: EventRef) -> bool:
+        """Take what was said elsewhere as the answer to the question in view; whether it is."""
+        asked = self.current
+        if asked is None or isinstance(asked, SampleQuestion) or self.active is None:
+            return False
+        if kind == Kind.CONFIRM and asked.slot in event.slots:
+            self._reply(asked, kind, event)
+        elif kind != Kind.CONFIRM and event.key == asked.event.key:
+            self._reply(asked, kind)
+        else:
+            return False
+        return True
 
     def confirm(self, asked: Suggestion, event: EventRef | None = None) -> None:
         """An event holds; None: the one that was proposed."""
@@ -270,7 +271,7 @@ class Questions:
         if self._writing:
             return
         if self.check.running:
-            self._keep()
+            self.later(self._catch_up)
             self._announce()
             if not self.asking:
                 self.wanted.emit()
@@ -285,9 +286,11 @@ class Questions:
         if back is not None:
             self._ask_again(active, back)
         elif found is not None and asked is not None:
-            self._take_over(active, asked, found)
+            self._answered.append((asked, found))
+            active.drop(asked)
+            self._advance()
         else:
-            self._keep()
+            self.later(self._catch_up)
             self._announce()
 
     def _ask_again(self, active: ActiveSession, asked: Suggestion) -> None:
@@ -296,46 +299,22 @@ class Questions:
         self.current = asked if self.engaged else None
         if self.engaged:
             self.show()
-        self._keep()
+        self.later(self._catch_up)
         self._announce()
-
-    def _take_over(self, active: ActiveSession, asked: Suggestion, found: Annotation) -> None:
-        """The question was answered by another way, or its answer was redone."""
-        if any(r.id == found.id for r in active.records):
-            self._answered.append((asked, found))
-        elif found.kind != Kind.ONE_OF:
-            self._write(asked, found.kind, found.events[0], found.seconds)
-        active.drop(asked)
-        self._advance()
 
     # ------------------------------------------------------------------ learning
 
     def _begin(self) -> bool:
-        """Resume, or begin anew, once the movie is tracked; whether there is a session now."""
+        """Begin once the movie is tracked; whether there is a session now."""
         movie = self._movie
         if movie.scene is None or movie.answers is None or movie.tracking is None:
             return False
-        self._path = self.path
         try:
-            self.active = self._resumed(movie.scene, movie.answers, self._path)
+            self.active = ActiveSession(movie.scene, movie.start, movie.answers, self._options)
         except BridgetrackError as error:
             self.problem = str(error)
             movie.tell(error)
         return self.active is not None
-
-    def _resumed(self, scene: Scene, answers: AutosavingStore, path: Path | None) -> ActiveSession:
-        if path is not None and path.exists():
-            try:
-                found = load_session(path, scene, answers, self._options)
-                found.forget_unknown()
-                return found
-            except InputError as error:
-                aside = path.with_name(path.name + ".old")
-                path.replace(aside)
-                self._movie.message.emit(
-                    "warning", f"{error}. Questions begin anew; the file is now {aside.name}."
-                )
-        return ActiveSession(scene, self._movie.start, answers, self._options)
 
     def _update(self) -> None:
         """Learn in the background, from what is known now."""
@@ -364,7 +343,6 @@ class Questions:
                 margins[asked.hypothesis] = asked.margin
             self._movie.tracking = replace(tracking, margins=margins)
         self._exhausted = not active.queue
-        self._unsaved = True
         self._updated()
 
     def _failed(self, error: Exception) -> None:
@@ -377,28 +355,14 @@ class Questions:
         self.later(self._catch_up)
         self._announce()
 
-    def _keep(self) -> None:
-        """Save and learn, once the next question is in view."""
-        self._unsaved = True
-        self.later(self._catch_up)
-
     def _catch_up(self) -> None:
-        self.save()
+        """Learn, once the next question is in view."""
         active = self.active
         if active is None or not self._changes:
             return
         few = len(active.queue) < LOW
         if few or active.wants_update or self._changes >= active.options.update_every:
             self._update()
-
-    def save(self) -> None:
-        """Save what is not saved yet."""
-        active, path = self.active, self._path
-        if not self._unsaved or active is None or path is None or not active.records:
-            return
-        self._unsaved = False
-        with self._movie.telling():
-            save_session(active, path)
 
     # ------------------------------------------------------------------ models
 
@@ -410,8 +374,8 @@ class Questions:
             return
         movie.cancel(JOB)
         new = ActiveSession(movie.scene, movie.start, movie.answers, old.options)
-        new.records, new.points = old.records, old.points
-        self.active, self._unsaved = new, True
+        new.points = old.points
+        self.active = new
         self._update()
 
     # ------------------------------------------------------------------ what happens elsewhere
@@ -421,11 +385,9 @@ class Questions:
         self.current, self.engaged = None, False
 
     def _forget(self) -> None:
-        """End it; what is on disk stays."""
-        self.save()
+        """End it; the answers stay."""
         self._movie.cancel(JOB)
-        self.active = self._path = None
-        self.current = None
+        self.active = self.current = None
         self.problem, self._exhausted = "", False
         self._announce()
 

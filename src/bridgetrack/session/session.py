@@ -237,7 +237,6 @@ class Session:
 
     def close(self) -> None:
         """Let go of the movie and end the work on it; the answers stay on disk."""
-        self.questions.save()
         if self.answers is not None:
             self.answers.changed.disconnect(self._follow)
         self.movie = self.answers = self.scene = self.tracking = self.masks = None
