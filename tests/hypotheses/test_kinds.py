@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import pytest
 
 import bridgetrack as bt
+from bridgetrack.detections.table import Detections
+from bridgetrack.movie.geometry import Geometry
 from gallery import movie_of
 
 
@@ -46,3 +50,25 @@ def test_a_fusion_of_three_is_told() -> None:
         frames.append(cells)
     notes = bt.track(movie_of(drawn(frames))).tracks.notes
     assert any("drawn as one" in note and "cells 1, 2, 3" in note for note in notes)
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("left", [0, 1])
+def test_tracks_go_on_across_the_dark(ndim: int, left: int) -> None:
+    """All cells, or all but one, are missing in two frames while they and the stage move."""
+    rng = np.random.default_rng(3)
+    grid = np.stack(np.meshgrid(*[np.arange(3.0)] * ndim, indexing="ij"), axis=-1)
+    start = 30 * grid.reshape(-1, ndim) + rng.uniform(-6, 6, (3**ndim, ndim))
+    rows = []
+    for t in range(8):
+        place = start + rng.uniform(-3, 3, start.shape) + 7.0 * t
+        some = slice(None, left) if t in (3, 4) else slice(None)
+        rows += [(t, k + 1, *p, 80.0) for k, p in list(enumerate(place))[some]]
+    columns = ["frame", "label", *"zyx"[-ndim:], "area"]
+    geometry = Geometry(8, None, (1.0,) * ndim)
+    cells = Detections(pd.DataFrame(rows, columns=columns), geometry, has_masks=False)
+    tracks = bt.track(cells).tracks
+    label = tracks.nodes.set_index("id")["label"]
+    source, target = (label[tracks.edges[c]].to_numpy() for c in ("source", "target"))
+    assert (source == target).all()
+    assert len(tracks.edges) == len(cells) - len(start)

@@ -16,7 +16,8 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.features.feature import Feature, FeatureSet
 from bridgetrack.features.view import STEPS, EventView
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.missed import LONELY, MAX_GAP
+from bridgetrack.hypotheses.missed import LONELY
+from bridgetrack.hypotheses.motion import MAX_GAP
 from bridgetrack.hypotheses.near import best_other, rank_within
 
 _DECLARED: dict[str, Feature] = {}
@@ -90,14 +91,15 @@ def _gap(v: EventView) -> Array:
 
 def _nearest(v: EventView, *, forward: bool) -> Array:
     """Distance to the nearest cell of the next (else previous) frame, diameters, at most 5."""
-    detections, rows = v.evidence.detections, v.first
+    detections, motion, rows = v.evidence.detections, v.evidence.motion, v.first
     points, others = v.position, v.evidence.predicted
     if forward:
         points, others = others, points
     out = np.full(len(rows), 5.0)
     frame = detections.frame[rows]
+    beside = motion.following if forward else motion.previous
     for t in np.unique(frame):
-        there = detections.rows(int(t) + (1 if forward else -1))
+        there = detections.rows(beside[t])
         mine = np.flatnonzero(frame == t)
         if there.stop > there.start:
             out[mine] = cKDTree(others[there]).query(points[rows[mine]])[0] / v.diameter
@@ -150,6 +152,11 @@ def _daughters_outdone(v: EventView) -> Array:
 def _rivalled(v: EventView) -> Array:
     """Trust in the overlaps, but where no other explanation is nearly as near."""
     return v.trust * (1 - v.cells.goes_on[v.source] * v.cells.returns[v.target])
+
+
+def _dark(v: EventView) -> Array:
+    following, frame = v.evidence.motion.following, v.evidence.detections.frame
+    return np.asarray(frame[v.target] == following[frame[v.source]], dtype=np.float64)
 
 
 def _alone(v: EventView, *, forward: bool) -> Array:
@@ -544,6 +551,8 @@ _skip(
     needs="mask",
     start=0.0,
 )
+
+_skip("dark", "1 where nearly all cells are missing in the frames between", _dark, start=2.5)
 
 for _name, _words, _measure, _unit, _needs, _from in (
     ("size", _SIZE, "relative_size", "1", "", None),

@@ -62,9 +62,9 @@ class Rows:
                 return cls(detections, row, axis)
         return None
 
-    def shifts(self, t: int) -> Array:
-        """By how much the cells of a frame move to the next, shape (n, ndim)."""
-        here, there = self.detections.rows(t), self.detections.rows(t + 1)
+    def shifts(self, t: int, later: int) -> Array:
+        """By how much the cells of a frame move to a later one, shape (n, ndim)."""
+        here, there = self.detections.rows(t), self.detections.rows(later)
         shift = np.zeros((here.stop - here.start, 2))
         for row in np.unique(self.row[here]).tolist():
             (mine, before), (_, after) = (self._cells(rows, row) for rows in (here, there))

@@ -33,7 +33,8 @@ class Evidence:
     detections, motion
         The cells and how they move.
     predicted
-        Where every cell is expected in the next frame, shape (n, ndim), in the movie's unit.
+        Where every cell is expected in the next frame, shape (n, ndim), in the movie's unit. Here
+        and below the next frame is that after the dark where all is dark, see `lit_frames`.
     match_next, match_previous
         Row of the mutual nearest neighbour after the flow in the next and the previous frame,
         -1 where there is none; shape (n,).
@@ -77,10 +78,9 @@ class Evidence:
 
         Beyond the next frame, a cell is taken to move with the drift.
         """
-        shifts = [pair.drift for pair in self.motion.pairs]
-        travelled = np.cumsum(np.stack([np.zeros(self.predicted.shape[1]), *shifts]), axis=0)
-        frame = self.detections.frame
-        return np.asarray(self.predicted[i] + travelled[frame[j]] - travelled[frame[i] + 1])
+        frame, travelled = self.detections.frame, self.motion.travelled
+        known = self.motion.following[frame[i]]
+        return np.asarray(self.predicted[i] + travelled[frame[j]] - travelled[known])
 
 
 Known = tuple[Evidence, Collection[int]]
@@ -202,7 +202,7 @@ def gather_evidence(
     for t, pair in enumerate(motion.pairs):
         predicted[offsets[t] : offsets[t + 1]] += pair.flow
         matched = np.flatnonzero(pair.match >= 0)
-        here, there = matched + offsets[t], pair.match[matched] + offsets[t + 1]
+        here, there = matched + offsets[t], pair.match[matched] + offsets[motion.following[t]]
         following[here], previous[there] = there, here
         ahead[here] = back[there] = pair.residual[matched]
     keys, pixels = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]

@@ -11,14 +11,11 @@ import numpy as np
 from bridgetrack.arrays import Array, Index
 from bridgetrack.hypotheses.events import EVERYTHING, Event, EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.near import Near, best_per_row, nearest, neighbour_pairs, neighbours
+from bridgetrack.hypotheses.near import Near, best_per_row, links, neighbour_pairs, neighbours
 from bridgetrack.spread import THREADS
 
 LAST_RESORT = frozenset((Event.APPEAR, Event.DISAPPEAR))
 """Without events of these kinds there may be no choice at all."""
-_MOVES, _BACK = 4, 2
-"""Nearest later cells per earlier cell, and nearest earlier ones per later cell, so that every cell
-has a history."""
 _DAUGHTERS = 6
 """Nearest later cells of which pairs are formed for divisions and splits."""
 _DIVISIONS, _SPLITS, _MERGES = 5, 2, 2
@@ -135,9 +132,9 @@ def _pairs(evidence: Evidence, frames: range) -> Iterator[_Pair]:
 def _direct_events(pair: _Pair, gate: float, diameter: float) -> list[Events]:
     """The events of one frame pair but skips and false detections, kind by kind."""
     n, m, start, then = len(pair.predicted), len(pair.after), pair.start, pair.next_start
-    ahead = neighbours(pair.predicted, pair.after, max(_MOVES, _DAUGHTERS), gate)
-    back = neighbours(pair.after, pair.predicted, max(_BACK, _DAUGHTERS), gate)
-    i, j = _move_pairs(ahead, back, pair.overlapping)
+    ahead = neighbours(pair.predicted, pair.after, _DAUGHTERS, gate)
+    back = neighbours(pair.after, pair.predicted, _DAUGHTERS, gate)
+    i, j = links(ahead, back, pair.overlapping)
     # Divisions and splits: one earlier cell, two later ones. Merges: the same, seen backwards.
     areas = pair.area_before, pair.area_after
     whole, a, b, cost, one = _triplets((pair.predicted, pair.after), areas, ahead, diameter)
@@ -153,17 +150,6 @@ def _direct_events(pair: _Pair, gate: float, diameter: float) -> list[Events]:
         Events.of_kind(Event.APPEAR, [], [np.arange(m) + then]),
         Events.of_kind(Event.DISAPPEAR, [np.arange(n) + start]),
     ]
-
-
-def _move_pairs(ahead: Near, back: Near, overlapping: tuple[Index, Index]) -> tuple[Index, Index]:
-    """Candidate moves: near from either side, or overlapping."""
-    i1, j1, _ = nearest(ahead, _MOVES)
-    j2, i2, _ = nearest(back, _BACK)
-    i = np.concatenate([i1, i2, overlapping[0]])
-    j = np.concatenate([j1, j2, overlapping[1]])
-    width = max(len(back[0]), 1)
-    key = np.unique(i * width + j)
-    return key // width, key % width
 
 
 def _triplets(

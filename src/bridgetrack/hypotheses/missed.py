@@ -14,7 +14,15 @@ import numpy as np
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, equivalent_diameter, median_diameter
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.hypotheses.near import mutual_neighbours, nearest, neighbour_pairs, neighbours
+from bridgetrack.hypotheses.motion import MAX_GAP
+from bridgetrack.hypotheses.near import (
+    Links,
+    links,
+    mutual_neighbours,
+    nearest,
+    neighbour_pairs,
+    neighbours,
+)
 
 if TYPE_CHECKING:
     from bridgetrack.hypotheses.evidence import Evidence
@@ -24,10 +32,10 @@ _TINY, _SPECK, _SMALL = 0.45, 0.55, 0.65
 its mask lies within the frame, and in any case."""
 _SPECK_SHARE, _SMALL_SHARE = 0.1, 0.02
 """Of all cells, how many of the latter two are proposed at most."""
-MAX_GAP = 3
-"""Largest number of frames a skip bridges (2 = one missed frame)."""
 _SKIP_SHARE = 0.02
 """Skips proposed, as a share of all cells; the nearest are kept."""
+_NEAREST = 4
+"""Cells after the dark that are looked at from one before it, and the other way round."""
 LONELY, _NEARER = 2.0, 0.6
 """A skip has no rival where other cells are so many diameters away, and it is so much shorter."""
 _MIDDLE, _APART, _ADD_UP, _GROWN, _ALIKE = 0.2, 0.92, np.log(1.75), np.log(1.25), np.log(1.35)
@@ -65,7 +73,10 @@ class Missed:
 def find_missed(evidence: Evidence) -> Missed:
     """The rare events of a whole movie."""
     followed, preceded = _plausible(evidence)
+    before, after = _across_dark(evidence)
     source, target, unrivalled = _skip_pairs(evidence, followed, preceded)
+    source, target = np.append(source, before), np.append(target, after)
+    unrivalled = np.append(unrivalled, np.ones(len(before), dtype=bool))
     late = _late_divisions(evidence, followed, preceded)
     goes_on, returns = np.zeros((2, len(evidence.detections)), dtype=bool)
     goes_on[source[unrivalled]] = returns[target[unrivalled]] = True
@@ -91,12 +102,27 @@ def _plausible(evidence: Evidence) -> tuple[Mask, Mask]:
     )
 
 
+def _across_dark(evidence: Evidence) -> Links:
+    """Cells before and after dark frames, proposed as widely as between neighbouring frames."""
+    motion, found = evidence.motion, [np.zeros((2, 0), dtype=np.int64)]
+    for t, lit in enumerate(motion.following[:-1].tolist()):
+        if lit > t + 1:
+            here, there = evidence.detections.rows(t), evidence.detections.rows(lit)
+            before, after = evidence.predicted[here], evidence.detections.position[there]
+            ahead = neighbours(before, after, _NEAREST, motion.reach)
+            back = neighbours(after, before, _NEAREST, motion.reach)
+            i, j = links(ahead, back)
+            found.append(np.stack([i + here.start, j + there.start]))
+    source, target = np.concatenate(found, axis=1)
+    return source, target
+
+
 def _skip_pairs(evidence: Evidence, followed: Mask, preceded: Mask) -> tuple[Index, Index, Mask]:
-    """Cells lost in one frame and found again a few frames later.
+    """Cells lost in one frame and found again a few frames later, though others are seen.
 
     Only cells of similar size, and no more than a small share of all cells, the nearest first.
-    Those do not count that tie nothing together: skips over frames without any cell, and skips
-    between cells that are nearer to each other than to any other cell.
+    Those do not count that tie nothing together: skips between cells that are nearer to each other
+    than to any other cell.
 
     Returns
     -------
@@ -106,37 +132,34 @@ def _skip_pairs(evidence: Evidence, followed: Mask, preceded: Mask) -> tuple[Ind
         Where no other explanation is nearly as near, shape (S,).
     """
     detections, motion = evidence.detections, evidence.motion
-    offsets, position = detections.offsets, detections.position
+    offsets, position, travelled = detections.offsets, detections.position, motion.travelled
     n_frames, reach = detections.geometry.n_frames, motion.reach
     empty = np.zeros(0, dtype=np.int64)
-    found = [(empty, empty, np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))]
+    found = [(empty, empty, np.zeros(0), np.zeros(0, dtype=bool))]
     room = np.full(len(detections), np.nan)  # known once a cell is a candidate
-    for t in range(n_frames - 2):
-        lost = offsets[t] + np.flatnonzero(~followed[offsets[t] : offsets[t + 1]])
-        here = evidence.predicted[lost]
-        for gap in range(2, min(MAX_GAP, n_frames - 1 - t) + 1):
-            here = here + motion.pairs[t + gap - 1].drift
-            rows = slice(offsets[t + gap], offsets[t + gap + 1])
+    for t, lit in enumerate(motion.following[:-2].tolist()):
+        lost = offsets[t] + np.flatnonzero(~followed[detections.rows(t)])
+        for later in range(lit + 1, min(t + MAX_GAP, n_frames - 1) + 1):
+            rows = detections.rows(later)
             new = rows.start + np.flatnonzero(~preceded[rows])
+            here = evidence.predicted[lost] + travelled[later] - travelled[lit]
             match, residual = mutual_neighbours(here, position[new], reach)
             k = np.flatnonzero(match >= 0)
             i, j, away = lost[k], new[match[k]], residual[k]
             alone = np.minimum(_room(evidence, i, room, 1), _room(evidence, j, room, -1))
-            blank = np.full(len(k), offsets[t + 1] == offsets[t + gap])
-            unrivalled = blank | (alone > LONELY * motion.diameter)
-            unrivalled &= away < _NEARER * alone
-            near = away <= 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(gap)
+            unrivalled = (alone > LONELY * motion.diameter) & (away < _NEARER * alone)
+            near = away <= 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(later - t)
             kept = near | unrivalled
-            cost = away + 0.3 * gap * motion.diameter
-            found.append(tuple(x[kept] for x in (i, j, cost, blank, unrivalled)))
-    source, target, cost, blank, unrivalled = map(np.concatenate, zip(*found, strict=True))
+            cost = away + 0.3 * (later - t) * motion.diameter
+            found.append(tuple(x[kept] for x in (i, j, cost, unrivalled)))
+    source, target, cost, unrivalled = map(np.concatenate, zip(*found, strict=True))
     size = np.log(np.maximum(equivalent_diameter(detections), 1e-9))
     change = np.abs(size[source] - size[target]) * detections.geometry.ndim
-    similar, free = change < np.log(2.5), blank | unrivalled
-    counted = np.flatnonzero(similar & ~free)
+    similar = change < np.log(2.5)
+    counted = np.flatnonzero(similar & ~unrivalled)
     most = max(3, int(_SKIP_SHARE * len(detections)))
     best = counted[np.argsort(cost[counted], kind="stable")[:most]]
-    keep = np.append(np.flatnonzero(similar & free), best)
+    keep = np.append(np.flatnonzero(similar & unrivalled), best)
     return source[keep], target[keep], unrivalled[keep]
 
 
@@ -149,12 +172,14 @@ def _late_divisions(evidence: Evidence, followed: Mask, preceded: Mask) -> Event
     detections, motion = evidence.detections, evidence.motion
     position, area = detections.position, detections.table["area"].to_numpy(dtype=np.float64)
     reach, found = 1.5 * motion.diameter, [Events.join([])]
+    travelled = motion.travelled
     for t in range(detections.geometry.n_frames - 2):
         mothers, there = detections.rows(t), detections.rows(t + 2)
         new = there.start + np.flatnonzero(~preceded[there])
         if not len(new) or mothers.start == mothers.stop:
             continue
-        expected = evidence.predicted[mothers] + motion.pairs[t + 1].drift
+        shift = travelled[t + 2] - travelled[motion.following[t]]
+        expected = evidence.predicted[mothers] + shift
         lost = np.flatnonzero(~followed[mothers])
         both, c, d = neighbour_pairs(neighbours(expected[lost], position[new], 4, reach), 4)
         b, one, _ = nearest(neighbours(position[new], expected, 4, reach), 4)
@@ -189,13 +214,15 @@ def _room(evidence: Evidence, rows: Index, known: Array, step: int) -> Array:
     missing = rows[np.isnan(known[rows])]
     if len(missing):
         detections, position = evidence.detections, evidence.detections.position
+        motion = evidence.motion
         points, others = position, evidence.predicted
         if step > 0:
             points, others = others, points
         t = int(detections.frame[missing[0]])
+        other = (motion.following if step > 0 else motion.previous)[t]
         (own, _), (beside, _) = (
             neighbours(position[missing], position[detections.rows(t)], 2, np.inf),
-            neighbours(points[missing], others[detections.rows(t + step)], 1, np.inf),
+            neighbours(points[missing], others[detections.rows(other)], 1, np.inf),
         )
         known[missing] = np.concatenate([own[:, 1:], beside], axis=1).min(axis=1, initial=np.inf)
     return known[rows]

@@ -26,13 +26,17 @@ _ROUNDS = 4
 _CLEAR, _UNIQUE = 0.2, 2.0
 """By what share of its votes, and by how many of their standard deviations besides, a shift must be
 ahead of the second-best one."""
+MAX_GAP = 3
+"""Largest number of frames from a cell to where it is seen again (2 = one missed frame)."""
+_DARK = 0.2
+"""A dark frame has at most this share of the cells of the lit ones before and after it."""
 _AT_ONCE = 8
 """Pairs of frames after which a window may draw, and work be cancelled."""
 
 
 @dataclass(frozen=True)
 class PairMotion:
-    """Motion from one frame to the next, in the movie's unit."""
+    """Motion from one frame to the next that is lit, in the movie's unit."""
 
     drift: Array  # shift common to the frame, shape (ndim,)
     flow: Array  # predicted shift of every cell, drift included, shape (n, ndim)
@@ -44,7 +48,8 @@ class PairMotion:
 class Motion:
     """Motion of a movie and its scales, in the movie's unit."""
 
-    pairs: tuple[PairMotion, ...]  # one entry per frame t, from t to t + 1
+    pairs: tuple[PairMotion, ...]  # one entry per frame t, from t to ``following[t]``
+    following: Index  # the next frame that is lit, see `lit_frames`, shape (T,)
     diameter: float  # median cell diameter
     spacing: float  # median distance from a cell to its nearest neighbour in the same frame
     step: float  # median residual motion of matched cells, never below 2 % of the diameter
@@ -54,6 +59,43 @@ class Motion:
     def reach(self) -> float:
         """How far from its predicted position a cell is looked for."""
         return 2.5 * self.diameter + 8.0 * self.step
+
+    @property
+    def previous(self) -> Index:
+        """The frame whose cells are expected in every frame, shape (T,); -1 before the first."""
+        frames = np.arange(len(self.following))
+        out = frames - 1
+        np.minimum.at(out, self.following[:-1], frames[:-1])
+        return out
+
+    @property
+    def travelled(self) -> Array:
+        """Shift common to each frame since the first one, shape (T, ndim).
+
+        What happens while all is dark is shared out evenly.
+        """
+        previous, ndim = self.previous, len(self.pairs[0].drift) if self.pairs else 1
+        steps = np.zeros((len(previous), ndim))
+        for t, (pair, lit) in enumerate(zip(self.pairs, self.following.tolist(), strict=False)):
+            if previous[lit] == t:
+                steps[t + 1 : lit + 1] = pair.drift / (lit - t)
+        return np.cumsum(steps, axis=0)
+
+
+def lit_frames(detections: Detections) -> Index:
+    """With which frame every frame is compared, shape (T,): the next one, or that after the dark.
+
+    In a dark frame nearly all cells are missing that are there before and after it, as where the
+    lamp failed; up to two may follow each other.
+    """
+    count = np.diff(detections.offsets)
+    following = np.arange(1, len(count) + 1)
+    for gap in range(2, MAX_GAP + 1):
+        for t in range(len(count) - gap):
+            lit = min(count[t], count[t + gap])
+            if lit and max(count[t + 1 : t + gap]) <= _DARK * lit:
+                following[t] = t + gap
+    return following
 
 
 def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) -> Array:
@@ -163,12 +205,11 @@ def motion_steps(detections: Detections) -> Steps[Motion]:
     area = detections.table["area"]
     if not detections.has_masks and not (len(area) and area.max() > area.min()):
         diameter, discs = 0.7 * spacing, 0.7 * spacing / diameter
-    offsets, rows = detections.offsets, Rows.of(detections)
+    rows, following = Rows.of(detections), lit_frames(detections)
 
     def pair(t: int) -> PairMotion:
-        before = position[offsets[t] : offsets[t + 1]]
-        after = position[offsets[t + 1] : offsets[t + 2]]
-        known = None if rows is None else rows.shifts(t)
+        before, after = (position[detections.rows(k)] for k in (t, following[t]))
+        known = None if rows is None else rows.shifts(t, int(following[t]))
         return pair_motion(before, after, diameter, spacing, known)
 
     with ThreadPoolExecutor(THREADS) as pool:  # trees of places are searched beside each other
@@ -180,4 +221,5 @@ def motion_steps(detections: Detections) -> Steps[Motion]:
     residual = np.concatenate([np.zeros(0), *(p.residual for p in pairs)])
     finite = residual[np.isfinite(residual)]
     step = float(np.median(finite)) if len(finite) else 0.1 * diameter
-    return Motion(tuple(pairs), diameter, spacing, max(step, 0.02 * diameter), discs)
+    step = max(step, 0.02 * diameter)
+    return Motion(tuple(pairs), following, diameter, spacing, step, discs)

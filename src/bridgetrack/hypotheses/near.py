@@ -10,6 +10,12 @@ from bridgetrack.arrays import Array, Index
 Near = tuple[Array, Index]
 """Distances from every cell to its nearest ones of another frame, the nearest first and infinite
 beyond a gate, and their rows; shapes (n, k)."""
+Links = tuple[Index, Index]
+"""Rows of earlier and of later cells."""
+_NONE = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+_MOVES, _BACK = 4, 2
+"""Nearest later cells per earlier cell, and nearest earlier ones per later cell, so that every cell
+has a history."""
 
 
 def neighbours(points: Array, others: Array, k: int, gate: float) -> Near:
@@ -26,6 +32,15 @@ def nearest(near: Near, k: int) -> tuple[Index, Index, Array]:
     distance, neighbour = near[0][:, :k], near[1][:, :k]
     rows, columns = np.nonzero(np.isfinite(distance))
     return rows, neighbour[rows, columns], distance[rows, columns]
+
+
+def links(ahead: Near, back: Near, also: Links = _NONE) -> Links:
+    """Candidate moves: near from either side, or among some others."""
+    i, j, _ = nearest(ahead, _MOVES)
+    later, earlier, _ = nearest(back, _BACK)
+    width = max(len(back[0]), 1)
+    pairs = (i, j), (earlier, later), also
+    return np.divmod(np.unique(np.concatenate([a * width + b for a, b in pairs])), width)
 
 
 def neighbour_pairs(near: Near, k: int) -> tuple[Index, Index, Index]:

@@ -32,7 +32,7 @@ from bridgetrack.features.view import CellMeasures, describe_cells
 from bridgetrack.hypotheses.events import EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT, events_between
-from bridgetrack.hypotheses.missed import MAX_GAP
+from bridgetrack.hypotheses.motion import MAX_GAP
 from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.relax import SolverLimits, prices
