@@ -2,6 +2,7 @@
 
     python benchmarks/answers.py [--seeds 3] [--sets S ...] [--answers 10 20 50 100] [--wrong .05]
     python benchmarks/answers.py --steps ...
+    python benchmarks/answers.py --times [--answers 50 500] [--sets PSC]
 
 A simulated annotator answers about the earlier half of the events of a movie, ``bridgetrack train``
 learns from that with its defaults, and the later half is scored, no answer honoured. *Suggested*
@@ -11,13 +12,17 @@ those on which rules of the program were chosen (`common.SETS`, also with masks 
 perfect), or those that no choice has seen (`common.UNSEEN`, the default). ``--wrong`` is the share
 of answers that are plausible mistakes. Printed are wrong events, and AOGM by traccuracy with the
 weights of the Cell Tracking Challenge where masks are true. ``--steps`` prints wrong events after
-the step that training chooses beside those after half of it and after all of it.
+the step that training chooses beside those after half of it and after all of it. ``--times`` prints
+what training takes in processor seconds, features measured before, and what an answer takes to be
+on disk.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,6 +34,7 @@ from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
 from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Array
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
@@ -152,6 +158,32 @@ def measure(
     return found
 
 
+def spent() -> float:
+    """Processor seconds of this process and of those that it has waited for."""
+    both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in both)
+
+
+def print_times(task: Task, counts: list[int]) -> None:
+    """A row for every number of answers, and the time of one of them."""
+    cells, geometry = len(task.train.scene.detections), task.train.scene.detections.geometry
+    for count in counts:
+        scene = annotate(task.train.scene, task.clicks(0, count=count))
+        start = spent()
+        training = run(train_steps(scene, judge=False))
+        fitted = spent()
+        run(training.judged())
+        seconds = f"{fitted - start:.1f}", f"{spent() - start:.1f}"
+        print(row(task.name, f"{cells:,}", f"{count:,}", *seconds), flush=True)
+    given = list(task.clicks(0, count=2000))
+    with tempfile.TemporaryDirectory() as folder:
+        store = AutosavingStore(Path(folder) / "answers.json", geometry)
+        start = spent()
+        for answer in given:
+            store.answer(answer.kind, answer.events[0], "click")
+        print(f"\nOne of {len(given):,} answers: {1000 * (spent() - start) / len(given):.2f} ms")
+
+
 def told(values: list[float]) -> str:
     """Mean ± standard deviation, and the range where they differ."""
     if not np.isfinite(values).all():
@@ -173,7 +205,13 @@ def main() -> None:
     every = {**SETS, **UNSEEN}
     parser.add_argument("--sets", nargs="*", default=list(UNSEEN), choices=every, metavar="SET")
     parser.add_argument("--steps", action="store_true", help="compare shares of the step")
+    parser.add_argument("--times", action="store_true", help="measure time in place of errors")
     given = parser.parse_args()
+    if given.times:
+        print(header("movie", "cells", "answers", "seconds to the model", "with its accuracy"))
+        for task in filter(None, (load_task(name, given.data) for name in given.sets)):
+            print_times(task, given.answers)
+        return
     columns = ("chosen", "half", "whole", "share") if given.steps else ("wrong events", "AOGM")
     print(header("movie", "answers", "", "events scored", *columns))
     for name in given.sets:

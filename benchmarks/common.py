@@ -85,6 +85,7 @@ SETS = {
     s.name: s
     for s in (
         _HELA,
+        _PSC,
         replace(_HELA, name="HeLa, every 4th", stride=4),
         replace(_HELA, name="HeLa, 01_AUTO", masks="01_AUTO", border=25),
         replace(_HELA, name="HeLa, plain masks", masks="plain", border=25),

@@ -37,19 +37,27 @@ RATE, STEP, SPACING = 0.005, 2.5, 18.0
 
 
 def walk(cells: int, frames: int, path: Path) -> None:
-    """A table of cells that walk and divide; as many leave as are born."""
+    """A table of cells that walk and divide; as many leave as are born.
+
+    Tracks are numbered, and a born cell has the number of its mother as ``parent_track``.
+    """
     draw = np.random.default_rng(1)
+    number, parent, last = np.arange(1, cells + 1), np.zeros(cells, dtype=int), cells
     side = SPACING * np.sqrt(cells)
     place, area = draw.uniform(0, side, (cells, 2)), draw.normal(110, 15, cells).clip(40)
     tables = []
     for t in range(frames):
         table = {"t": t, "y": place[:, 0], "x": place[:, 1], "area": area.round()}
-        tables.append(pd.DataFrame(table).round(2))
+        numbers = {"track": number, "parent_track": parent}
+        tables.append(pd.DataFrame(table | numbers).round(2))
         stay = draw.random(len(place)) > RATE
-        place, area = place[stay], area[stay]
+        place, area, number, parent = place[stay], area[stay], number[stay], parent[stay]
         born = np.flatnonzero(draw.random(len(place)) < RATE)
         place = np.concatenate([place, place[born] + draw.normal(0, 5, (len(born), 2))])
         area = np.concatenate([area, area[born] / 2])
+        parent = np.concatenate([parent, number[born]])
+        number = np.concatenate([number, np.arange(last + 1, last + 1 + len(born))])
+        last += len(born)
         place = place + draw.normal(0, STEP, place.shape)
         area = area + 0.1 * (110 - area) + draw.normal(0, 2, len(area))
     pd.concat(tables).to_csv(path, index=False)

@@ -1,12 +1,16 @@
 """Time and memory from labels to tables, beside LapTrack and btrack on the same movie.
 
     python benchmarks/speed.py [--frames 100] [--cells 1000] [--repeats 3] [--folder DIR]
+    python benchmarks/speed.py --tables 1000x1000 1000x3000 [--limit 3600]
 
 Simulates a label movie (kept in DIR where given), tracks it in a process of its own for every tool
 and repeat, the tools taking turns, and prints a table in markdown. Nobody uses intensities.
 LapTrack and btrack get what their users give them: centroids by scikit-image's
 ``regionprops_table``, and settings that suit the movie; btrack runs in its approximate mode, which
-it advises for many cells. A tool that is not installed is left out with a message.
+it advises for many cells. A tool that is not installed is left out with a message. ``--tables``
+tracks tables of so many cells by so many frames once, see `memory.walk`; a tool that takes more
+processor time than the limit is ended. ``--python btrack=PYTHON`` names the interpreter of a tool
+that is installed elsewhere.
 """
 
 from __future__ import annotations
@@ -27,6 +31,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from memory import walk
+
+PYTHON: dict[str, str] = {}
+"""The interpreter of a tool that is installed elsewhere, by its name."""
+
 REACH = 20.0
 """Pixels that a cell may move between frames, for the tools that must be told."""
 
@@ -42,10 +51,13 @@ def with_bridgetrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
 
     import bridgetrack as bt
 
-    labels = bt.open_labels(movie / "01_GT" / "TRA")
-    geometry = replace(labels.geometry, n_frames=frames)
-    labels = replace(labels, array=labels.array[:frames], geometry=geometry)
-    tracking = bt.track(labels)
+    if movie.is_file():
+        tracking = bt.track(movie)
+    else:
+        labels = bt.open_labels(movie / "01_GT" / "TRA")
+        geometry = replace(labels.geometry, n_frames=frames)
+        labels = replace(labels, array=labels.array[:frames], geometry=geometry)
+        tracking = bt.track(labels)
     tracking.save(out, ["csv"])
     nodes, edges = tracking.tracks.nodes.set_index("id"), tracking.tracks.edges
     ends = [nodes["label"].reindex(edges[end]).to_numpy() for end in ("source", "target")]
@@ -54,6 +66,9 @@ def with_bridgetrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
 
 def centroids(movie: Path, frames: int) -> pd.DataFrame:
     """Frame, label and centroid of every cell, as users of scikit-image get them."""
+    if movie.is_file():
+        names = {"t": "frame", "track": "label", "y": "centroid-0", "x": "centroid-1"}
+        return pd.read_csv(movie).rename(columns=names)[list(names.values())]
     import tifffile
     from skimage.measure import regionprops_table
 
@@ -210,7 +225,12 @@ def peak_memory() -> float:
 
 def judged(links: np.ndarray, movie: Path, frames: int) -> dict[str, int]:
     """How many links are wrong: labels are true track ids, so truth is in the table."""
-    table = np.loadtxt(movie / "01_GT" / "TRA" / "man_track.txt", dtype=int, ndmin=2)
+    if movie.is_file():
+        cells = pd.read_csv(movie).groupby("track", as_index=False)
+        table = cells.agg(first=("t", "min"), last=("t", "max"), parent=("parent_track", "max"))
+        table = table.to_numpy(dtype=int)
+    else:
+        table = np.loadtxt(movie / "01_GT" / "TRA" / "man_track.txt", dtype=int, ndmin=2)
     table = table[table[:, 1] < frames]
     parent = dict(zip(table[:, 0].tolist(), table[:, 3].tolist(), strict=True))
     right = sum(a == b or parent.get(b) == a for a, b in links.tolist())
@@ -219,9 +239,14 @@ def judged(links: np.ndarray, movie: Path, frames: int) -> dict[str, int]:
     return {"wrong": len(links) - right, "missed": max(0, true - right), "true": true}
 
 
-def in_own_process(tool: str, movie: Path, frames: int) -> dict[str, Any] | None:
+def in_own_process(
+    tool: str, movie: Path, frames: int, limit: int | None = None
+) -> dict[str, Any] | None:
     """As `measure`, in a fresh process; None with a message where the tool cannot run."""
-    words = [sys.executable, __file__, "--one", tool, str(movie), str(frames)]
+    words = [PYTHON.get(tool.partition(",")[0], sys.executable), __file__]
+    words += ["--one", tool, str(movie), str(frames)]
+    if limit is not None:
+        words += ["--limit", str(limit)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if "Error: " in line]
@@ -258,6 +283,24 @@ def side_by_side(movie: Path, frames: int, repeats: int) -> dict[str, list[dict[
     return runs
 
 
+def print_tables(sizes: list[str], limit: int) -> None:
+    """Processor time, memory and mistakes of every tool on tables of points."""
+    print("| cells | frames | tool | CPU seconds | peak MB | wrong links | missed links |")
+    print("| ---: | ---: | --- | ---: | ---: | ---: | ---: |")
+    for size in sizes:
+        cells, frames = map(int, size.split("x"))
+        with tempfile.TemporaryDirectory() as folder:
+            table = Path(folder) / "cells.csv"
+            walk(cells, frames, table)
+            for tool in TOOLS:
+                found = in_own_process(tool, table, frames, limit)
+                figures = "- | - | - | -"
+                if found is not None:
+                    figures = f"{found['cpu']:.0f} | {found['memory']:,.0f} | "
+                    figures += f"{found['wrong']:,} | {found['missed']:,}"
+                print(f"| {cells:,} | {frames:,} | {tool} | {figures} |", flush=True)
+
+
 def middle(runs: list[dict[str, Any]], key: str) -> float:
     """Median of a figure."""
     return statistics.median(r[key] for r in runs)
@@ -285,11 +328,20 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--tables", nargs="+", metavar="CELLSxFRAMES")
+    parser.add_argument("--limit", type=int, help="processor seconds of a tool")
+    parser.add_argument("--python", nargs="*", default=[], metavar="TOOL=PYTHON")
     parser.add_argument("--one", nargs=3, metavar=("TOOL", "MOVIE", "FRAMES"))
     given = parser.parse_args()
+    PYTHON.update(word.split("=", 1) for word in given.python)
     if given.one:
         tool, movie, frames = given.one
+        if given.limit is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (given.limit, given.limit))
         print(json.dumps(measure(tool, Path(movie), int(frames))))
+        return
+    if given.tables:
+        print_tables(given.tables, given.limit or 3600)
         return
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch)
