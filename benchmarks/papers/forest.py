@@ -49,7 +49,7 @@ def _examples(scene: Scene) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     truly = constraints.forced
     slots = np.unique(scene.problem.incidence[truly].indices)
     rivals = np.unique(scene.problem.by_slot[slots].indices)
-    falsely = np.union1d(np.setdiff1d(rivals, truly), constraints.forbidden)
+    falsely = np.union1d(np.setdiff1d(rivals, truly), np.flatnonzero(~constraints.allowed))
     return truly, np.setdiff1d(falsely, truly)
 
 

@@ -75,9 +75,9 @@ def build_pool(scene: Scene, patch: Index) -> TrainingSet:
     incidence, constraints = scene.problem.incidence, scene.constraints
     home = _home(incidence, patch)
     slot = np.searchsorted(scene.slots, constraints.slot)
-    row = constraints.row
+    row, column = constraints.sets.nonzero()
     inside = np.ones(len(constraints), dtype=bool)
-    inside[row[home[constraints.indices] != patch[slot[row]]]] = False
+    inside[row[home[column] != patch[slot[row]]]] = False
     kept = np.flatnonzero(inside)
     if not len(kept):
         raise InputError("no patch holds an annotated event; make patches larger")

@@ -69,8 +69,8 @@ def test_a_confirmed_event_is_one_constraint_at_its_first_slot(kind, sources, ta
     made = compiled(("confirm", at(kind, sources, targets)))
     h = index(kind, sources, targets)
     assert made.slot.tolist() == [slot]
-    assert made.allowed(0).tolist() == [h]
-    must, forbid = made.forced, made.forbidden
+    assert made.sets[0].indices.tolist() == [h]
+    must, forbid = made.forced, np.flatnonzero(~made.allowed)
     assert must.tolist() == [h]
     assert set(forbid.tolist()) == at_slot(slot) - {h}
 
@@ -101,7 +101,7 @@ def test_rejecting_everything_proposed_is_listed_and_constrains_nothing():
         np.array([[3, -1], [3, -1], [-1, -1]]),
     )
     made = compiled(("reject", at(Event.MOVE, [0], [3])), hypotheses=few)
-    assert made.allowed(0).tolist() == [2]
+    assert made.sets[0].indices.tolist() == [2]
     made = compiled(
         ("reject", at(Event.MOVE, [0], [3])),
         ("reject", at(Event.DISAPPEAR, [0])),
@@ -209,9 +209,9 @@ def test_constraints_hold_exactly_where_the_annotations_are_true(listed):
         assert good == []
         return
     said = [found.listed[k] for k in made.annotation.tolist()]
-    must, forbid = (set(p.tolist()) for p in (made.forced, made.forbidden))
+    must, forbid = (set(p.tolist()) for p in (made.forced, np.flatnonzero(~made.allowed)))
     for y in OUTPUTS:
-        sums = [len(y & set(made.allowed(r).tolist())) for r in range(len(made))]
+        sums = [len(y & set(made.sets[r].indices.tolist())) for r in range(len(made))]
         assert sums == [int(truth_of(a, y, REFS)) for a in said]
         assert (not y & forbid and must <= y) == (min(sums, default=1) == 1)
     for u in made.unused:

@@ -17,7 +17,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import resolve
 from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.scene import annotate, prepare
-from bridgetrack.pipeline.tracking import allowed_by, resolve_steps, track_scene
+from bridgetrack.pipeline.tracking import resolve_steps, track_scene
 from bridgetrack.progress import run
 
 
@@ -72,7 +72,7 @@ def test_touches_little(tracked):
     annotations = answers_for(tracked, [(int(np.flatnonzero(tracked.solution.chosen)[40]),
                                          Kind.REJECT)])  # fmt: skip
     scene, before = annotate(tracked.scene, annotations), tracked.solution
-    known = tracked.scores, allowed_by(scene), before.chosen, before
+    known = tracked.scores, scene.constraints.allowed, before.chosen, before
     solution, touched = resolve(scene.problem, *known)
     assert 0 < touched < len(tracked.scene.slots) / 4
     assert solution.value < before.value

@@ -10,7 +10,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.pipeline.summary import explain_event, find_event
-from bridgetrack.pipeline.tracking import Tracking, allowed_by, track_scene
+from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import run
 from partition_problems import exact_margin
 from scenes import label_movie, simulated
@@ -46,7 +46,7 @@ def test_a_rejected_event_adds_up_to_what_it_would_cost(tracking: Tracking) -> N
     column = int(moves[~tracking.solution.chosen[moves]][3])
     found = explain_event(tracking, column)
     slots = scene.problem.incidence[column].indices
-    allowed = allowed_by(scene)
+    allowed = scene.constraints.allowed
     allowed[np.unique(scene.problem.by_slot[slots].indices)] = False
     allowed[column] = True
     forced = solve(scene.problem, tracking.scores, allowed)

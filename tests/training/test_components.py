@@ -28,7 +28,7 @@ def whole_movie(scene: Scene, largest: int) -> TrainingSet:
     huge = np.bincount(label)[label] > largest
     tying = np.isin(scene.hypotheses.event, (Event.SKIP, Event.FALSE))
     tying &= huge[incidence.indices[incidence.indptr[:-1]]]
-    tying[constraints.indices] = False
+    tying[constraints.sets.indices] = False
     incidence = sp.csr_matrix(sp.diags((~tying).astype(float)) @ incidence)
     incidence.eliminate_zeros()
     _, label = connected_components(incidence.T @ incidence, directed=False)

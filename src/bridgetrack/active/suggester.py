@@ -31,7 +31,7 @@ from bridgetrack.inference.margins import best_without, margin_bounds, reduced_c
 from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.pipeline.tracking import allowed_by, choose_events
+from bridgetrack.pipeline.tracking import choose_events
 from bridgetrack.progress import Progress, Steps, run
 
 TEMPERATURE = 1.0
@@ -79,7 +79,8 @@ def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None
     hypothesis bounds from below what the whole objective loses when it is forced to hold, so that
     beliefs of the chosen ones are never too small.
     """
-    problem, scores, allowed = scene.problem, scene.matrix.scores(weights), allowed_by(scene)
+    problem, scores = scene.problem, scene.matrix.scores(weights)
+    allowed = scene.constraints.allowed
     if solution is None:
         solution = yield from choose_events(scene, scores, allowed)
     yield Progress("Looking for questions", 0.0)
@@ -161,7 +162,8 @@ def apart(scene: Scene, column: Index, k: int, separation: float) -> Index:
 
 def exact_steps(scene: Scene, beliefs: Beliefs, columns: Index) -> Steps[Beliefs]:
     """Find the margins of some chosen events; where that is too hard, the bounds stay."""
-    margin, problem, allowed = beliefs.margin.copy(), scene.problem, allowed_by(scene)
+    margin, problem = beliefs.margin.copy(), scene.problem
+    allowed = scene.constraints.allowed
     given = problem, beliefs.scores, beliefs.solution
     for k, column in enumerate(() if too_hard(problem, beliefs.solution) else columns.tolist()):
         yield Progress("Looking for questions", k / len(columns))

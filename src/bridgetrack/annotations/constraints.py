@@ -50,10 +50,9 @@ class Constraints:
     ----------
     slot
         Slot of every row, shape (A,).
-    indptr, indices
-        ``indices[indptr[a]:indptr[a + 1]]`` are the hypotheses of S_a, rising.
-    left_out_indptr, left_out
-        Hypotheses at the slot that are not in S_a, in the same form.
+    sets, others
+        Indicators of the hypotheses of S_a, and of those at the slot that are not in it, shapes
+        (A, H).
     annotation, ids
         Index of each row's annotation in ``Anchored.listed``, shape (A,), rising, and its id.
     unused
@@ -61,10 +60,8 @@ class Constraints:
     """
 
     slot: Index
-    indptr: Index
-    indices: Index
-    left_out_indptr: Index
-    left_out: Index
+    sets: sp.csr_matrix
+    others: sp.csr_matrix
     annotation: Index
     ids: tuple[str, ...]
     unused: tuple[Unused, ...] = ()
@@ -72,45 +69,28 @@ class Constraints:
     def __len__(self) -> int:
         return len(self.slot)
 
-    def allowed(self, a: int) -> Index:
-        """Hypotheses of S_a."""
-        return self.indices[self.indptr[a] : self.indptr[a + 1]]
-
     @property
-    def row(self) -> Index:
-        """Row of every entry of `indices`, shape (nnz,)."""
-        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
+    def allowed(self) -> Mask:
+        """Hypotheses that no row excludes, shape (H,).
+
+        Setting the others to 0 is the same as all constraints, since every slot is covered once.
+        """
+        allowed = np.ones(self.sets.shape[1], dtype=bool)
+        allowed[self.others.indices] = False
+        return allowed
 
     @property
     def forced(self) -> Index:
         """Hypotheses that must hold because they are all of some S_a; rising, unique."""
-        single = np.flatnonzero(np.diff(self.indptr) == 1)
-        return np.unique(self.indices[self.indptr[single]])
-
-    @property
-    def forbidden(self) -> Index:
-        """Hypotheses at an annotated slot outside its S_a; rising, unique.
-
-        Setting them to 0 is the same as all constraints, since every slot is covered once.
-        """
-        return np.unique(self.left_out)
+        single = np.flatnonzero(np.diff(self.sets.indptr) == 1)
+        return np.unique(self.sets.indices[self.sets.indptr[single]])
 
     def take(self, rows: Index) -> Constraints:
         """The constraints of some rows, e.g. of one fold of a cross-validation."""
         rows = np.asarray(rows, dtype=np.int64)
-        indptr, indices = _take_rows(self.indptr, self.indices, rows)
-        left_indptr, left = _take_rows(self.left_out_indptr, self.left_out, rows)
         ids = tuple(self.ids[r] for r in rows.tolist())
-        return Constraints(
-            self.slot[rows], indptr, indices, left_indptr, left, self.annotation[rows], ids
-        )
-
-
-def _take_rows(indptr: Index, indices: Index, rows: Index) -> tuple[Index, Index]:
-    start, length = indptr[rows], np.diff(indptr)[rows]
-    new = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
-    entries = np.arange(new[-1]) - np.repeat(new[:-1] - start, length)
-    return new, indices[entries]
+        sets, others = sp.csr_matrix(self.sets[rows]), sp.csr_matrix(self.others[rows])
+        return Constraints(self.slot[rows], sets, others, self.annotation[rows], ids)
 
 
 def required_events(anchored: Anchored) -> Events:
@@ -159,31 +139,52 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     MissingHypothesisError
         Where an annotated event is not among the hypotheses.
     """
-    if not anchored.listed:
-        none, start = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        return Constraints(none, start, none, start, none, none, ())
-    active = active_slots(anchored.detections)
     slot = answered_slots(anchored)
-    found = hypotheses.find(anchored.events)
-    needed = (_said(anchored, Kind.CONFIRM, Kind.ONE_OF) & (slot >= 0))[anchored.owner]
+    live = np.flatnonzero(slot >= 0)
+    reasons = dict.fromkeys(np.flatnonzero(slot < 0).tolist(), WhyUnused.OUTSIDE)
+    undecided = np.flatnonzero(_said(anchored, Kind.CANNOT_TELL)).tolist()
+    reasons |= dict.fromkeys(undecided, WhyUnused.CANNOT_TELL)
+    if len(live):
+        told, slot = anchored.take(live), slot[live]
+        incidence = hypotheses.incidence(active_slots(anchored.detections))
+        constraints = _constraints(told, slot, hypotheses, incidence)
+        reject = _said(told, Kind.REJECT)
+        idle = reject & (np.diff(constraints.others.indptr) == 0)
+        exhausted = _exhausted(told, incidence, constraints, reject) & ~idle
+        reasons |= dict.fromkeys(live[idle].tolist(), WhyUnused.NOT_PROPOSED)
+        reasons |= dict.fromkeys(live[exhausted].tolist(), WhyUnused.ALL_REJECTED)
+        constraints = replace(constraints, annotation=live)
+        constraints = constraints.take(np.flatnonzero(~idle & ~exhausted))
+    else:
+        nothing = sp.csr_matrix((0, len(hypotheses)))
+        constraints = Constraints(live, nothing, nothing, live, ())
+    unused = (Unused(anchored.listed[k].id, reasons[k]) for k in sorted(reasons))
+    return replace(constraints, unused=tuple(unused))
+
+
+def _constraints(
+    told: Anchored, slot: Index, hypotheses: Events, incidence: sp.csr_matrix
+) -> Constraints:
+    """A row for each of some annotations, by the slot of each."""
+    found = hypotheses.find(told.events)
+    needed = _said(told, Kind.CONFIRM, Kind.ONE_OF)[told.owner]
     if (needed & (found < 0)).any():
         raise MissingHypothesisError("internal error: the hypotheses lack an annotated event")
-    incidence = hypotheses.incidence(active)
-    owner, member = _members(slot, incidence)
-    reject = _said(anchored, Kind.REJECT)
-    keep = _named(anchored, owner, member, found, hypotheses) ^ reject[owner]
-    idle = reject & (slot >= 0)
-    idle[owner[~keep]] = False
-    used = np.flatnonzero((slot >= 0) & ~idle)
-    row = np.full(len(slot), -1, dtype=np.int64)
-    row[used] = np.arange(len(used))
-    indptr, indices = _rows(row[owner], member, keep, len(used))
-    left_indptr, left = _rows(row[owner], member, ~keep, len(used))
-    ids = tuple(anchored.listed[a].id for a in used.tolist())
-    constraints = Constraints(slot[used], indptr, indices, left_indptr, left, used, ids)
-    exhausted = _exhausted(anchored, incidence, constraints, reject[used])
-    unused = _unused(anchored, slot, idle, used[exhausted])
-    return replace(constraints.take(np.flatnonzero(~exhausted)), unused=unused)
+    here = sp.csr_matrix(incidence.T)[slot]
+    row = np.repeat(np.arange(len(slot)), np.diff(here.indptr))
+    named = _named(told, row, here.indices.astype(np.int64), found, hypotheses)
+    inside = named ^ _said(told, Kind.REJECT)[row]
+    ids = tuple(a.id for a in told.listed)
+    return Constraints(slot, _part(here, inside), _part(here, ~inside), np.arange(len(slot)), ids)
+
+
+def _part(matrix: sp.csr_matrix, chosen: Mask) -> sp.csr_matrix:
+    """The chosen entries of a matrix, as ones."""
+    part = matrix.astype(np.float64, copy=True)
+    part.data = chosen.astype(np.float64)
+    part.eliminate_zeros()
+    part.sort_indices()
+    return part
 
 
 def answered_slots(anchored: Anchored) -> Index:
@@ -216,16 +217,6 @@ def _said(anchored: Anchored, *kinds: Kind) -> Mask:
     return np.array([a.kind in kinds for a in anchored.listed], dtype=bool)
 
 
-def _members(slot: Index, incidence: sp.csr_matrix) -> tuple[Index, Index]:
-    """Hypotheses at the slot of each annotation, flat: index into A, and hypothesis; (M,) each."""
-    by_slot = incidence.tocsc()
-    by_slot.sort_indices()
-    live = np.flatnonzero(slot >= 0)
-    start = by_slot.indptr.astype(np.int64)
-    indptr, members = _take_rows(start, by_slot.indices.astype(np.int64), slot[live])
-    return np.repeat(live, np.diff(indptr)), members
-
-
 def _named(
     anchored: Anchored, owner: Index, member: Index, found: Index, hypotheses: Events
 ) -> Mask:
@@ -238,13 +229,6 @@ def _named(
     return np.asarray(np.where(pattern, same_kind, named))
 
 
-def _rows(row: Index, member: Index, chosen: Mask, n_rows: int) -> tuple[Index, Index]:
-    """Row pointers and members of the chosen ones that have a row; rows ascend."""
-    chosen = chosen & (row >= 0)
-    counts = np.bincount(row[chosen], minlength=n_rows)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), member[chosen]
-
-
 def _exhausted(
     anchored: Anchored, incidence: sp.csr_matrix, constraints: Constraints, reject: Mask
 ) -> Mask:
@@ -253,17 +237,14 @@ def _exhausted(
     The right event was not proposed there, which is no contradiction but cannot be met either.
     Other rows that leave nothing contradict each other, which raises ContradictionError.
     """
-    single = np.flatnonzero((np.diff(constraints.indptr) == 1) & ~reject)
-    confirmed = np.unique(constraints.indices[constraints.indptr[single]])
+    sets = constraints.sets
+    single = np.flatnonzero((np.diff(sets.indptr) == 1) & ~reject)
+    confirmed = np.unique(sets.indices[sets.indptr[single]])
     covered = np.asarray(incidence[confirmed].sum(axis=0)).ravel()
     # What shares a slot with a confirmed event, and what a row leaves out, cannot hold.
     live = np.asarray(incidence @ (covered > 0).astype(np.float64) == 0)
     live[confirmed] = True
-    live[constraints.left_out] = False
-    options = np.bincount(
-        constraints.row, weights=live[constraints.indices], minlength=len(constraints)
-    )
-    nothing = options == 0
+    nothing = sets @ (live & constraints.allowed).astype(np.float64) == 0
     if (nothing & ~reject).any() or (covered > 1).any():
         raise ContradictionError(_contradiction(anchored, constraints, nothing & ~reject))
     return np.asarray(nothing & reject)
@@ -279,18 +260,3 @@ def _contradiction(anchored: Anchored, constraints: Constraints, impossible: Mas
         f"annotations contradict each other: {'; '.join(found[:_SHOWN])}{more}. "
         f"Remove or change one of each"
     )
-
-
-def _unused(anchored: Anchored, slot: Index, idle: Mask, exhausted: Index) -> tuple[Unused, ...]:
-    dead = set(exhausted.tolist())
-    found = []
-    for k, a in enumerate(anchored.listed):
-        if a.kind == Kind.CANNOT_TELL:
-            found.append(Unused(a.id, WhyUnused.CANNOT_TELL))
-        elif slot[k] < 0:
-            found.append(Unused(a.id, WhyUnused.OUTSIDE))
-        elif idle[k]:
-            found.append(Unused(a.id, WhyUnused.NOT_PROPOSED))
-        elif k in dead:
-            found.append(Unused(a.id, WhyUnused.ALL_REJECTED))
-    return tuple(found)

@@ -244,10 +244,8 @@ def _without_last_resort(
     scene = Scene.of(None, evidence, hypotheses, default_features(), anchored)
     last = np.isin(hypotheses.event, list(kinds.absent & LAST_RESORT))
     scores = scene.matrix.scores(shipped_model().aligned(scene.matrix.features)) - _DEAR * last
-    allowed = np.ones(len(hypotheses), dtype=bool)
-    allowed[scene.constraints.forbidden] = False
     try:
-        chosen = solve(scene.problem, scores, allowed).chosen
+        chosen = solve(scene.problem, scores, scene.constraints.allowed).chosen
     except InfeasibleError:
         return hypotheses  # annotations contradict each other, which tracking tells
     named = np.zeros(len(hypotheses), dtype=bool)

@@ -15,7 +15,7 @@ from bridgetrack.hypotheses.events import ODD, Event, kind_words
 from bridgetrack.inference.margins import best_without, smallest_first, smallest_margins
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import plural
-from bridgetrack.pipeline.tracking import Tracking, allowed_by
+from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.tracks import Tracks
 
 _NOTHING = 1e-6
@@ -55,7 +55,7 @@ def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
         margins = tracking.margins[rows]
     else:
         given = tracking.scores, tracking.solution, tracking.margins
-        found = smallest_margins(scene.problem, *given, count, allowed_by(scene))
+        found = smallest_margins(scene.problem, *given, count, scene.constraints.allowed)
         rows, margins, exact = found
     refs = event_refs(scene.detections, scene.hypotheses.take(rows))
     return [
@@ -255,7 +255,7 @@ def explain_event(tracking: Tracking, column: int) -> Explanation:
         Where an annotation excludes the event.
     """
     scene, solution = tracking.scene, tracking.solution
-    allowed = allowed_by(scene)
+    allowed = scene.constraints.allowed
     chosen = bool(solution.chosen[column])
     problem = scene.problem
     if chosen:

@@ -134,14 +134,6 @@ class Tracking:
         return write_results(self.tracks, self.scene.labels, out, formats, methods=methods)
 
 
-def allowed_by(scene: Scene) -> Mask:
-    """Hypotheses that no annotation excludes, shape (H,)."""
-    allowed = np.ones(len(scene.hypotheses), dtype=bool)
-    forbidden = scene.constraints.forbidden
-    allowed[forbidden] = False
-    return allowed
-
-
 def track_scene(
     scene: Scene, model: Model | None = None, limits: SolverLimits | None = None
 ) -> Steps[Tracking]:
@@ -163,7 +155,8 @@ def track_scene(
         Where annotations exclude each other; the message names them.
     """
     model = model or shipped_model(scene.matrix.features)
-    scores, allowed = scene.matrix.scores(model.aligned(scene.matrix.features)), allowed_by(scene)
+    scores = scene.matrix.scores(model.aligned(scene.matrix.features))
+    allowed = scene.constraints.allowed
     solution = yield from choose_events(scene, scores, allowed, limits)
     margins = margin_bounds(scene.problem, scores, solution, allowed)
     yield begin("Joining tracks")
@@ -230,7 +223,8 @@ def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Tracking]:
     old, model = tracking.scene, tracking.model
     if not np.array_equal(old.slots, scene.slots):
         raise InputError("the cells have changed since this movie was tracked; track it again")
-    scores, allowed = scene.matrix.scores(model.aligned(scene.matrix.features)), allowed_by(scene)
+    scores = scene.matrix.scores(model.aligned(scene.matrix.features))
+    allowed = scene.constraints.allowed
     chosen = tracking.solution.chosen
     if scene.hypotheses is not old.hypotheses:
         found = scene.hypotheses.find(old.hypotheses.take(chosen))
@@ -283,10 +277,9 @@ def _culprits(scene: Scene) -> Index:
 
 
 def _possible(scene: Scene, rows: Index) -> bool:
-    allowed = np.ones(len(scene.hypotheses), dtype=bool)
-    allowed[scene.constraints.take(rows).left_out] = False
+    allowed = scene.constraints.take(rows).allowed
     try:
-        solve(scene.problem, np.zeros(len(scene.hypotheses)), allowed)
+        solve(scene.problem, np.zeros(len(allowed)), allowed)
     except InfeasibleError:
         return False
     return True

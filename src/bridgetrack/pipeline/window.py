@@ -165,14 +165,12 @@ class WholeMovie:
 
         An annotation that names an event which is not among these says nothing here.
         """
-        allowed = np.ones(len(events), dtype=bool)
         at = np.flatnonzero((self.answered >= 0) & slots[self.answered])
         if not len(at):
-            return allowed
+            return np.ones(len(events), dtype=bool)
         local = self.anchored.take(at)
         local = local.take(np.flatnonzero(usable_with(local, events)))
-        allowed[compile_constraints(local, events).forbidden] = False
-        return allowed
+        return compile_constraints(local, events).allowed
 
     def scene(self, events: Events) -> Scene:
         """The whole movie with some of its events; its labels are not known here."""

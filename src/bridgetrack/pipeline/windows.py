@@ -40,7 +40,6 @@ from bridgetrack.pipeline.scene import measure, propose
 from bridgetrack.pipeline.tracking import (
     Tracking,
     Windows,
-    allowed_by,
     explain_contradiction,
     track_scene,
     tracked,
@@ -297,7 +296,7 @@ class _Choice:
         """
         every, chosen = self.in_order()
         scene = replace(self.movie.scene(every.events), labels=labels)
-        if (chosen & ~allowed_by(scene)).any():
+        if (chosen & ~scene.constraints.allowed).any():
             raise explain_contradiction(scene)
         prices, value = self.prices[scene.slots], float(every.scores[chosen].sum())
         nothing = np.broadcast_to(0.0, len(prices))
@@ -343,7 +342,7 @@ def near(tracking: Tracking, frame: int) -> Tracking:
     )  # fmt: skip
     chosen = known.hypotheses.take(tracking.solution.chosen)
     scene, scores = movie.near(movie.around(frame, _NEAR), chosen)
-    allowed = allowed_by(scene)
+    allowed = scene.constraints.allowed
     solution = solve(scene.problem, scores, allowed)
     margins = margin_bounds(scene.problem, scores, solution, allowed)
     return replace(

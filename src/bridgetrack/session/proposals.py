@@ -9,7 +9,7 @@ import numpy as np
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.arrays import Array, Index
-from bridgetrack.pipeline.tracking import Tracking, allowed_by
+from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.table import certainty_of
 
 
@@ -69,7 +69,7 @@ def proposals(
     columns = problem.by_slot[slot].indices
     price = problem.incidence[columns] @ tracking.solution.duals
     cost = np.maximum(price - tracking.scores[columns], 0.0)
-    excluded = ~allowed_by(scene)[columns]
+    excluded = ~scene.constraints.allowed[columns]
     chosen = tracking.solution.chosen[columns]
     weight = np.where(excluded, 0.0, np.exp(-np.where(chosen, 0.0, cost)))
     share = shared(weight, np.flatnonzero(chosen), tracking.margins[columns[chosen]])

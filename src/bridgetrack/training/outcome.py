@@ -19,7 +19,7 @@ from bridgetrack.learning import TrainingResult
 from bridgetrack.models.model import Model
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.pipeline.tracking import allowed_by, explain_contradiction
+from bridgetrack.pipeline.tracking import explain_contradiction
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
@@ -216,7 +216,7 @@ def choices(scenes: Sequence[Scene], weights: Array) -> list[Mask]:
     chosen = []
     for scene in scenes:
         try:
-            found = solve(scene.problem, scene.matrix.scores(weights), allowed_by(scene))
+            found = solve(scene.problem, scene.matrix.scores(weights), scene.constraints.allowed)
         except InfeasibleError as error:
             raise explain_contradiction(scene) from error
         chosen.append(found.chosen)

@@ -205,7 +205,7 @@ class AnnotatedComponents:
         components that they join are one sample. Samples are in the order of their slots.
         """
         label, n, incidence = self._label, self._n, scene.problem.incidence
-        tying = np.unique(scene.constraints.indices)
+        tying = np.unique(scene.constraints.sets.indices)
         tying = tying[self.tying[tying]]
         group = _grouped(label, sp.csr_matrix(incidence[tying]), n)
         slot = np.searchsorted(scene.slots, scene.constraints.slot)
@@ -311,19 +311,10 @@ def labelled(
     number
         Number of the movie.
     """
-    constraints = scene.constraints
-    place = np.full(len(scene.hypotheses), -1, dtype=np.int64)
-    place[cut.columns] = np.arange(len(cut.columns))
-    sets = sp.csr_matrix(
-        (np.ones(len(constraints.indices)), (constraints.row, place[constraints.indices])),
-        shape=(len(constraints), len(cut.columns)),
-    )
-    allowed = np.ones(len(cut.columns), dtype=bool)
-    left_out = place[constraints.left_out]
-    allowed[left_out[left_out >= 0]] = False
-    single = np.flatnonzero(np.diff(constraints.indptr) == 1)
+    constraints, sets = scene.constraints, scene.constraints.sets
+    single = np.flatnonzero(np.diff(sets.indptr) == 1)
     event = np.full(len(constraints), -1, dtype=np.int8)
-    said = constraints.indices[constraints.indptr[single]]
+    said = sets.indices[sets.indptr[single]]
     event[single] = scene.hypotheses.event[said]
     source = np.asarray([scene.anchored.listed[k].source for k in constraints.annotation])
     drawn = np.isin(source, (RANDOM, UNIFORM)).astype(np.int64)
@@ -336,9 +327,9 @@ def labelled(
         incidence=cut.incidence,
         column_sample=cut.column_sample,
         slot_sample=cut.slot_sample,
-        sets=sets,
+        sets=sp.csr_matrix(sets[:, cut.columns]),
         annotation_sample=annotation_sample,
-        allowed=allowed,
+        allowed=constraints.allowed[cut.columns],
         pair=np.asarray(frame - (constraints.slot >= n_cells), dtype=np.int64),
         event=event,
         scene=np.full(len(constraints), number, dtype=np.int64),
