@@ -14,7 +14,6 @@ from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
-from bridgetrack.session.training import StartChoice
 
 __all__ = [
     "library",
@@ -23,7 +22,6 @@ __all__ = [
     "said",
     "session",
     "source",
-    "starts",
 ]
 
 OPTIONS = SessionOptions(queue=8, update_every=4, rejudge_every=1000)
@@ -82,9 +80,3 @@ def own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def library(tmp_path: Path) -> Library:
     """An empty library."""
     return Library(tmp_path / "models")
-
-
-@pytest.fixture
-def starts(session: Session) -> StartChoice:
-    """What training can start from; the short movie is tracked already."""
-    return session.starts

@@ -102,7 +102,7 @@ def test_what_a_training_said_is_told_again(session, taught, path, again):
     assert made.settings.back == ("the model in use", "what came of the training")
     trainer = made.trainer
     assert trainer.results() == list(said.words) and trainer.doubtful() == list(made.annotations)
-    made.trainer.use(shipped_model())
+    made.trainer.use("shipped")
     assert load_settings(path).outcome is None and not trainer.results()
     made.undo()
     assert trainer.results() == list(said.words), "the model is in use again"

@@ -1,4 +1,4 @@
-"""What training starts from, without Qt."""
+"""The models that can be used, without Qt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bridgetrack.models.library import SHIPPED, Library
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.session.session import Session
-from bridgetrack.session.training import PRESENT, StartChoice
+from bridgetrack.session.training import PRESENT
 
 
 def learned() -> Model:
@@ -20,33 +20,22 @@ def learned() -> Model:
 
 
 def test_models_of_the_library_are_listed_by_name_and_used(
-    starts: StartChoice, session: Session, library: Library
+    session: Session, library: Library
 ) -> None:
-    starts.refresh()
-    assert [s.key for s in starts.starts] == [SHIPPED]
-    assert starts.chosen == SHIPPED
+    trainer = session.trainer
+    assert list(trainer.models()) == [SHIPPED]
     library.add(learned(), "lab")
-    starts.refresh()
-    assert [s.key for s in starts.starts] == [SHIPPED, "library/lab"]
-    assert starts.chosen == SHIPPED, "nothing is chosen for the user"
-    starts.choose("library/lab")
-    starts.refresh()
-    assert starts.chosen == "library/lab"
-    starts.use()
+    assert list(trainer.models()) == [SHIPPED, "lab"], "nothing is chosen for the user"
+    trainer.use("lab")
     assert session.model.name == "lab"
     np.testing.assert_array_equal(session.model.weights, learned().weights)
+    assert list(trainer.models()) == [PRESENT, SHIPPED, "lab"]
 
 
-def test_a_model_in_use_is_gone_on_from(starts: StartChoice, session: Session) -> None:
-    session.set_model(learned())
-    assert starts.chosen == PRESENT
-
-
-def test_a_damaged_model_is_told(starts: StartChoice, session: Session, library: Library) -> None:
+def test_a_damaged_model_is_told(
+    session: Session, library: Library, said: list[tuple[str, str]]
+) -> None:
     library.add(learned(), "bad").write_text("{")
-    starts.refresh()
-    starts.choose("library/bad")
-    for act in (starts.train, starts.use):
-        act()
-        assert "bad" in starts.problem
+    session.trainer.use("bad")
+    assert said[-1][0] == "error" and "bad" in said[-1][1]
     assert session.model.name == SHIPPED

@@ -96,7 +96,7 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
     assert session.model.trained and choice.currentText() == "the model in use (trained)"
 
 
-def test_where_the_model_does_not_suit_answers_are_no_slips(session, starts, annotator, at):
+def test_where_the_model_does_not_suit_answers_are_no_slips(session, annotator, at):
     trainer = session.trainer
     places: dict[int, tuple[int, int, int]] = {}
     for move in sure_moves(session):
@@ -107,6 +107,6 @@ def test_where_the_model_does_not_suit_answers_are_no_slips(session, starts, ann
         annotator.click(*at(row))
         annotator.click(*at(other))
     assert len(session.annotations) >= 3
-    starts.train()
+    trainer.train()
     assert trainer.unsuited and trainer.doubtful() == []
     assert "does not suit this movie" in trainer.doubt()

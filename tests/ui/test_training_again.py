@@ -11,7 +11,6 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
-from bridgetrack.session.training import PRESENT, StartChoice
 from bridgetrack.ui.picking import Mode
 
 
@@ -33,35 +32,31 @@ def answered(session: Session, annotator, at, row: int) -> Session:
     return session
 
 
-def test_training_twice_is_training_once(answered: Session, starts: StartChoice) -> None:
-    starts.train()
+def test_training_twice_is_training_once(answered: Session) -> None:
+    answered.trainer.train()
     first = answered.model
     assert first is not answered.start
-    assert starts.start.key == PRESENT
-    assert "again from the shipped model" in starts.start.words
-    starts.train()
+    assert "again from the shipped model" in answered.trainer.begins
+    answered.trainer.train()
     np.testing.assert_array_equal(answered.model.weights, first.weights)
 
 
-def test_nothing_is_left_of_a_slip_that_was_taken_back(
-    answered: Session, starts: StartChoice
-) -> None:
-    starts.train()
+def test_nothing_is_left_of_a_slip_that_was_taken_back(answered: Session) -> None:
+    answered.trainer.train()
     slipped = answered.model
     answered.answers.remove(next(iter(answered.annotations)).id)
-    starts.train()
+    answered.trainer.train()
     mended = answered.model
     assert not np.allclose(mended.weights, slipped.weights)
     answered.set_model(shipped_model())
-    starts.choose("shipped")
-    starts.train()
+    answered.trainer.train()
     np.testing.assert_array_equal(answered.model.weights, mended.weights)
 
 
 def test_the_next_movie_starts_from_what_this_one_taught(
-    answered: Session, starts: StartChoice, source: MovieAndCells, tmp_path: Path
+    answered: Session, source: MovieAndCells, tmp_path: Path
 ) -> None:
-    starts.train()
+    answered.trainer.train()
     trained, start = answered.model, answered.start
     assert start is not trained
     answered.set_model(shipped_model())
@@ -78,13 +73,11 @@ def test_the_next_movie_starts_from_what_this_one_taught(
     assert answered.start is start, "the same answers again"
 
 
-def test_a_project_knows_where_its_model_began(
-    answered: Session, starts: StartChoice, tmp_path: Path
-) -> None:
+def test_a_project_knows_where_its_model_began(answered: Session, tmp_path: Path) -> None:
     path = tmp_path / "movie.json"
     answered.save(path)
     assert load_project(path).start is None
-    starts.train()
+    answered.trainer.train()
     answered.save(path)
     project = load_project(path)
     assert project.start is not None

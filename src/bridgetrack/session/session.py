@@ -21,7 +21,6 @@ import os
 import warnings
 from collections.abc import Collection
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,7 @@ from bridgetrack.session.project import channel_of, found_of, resume, saving
 from bridgetrack.session.questions import Questions
 from bridgetrack.session.settings import KeptSettings, Outcome
 from bridgetrack.session.tracker import Tracker
-from bridgetrack.session.training import StartChoice, Trainer
+from bridgetrack.session.training import Trainer
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 
@@ -154,9 +153,8 @@ class Session:
         self.mending = Mending(self)
         self.site, self.accept = self.mending.site, self.mending.accept
         self.said_of_masks, self.note_painting = self.mending.said, self.mending.note_painting
-        self.trainer = Trainer(self)
+        self.trainer = Trainer(self, library)
         self.questions = Questions(self, self.trainer, options)
-        self._library = library
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
         if labels is not None:
             path = None if answers is None else Path(answers)
@@ -348,11 +346,6 @@ class Session:
             self._named = self.tracking, CellNames(self.tracking)
         return self._named[1]
 
-    @cached_property
-    def starts(self) -> StartChoice:
-        """What training can start from; looks at the library of models from the first use on."""
-        return StartChoice(self, self.trainer, self._library)
-
     @property
     def start(self) -> Model:
         """What learning starts from: the model in use, or what that one began with.
@@ -490,7 +483,7 @@ class Session:
             Where there is nothing to learn from.
         """
         self._need_movie()
-        self.trainer.train(options, self.start)
+        self.trainer.train(options)
         if self.trainer.problem:
             raise InputError(self.trainer.problem)
         return None if self.trainer.busy else self.trainer.training

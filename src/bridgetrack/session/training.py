@@ -1,15 +1,14 @@
-"""Training on the open movie: what it starts from, and what came of it in plain words."""
+"""Training on the open movie: the models there are, and what came of it in plain words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation import NOUN, Annotation, Kind
-from bridgetrack.errors import BridgetrackError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import SHIPPED, Library
 from bridgetrack.models.model import Model, load_model, save_model
@@ -25,6 +24,9 @@ from bridgetrack.training.outcome import Training
 from bridgetrack.training.train import train_steps
 
 JOB, JUDGING = "train", "judge"
+
+PRESENT = ""
+"""Key of the model in use; `SHIPPED` is that of the shipped model."""
 
 _WANTED = {
     Event.MOVE: (10, "press Enter on cells that the model links rightly, C to link others"),
@@ -56,12 +58,15 @@ class Trainer:
         use since.
     problem
         Why it could not train, empty where it could.
+    library
+        The folder of models.
     """
 
     changed = Signal()
 
-    def __init__(self, movie: Session) -> None:
+    def __init__(self, movie: Session, library: Library | None = None) -> None:
         self._movie = movie
+        self.library = library or Library()
         self.training: Training | None = None
         self.problem = ""
         movie.progress.connect(self._on_progress)
@@ -89,12 +94,8 @@ class Trainer:
             self.training = None
         self.changed.emit()
 
-    def train(
-        self,
-        options: TrainingOptions | None = None,
-        prior: Model | None = None,
-    ) -> None:
-        """Train in the background; the model changes only when it is done."""
+    def train(self, options: TrainingOptions | None = None) -> None:
+        """Train in the background, from `Session.start`; the model changes only when it is done."""
         movie, self.problem = self._movie, ""
         if movie.scene is None or movie.annotations is None:
             self.problem = "Choose a movie with its cells first."
@@ -104,8 +105,7 @@ class Trainer:
             self.changed.emit()
             return
         movie.cancel(JUDGING)
-        start = prior or shipped_model()
-        tracking = movie.tracking
+        start, tracking = movie.start, movie.tracking
 
         def train(ready: Scene) -> Steps[Training]:
             weights = start.aligned(ready.matrix.features)
@@ -153,10 +153,42 @@ class Trainer:
 
     # ------------------------------------------------------------------ models
 
+    def models(self) -> dict[str, str]:
+        """Titles of the models that can be used, by their keys; that of the one in use first."""
+        model, names = self._movie.model, tuple[str, ...]()
+        with self._movie.telling():
+            names = self.library.names()
+        used = {PRESENT: f"the model in use ({model.name})"} if model.trained else {}
+        others = {name: name for name in names if name != SHIPPED}
+        return used | {SHIPPED: "the shipped model"} | others
+
+    @property
+    def begins(self) -> str:
+        """What training starts from, as a sentence."""
+        model, start = self._movie.model, self._movie.start
+        if not model.trained:
+            return "Works on movies of many kinds without any answer; training adapts it to yours."
+        if start is model:
+            return "Training goes on from the model in use."
+        where = "the shipped model" if start.name == SHIPPED else f"the model {start.name}"
+        return f"Training starts again from {where}, and learns from all your answers."
+
+    def use(self, key: str) -> None:
+        """Track with another one of `models`."""
+        scene = self._movie.scene
+        with self._movie.telling():
+            if key == SHIPPED:
+                model = shipped_model(None if scene is None else scene.matrix.features)
+            else:
+                model = self.library.load(key)
+            self._movie.set_model(model)
+            told = "the shipped model" if key == SHIPPED else f"the model {key}"
+            self._movie.message.emit("info", f"Using {told}.")
+
     def load(self, path: Path) -> None:
         """Use the model of a file."""
         with self._movie.telling():
-            self.use(load_model(path))
+            self._movie.set_model(load_model(path))
             self._movie.message.emit("info", f"Using the model of {path.name}.")
 
     def save(self, path: Path) -> None:
@@ -164,10 +196,6 @@ class Trainer:
         with self._movie.telling():
             save_model(replace(self._movie.model, name=path.stem), path)
             self._movie.message.emit("info", f"Saved the model to {path}.")
-
-    def use(self, model: Model) -> None:
-        """Track with another model."""
-        self._movie.set_model(model)
 
     # ------------------------------------------------------------------ words
 
@@ -240,113 +268,3 @@ def _told(training: Training) -> tuple[str, ...]:
         if before != after
     ]
     return (f"In this movie: {', '.join(parts)}.",) if parts else ()
-
-
-# ---------------------------------------------------------------------- what training starts from
-
-PRESENT = "present"
-"""Key of the model in use; `SHIPPED` is that of the shipped model."""
-_LIBRARY = "library/"
-
-
-@dataclass(frozen=True)
-class Start:
-    """One thing to start from: its key, a title for the list, and what it is in words."""
-
-    key: str
-    title: str
-    words: str
-
-
-class StartChoice:
-    """The choice of what training starts from; emits `changed`.
-
-    It is the model in use, where that is trained, until somebody chooses something else.
-
-    Attributes
-    ----------
-    library
-        The folder of models.
-    problem
-        What was wrong with the last intent, empty where nothing was.
-    """
-
-    changed = Signal()
-
-    def __init__(self, movie: Session, trainer: Trainer, library: Library | None = None) -> None:
-        self._movie, self._trainer = movie, trainer
-        self.library = Library() if library is None else library
-        self._names: tuple[str, ...] = ()
-        self._picked = ""
-        self.problem = ""
-        movie.movie_changed.connect(lambda: self.choose(""))
-        movie.model_changed.connect(self.changed.emit)
-
-    @property
-    def starts(self) -> tuple[Start, ...]:
-        """Everything that training can start from, in the order of the list."""
-        model, start, starts = self._movie.model, self._movie.start, []
-        if model.trained:
-            words = "Training goes on from the model in use."
-            if start is not model:
-                where = "the shipped model" if start.name == SHIPPED else f"the model {start.name}"
-                words = f"Training starts again from {where}, and learns from all your answers."
-            starts.append(Start(PRESENT, f"the model in use ({model.name})", words))
-        words = "Works on movies of many kinds without any answer; training adapts it to yours."
-        starts.append(Start(SHIPPED, "the shipped model", words))
-        words = f"A model in the folder {self.library.folder}."
-        starts += [Start(f"{_LIBRARY}{name}", name, words) for name in self._names]
-        return tuple(starts)
-
-    @property
-    def start(self) -> Start:
-        """What is chosen."""
-        starts = self.starts
-        return next((s for s in starts if s.key == self._picked), starts[0])
-
-    @property
-    def chosen(self) -> str:
-        """Key of what training starts from."""
-        return self.start.key
-
-    def refresh(self) -> None:
-        """Look which models there are."""
-        try:
-            self._names = self.library.names()
-        except BridgetrackError as error:
-            self.problem = str(error)
-        self.changed.emit()
-
-    def choose(self, key: str) -> None:
-        """Start from something else."""
-        self._picked, self.problem = key, ""
-        self.changed.emit()
-
-    def train(self, options: TrainingOptions | None = None) -> None:
-        """Begin training from what is chosen."""
-        self.problem = ""
-        if (model := self._model()) is not None:
-            self._trainer.train(options, model)
-
-    def use(self) -> None:
-        """Track with the chosen model without training."""
-        model, start = self._model(), self.start
-        if model is not None and start.key != PRESENT:
-            self._trainer.use(model)
-            self._movie.message.emit("info", f"Using {start.title}.")
-        self._picked = ""
-        self.changed.emit()
-
-    def _model(self) -> Model | None:
-        """The chosen model; None where it cannot be read, which is told."""
-        if self.chosen == PRESENT:
-            return self._movie.start
-        if self.chosen == SHIPPED:
-            scene = self._movie.scene
-            return shipped_model(None if scene is None else scene.matrix.features)
-        try:
-            return self.library.load(self.chosen.removeprefix(_LIBRARY))
-        except BridgetrackError as error:
-            self.problem = str(error)
-            self.changed.emit()
-            return None

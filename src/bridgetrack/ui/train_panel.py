@@ -10,13 +10,12 @@ from qtpy.QtWidgets import QComboBox, QFileDialog
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.notes import plural
-from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.widgets import Column, button, heading, text
 
 _FILES = "Bridgetrack model (*.json)"
-_FILE = "file"
+_FILE = "/"
 """Stands for a model that is not in the folder."""
 
 
@@ -45,7 +44,7 @@ class TrainPanel(Panel):
         session = self.session
         self.follow(
             self._refresh,
-            self.trainer.changed, session.starts.changed, session.answers_changed,
+            self.trainer.changed, session.answers_changed,
             session.model_changed, session.scene_changed, session.movie_changed,
             session.questions.changed,
         )  # fmt: skip
@@ -54,7 +53,7 @@ class TrainPanel(Panel):
 
     def train(self) -> None:
         """Begin."""
-        self.session.starts.train(TrainingOptions())
+        self.trainer.train()
 
     def ask_load(self) -> None:
         """Ask for a file and use its model."""
@@ -68,11 +67,11 @@ class TrainPanel(Panel):
         name, _ = QFileDialog.getSaveFileName(self, "Save the model", wanted, _FILES)
         if name:
             self.trainer.save(Path(name))
-            self.session.starts.refresh()
+            self.start.refresh()
 
     def _folder(self) -> str:
         """The folder of models, made where there is none."""
-        folder = self.session.starts.library.folder
+        folder = self.trainer.library.folder
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
         return str(folder)
@@ -81,7 +80,7 @@ class TrainPanel(Panel):
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """Look at the kept models whenever the panel comes into view."""
-        self.session.starts.refresh()
+        self.start.refresh()
         super().showEvent(event)
 
     def _refresh(self) -> None:
@@ -117,7 +116,7 @@ class ModelBox(Column):
 
     def __init__(self, panel: TrainPanel) -> None:
         super().__init__()
-        self._panel, self.starts = panel, panel.session.starts
+        self._panel, self._trainer = panel, panel.trainer
         self.add(heading("Model"))
         self.choice = QComboBox()
         self.choice.setToolTip("Tracks follow at once; training starts from it and stays close")
@@ -130,27 +129,22 @@ class ModelBox(Column):
         self.add(self.choice)
         self.words = self.add(text())
         self.add(self.save)
-        panel.listen(self.starts.changed, self.refresh)
+        for signal in (panel.session.movie_changed, panel.session.model_changed):
+            panel.listen(signal, self.refresh)
         self.refresh()
 
     def _on_choice(self, place: int) -> None:
         key = str(self.choice.itemData(place))
         if key == _FILE:
             self._panel.ask_load()
-            self.refresh()
-        elif key != self.starts.start.key:
-            self.starts.choose(key)
-            self.starts.use()
+        elif place:  # the first is in use
+            self._trainer.use(key)
+        self.refresh()
 
     def refresh(self) -> None:
         """Show what there is."""
-        chosen = self.starts
-        starts, start = chosen.starts, chosen.start
-        wanted = [*((s.title, s.key) for s in starts), ("a file…", _FILE)]
-        places = range(self.choice.count())
-        if wanted != [(self.choice.itemText(k), self.choice.itemData(k)) for k in places]:
-            self.choice.clear()
-            for title, key in wanted:
-                self.choice.addItem(title, key)
-        self.choice.setCurrentIndex([s.key for s in starts].index(start.key))
-        self.words.setText(f"✕ {chosen.problem}" if chosen.problem else start.words)
+        titles = self._trainer.models() | {_FILE: "a file…"}
+        self.choice.clear()
+        for key, title in titles.items():
+            self.choice.addItem(title, key)
+        self.words.setText(self._trainer.begins)
