@@ -39,7 +39,7 @@ def session(movie: tuple[Movie, np.ndarray]) -> bt.Session:
 
 
 def test_masks_are_mended_by_the_channel_with_the_cells(session, movie) -> None:
-    image = session.site(T).image
+    image = session.masks.site(T).image
     np.testing.assert_array_equal(image, movie[0].channel_frame(T, 1))
     with pytest.raises(InputError, match="no channel 'actin'"):
         bt.Session(movie[1], movie[0], channel="actin")

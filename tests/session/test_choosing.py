@@ -225,7 +225,7 @@ def test_what_is_painted_away_stays_away(opened) -> None:
     session, array, _ = opened
     before, pixels = array[1].copy(), np.flatnonzero(array[1] == 4)
     array[1].ravel()[pixels] = 0
-    session.note_painting(1, pixels, np.full(len(pixels), 4))
+    session.masks.note_painting(1, pixels, np.full(len(pixels), 4))
     session.measure(touched={1})
     session.choose_again()
     assert honoured(array[1], session.masks.answers, 1)

@@ -157,7 +157,7 @@ def test_painting_is_an_answer_and_is_undone_like_others(source, tmp_path) -> No
     pixels = np.flatnonzero(array[t] == label)[:40]
     before = array[t].ravel()[pixels].copy()
     array[t].ravel()[pixels] = 0
-    session.note_painting(t, pixels, before)
+    session.masks.note_painting(t, pixels, before)
     session.measure(touched={t})
     [answer] = session.masks.answers
     assert answer.kind == MendKind.PAINT
@@ -248,13 +248,13 @@ def test_masks_of_a_verified_track_are_locked_until_it_is_released(mended, tmp_p
     assert (frame_of(session, 1) != labels[1]).any()
     assert session.edits.verify(cell)
     before = frame_of(session, 1).copy()
-    site = session.site(1)
+    site = session.masks.site(1)
     beside = middle(before == touching(labels)[1])
     refused = (("remove", place), ("outline", place), ("join", place, beside), ("cut", place))
     for kind, *places in refused:
         mend = act(kind, site, *places)
         with pytest.raises(InputError, match="verified and locked, at cell"):
-            session.accept(mend)
+            session.masks.accept(mend)
     np.testing.assert_array_equal(frame_of(session, 1), before)
     assert len(session.masks.answers) == 1 and session.names.verified(cell)
     assert not any("not there any more" in words for _, words in heard)

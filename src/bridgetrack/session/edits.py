@@ -105,7 +105,8 @@ class Edits:
         if none_left and (said or (events and len(events) == len(store.annotations))):
             gone |= {a.id for a in store.masks.past if a.says_nothing}
         changed = [a for a in store.masks.past if a.id in gone]
-        self._session.mending.refuse_locked([a.mend for a in changed], going=events)
+        if self._session.masks is not None:
+            self._session.masks.refuse_locked([a.mend for a in changed], going=events)
         if events or changed:
             store.edit(remove=events, masks_remove=[a.id for a in changed])
         return len(events) + len(said)

@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.annotations.annotation import Annotation, CellRef
 from bridgetrack.annotations.annotation_set import AnswerChange
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, in_order
-from bridgetrack.annotations.mask_targets import honoured
+from bridgetrack.annotations.mask_targets import honoured, with_events
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
-from bridgetrack.movie.movie import Movie, pixels_of
-from bridgetrack.regions.acts import agreement
+from bridgetrack.models.model import Model
+from bridgetrack.movie.movie import Movie, label_frame, pixels_of
+from bridgetrack.pipeline.finding import chosen_as
+from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers, with_outlines_of
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.acts import act, agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
 from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place
 from bridgetrack.regions.regions import Regions
-from bridgetrack.regions.score import RegionScore, starting_score
+from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.session.movie import LazyFrames, MovieAndCells
+
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
+
+JOB = "choose"
+"""Name of the background work: choosing masks again."""
+
+_UNFINISHED = (
+    "Choosing the masks again ended before it was done, as its movie or its cells are not open any "
+    "more; the masks are as they were."
+)
 
 
 class _EditedFrames(LazyFrames):
@@ -48,10 +64,13 @@ class MovieMasks:
     """The label movie of a session with the answers about its masks.
 
     Changes are written into the array that its labels show, where there is one, else kept in
-    memory beside them.
+    memory beside them. What cannot be done is refused by an `InputError`, what cannot be written
+    down by an `OutputError`; then nothing has changed.
 
     Parameters
     ----------
+    session
+        Whose masks they are.
     movie
         The movie with its segmentation.
     store
@@ -61,17 +80,16 @@ class MovieMasks:
     ----------
     labels
         The segmentation with all changes.
+    learned
+        What the movie and the answers about its masks taught last; None where nothing is known.
     """
 
-    def __init__(self, movie: MovieAndCells, store: AutosavingStore) -> None:
+    def __init__(self, session: Session, movie: MovieAndCells, store: AutosavingStore) -> None:
         assert movie.labels is not None
+        self._session, self._movie, self._store = session, movie, store
         self.labels = movie.labels
-        self._image, self._channel, self._pixels = movie.image, movie.channel, movie.pixels
-        # Cells that were found here may be found anew, which makes others of them.
-        self._anew = movie.found is not None and movie.files[1] is None
-        self._store = store
+        self.learned = None if movie.found is None else movie.found.learned
         self._edited: _EditedFrames | None = None
-        self._found = (movie.found and movie.found.settings) or SegmentationSettings()
         self._settings: SegmentationSettings | None = None
 
     @property
@@ -80,13 +98,13 @@ class MovieMasks:
         return self._store.masks
 
     @cached_property
-    def _score(self) -> RegionScore:
-        return starting_score()
+    def _score(self) -> MovieScore:
+        return MovieScore(starting_score())
 
     @property
     def has_image(self) -> bool:
         """Whether there is a movie to choose other masks by."""
-        return self._image is not None
+        return self._movie.image is not None
 
     def restore(self) -> tuple[set[int], int]:
         """Make the changes anew that were made before the movie was opened.
@@ -100,10 +118,12 @@ class MovieMasks:
         changes = _by_frame(self.answers.past)
         chosen = {a.frame for a in self.answers.past if a.says_nothing}
         fits = [self._led(t, changes[t]) for t in chosen]
+        # Cells that were found here may be found anew, which makes others of them.
+        anew = self._movie.found is not None and self._movie.files[1] is None
         others = 2 * sum(fits) < len(fits)  # these are other masks than those chosen from
         if others:
             changes = _by_frame(self.answers)
-        frames, lost = set(), len(chosen) if others and not self._anew else 0
+        frames, lost = set(), len(chosen) if others and not anew else 0
         for t, mine in changes.items():
             pixels, _, after = _composed(mine)
             there = self._frame(t).reshape(-1)[pixels]
@@ -134,72 +154,65 @@ class MovieMasks:
         inside = all(0 <= a < n for a, n in zip(at, frame.shape, strict=True))
         return int(frame[at]) if inside else 0
 
-    # ------------------------------------------------------------------ changes
+    # ------------------------------------------------------------------ mending
 
-    def site(self, t: int, detections: Detections, learned: MovieScore | None = None) -> MendSite:
-        """A frame, ready to be mended, by what the movie taught where that is known.
+    def mend(self, kind: MendKind | str, frame: int, *places: Place) -> Mend:
+        """Mend the masks of a frame, see `Session.mend`."""
+        return self.accept(act(kind, self.site(frame), *places))
 
-        Raises
-        ------
-        InputError
-            Where there is no such frame.
-        """
+    def site(self, t: int) -> MendSite:
+        """A frame, ready to be mended, by what the movie taught where that is known."""
         if not 0 <= t < self.labels.n_frames:
             raise InputError(
                 f"there is no frame {t}; the movie has 0 to {self.labels.n_frames - 1}"
             )
-        labels = self._frame(t)
-        image = None if self._image is None else self._image.channel_frame(t, self._channel)
+        labels, movie, detections = self._frame(t), self._movie, self._detections
+        image = None if movie.image is None else movie.image.channel_frame(t, movie.channel)
         if self._settings is None:
             self._settings = self._complete(image, detections)
-        free, scale = self._free(labels, detections), self.labels.geometry.scale
-        judge = _judge(learned or MovieScore(self._score), self._settings, scale)
+        free, scale = self._free(labels), self.labels.geometry.scale
+        judge = _judge(self.learned or self._score, self._settings, scale)
         return MendSite(t, labels, self._settings, free, image, scale, judge)
 
     def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
         """What cells were found with; what that leaves open is decided by them and by a frame."""
         width = cell_diameter(detections) / float(np.mean(detections.geometry.scale[-2:]))
+        found = (self._movie.found and self._movie.found.settings) or SegmentationSettings()
         # cells at the edge are left out where cells are found, not where somebody points at one
-        known = replace(
-            self._found, diameter=self._found.diameter or max(width, 2.0), clear_border=False
-        )
+        known = replace(found, diameter=found.diameter or max(width, 2.0), clear_border=False)
         return known if image is None or np.ptp(image) == 0 else complete_settings([image], known)
 
-    def _free(self, labels: NDArray[Any], detections: Detections) -> int:
+    @property
+    def _detections(self) -> Detections:
+        base = self._session.tracker.base
+        if base is None:
+            raise InputError("the cells are still being measured; try again in a moment")
+        return base.detections
+
+    def _free(self, labels: NDArray[Any]) -> int:
         """A number that no cell ever had."""
-        known = (int(detections.label.max(initial=0)), int(labels.max(initial=0)))
+        known = (int(self._detections.label.max(initial=0)), int(labels.max(initial=0)))
         return 1 + max(*known, self.answers.last_label)
 
-    def numbered(self, mend: Mend, detections: Detections) -> Mend:
-        """A change that can be made now; a new cell's number is free in the whole movie.
-
-        Raises
-        ------
-        InputError
-            Where the masks changed since, or the number of a new cell cannot be stored.
-        """
-        if not self.fits(mend):
+    def accept(self, mend: Mend) -> Mend:
+        """Make a change that `act` prepared; a new cell's number is free in the whole movie."""
+        self.refuse_locked([mend])
+        there = self._frame(mend.frame)
+        if not mend.fits(there):
             raise InputError(
                 f"frame {mend.frame}: the masks have changed there since; point at the cell again"
             )
         if mend.kind in (MendKind.CUT, MendKind.GROW):
-            free = self._free(self._frame(mend.frame), detections)
             [old] = np.setdiff1d(mend.after, [*mend.before.tolist(), 0]).tolist()
-            new = max(old, free)
+            new = max(old, self._free(there))
             after = np.where(mend.after == old, new, mend.after)
             cells = tuple(new if c == old else c for c in mend.cells)
             mend = replace(mend, after=after, cells=cells)
-        self.check_numbers(mend)
+        self._keep([mend])
         return mend
 
-    def check_numbers(self, *mends: Mend) -> None:
-        """Complain where the number of a cell cannot be stored.
-
-        Raises
-        ------
-        InputError
-            As above.
-        """
+    def _keep(self, mends: list[Mend]) -> None:
+        """Write changes down, unless the number of a cell cannot be stored."""
         dtype = self.labels.array.dtype
         limit = np.iinfo(dtype).max if dtype.kind in "iu" else 2**24
         highest = max(int(mend.after.max(initial=0)) for mend in mends)
@@ -208,32 +221,33 @@ class MovieMasks:
                 f"the labels are stored as {dtype}, in which {highest}, the next free number, has "
                 "no place; save them with more bits (for example as uint32) and open them again"
             )
+        self._store.edit(masks_add=self.answers.next_for(mends))
 
-    def painted(self, t: int, pixels: Index, before: Index) -> Mend | None:
-        """What somebody painted in a frame, as it is there now; None where that says nothing.
+    def refuse_locked(self, mends: Iterable[Mend], going: Collection[str] = ()) -> None:
+        """Complain where masks would change that a verified track rests on.
 
-        Parameters
-        ----------
-        t
-            The frame.
-        pixels
-            Places in the flat frame that were painted, ascending.
-        before
-            Their labels before.
+        Answers that are `going` at the same time do not count.
         """
-        labels = self._frame(t)
-        after = labels.reshape(-1)[pixels].astype(np.int64)
-        changed = after != before
-        pixels, before, after = pixels[changed], before[changed].astype(np.int64), after[changed]
-        if not len(pixels):
-            return None
-        cells = np.unique(np.concatenate([before, after]))
-        right = [(k, np.flatnonzero(labels.reshape(-1) == k)) for k in cells[cells > 0].tolist()]
-        there = [(k, p) for k, p in right if len(p)]
-        numbers, sets = tuple(k for k, _ in there), tuple(p for _, p in there)
-        gone = np.setdiff1d(before, [0, *numbers])
-        wiped = tuple(pixels[before == k] for k in gone.tolist())
-        return Mend(MendKind.PAINT, t, (), pixels, before, after, numbers, sets, wiped)
+        self._store.refuse_locked(a for a in self._about(mends) if a.id not in going)
+
+    def _is_locked(self, *mends: Mend) -> bool:
+        """Whether a verified track is locked against one of these changes of masks."""
+        return any(map(self._session.edits.locked, self._about(mends)))
+
+    def _about(self, mends: Iterable[Mend]) -> Iterator[Annotation]:
+        """Answers about events of cells whose masks would change."""
+        changed = {(m.frame, k) for m in mends for k in np.union1d(m.before, m.after).tolist()}
+        frames, scene = {t for t, _ in changed}, self._session.scene
+        rows = {} if scene is None else scene.anchored.rows
+
+        def concerned(cell: CellRef) -> bool:
+            if cell.frame not in frames:
+                return False
+            row = rows.get(cell)  # its label is another one where cells were found anew
+            label = cell.label if scene is None or row is None else scene.detections.label[row]
+            return (cell.frame, int(label)) in changed
+
+        return (a for a in self._store.annotations if any(map(concerned, a.cells)))
 
     def follow(self, change: AnswerChange) -> tuple[set[int], bool]:
         """Make what a step changes in the masks, where they are what it begins with.
@@ -257,14 +271,115 @@ class MovieMasks:
                 done = False
         return frames, done
 
-    def fits(self, mend: Mend) -> bool:
+    # ------------------------------------------------------------------ choosing again
+
+    def said(self) -> Steps[MaskAnswers]:
+        """All that was said of the masks until now, also by answers about events.
+
+        Every frame that was answered is looked at, where it is asked for.
+        """
+        base, answers, labels = self._session.tracker.base, self.answers, self.labels
+        annotations = self._store.annotations
+
+        def steps() -> Steps[MaskAnswers]:
+            if base is None:  # the cells are still being measured
+                return answers
+            return (yield from with_events(answers, annotations, base.detections, labels))
+
+        return steps()
+
+    def choose_again(self) -> None:
+        """Choose the masks of all frames anew, see `Session.choose_again`."""
+        session, answers, learned = self._session, self.answers, self.learned
+        if not self.has_image:
+            raise InputError(
+                "masks are chosen by the image that they were made from, which is not there; "
+                "choose it as well"
+            )
+        if session.tracker.base is None:
+            raise InputError("the cells are still being measured; try again in a moment")
+        movie, weights = replace(self._movie, labels=self.labels), session.model
+        named, said = _highest_named(answers, self._store.annotations), self.said()
+
+        def work() -> Steps[tuple[list[Mend], MovieScore | None]]:
+            everything = yield from said
+            return (yield from _chosen_again(movie, everything, weights, named, learned))
+
+        session.run(JOB, work, lambda made: self._on_chosen(answers, *made), unfinished=_UNFINISHED)
+
+    def _on_chosen(
+        self, answers: MaskAnswers, changes: list[Mend], learned: MovieScore | None
+    ) -> None:
+        message, self.learned = self._session.message, learned
+        before, after = ({a.id: a.frame for a in each} for each in (answers, self.answers))
+        since = {{**before, **after}[i] for i in before.keys() ^ after.keys()}
+        fit = [m for m in changes if m.frame not in since and m.fits(self._frame(m.frame))]
+        locked = self._is_locked(*fit)  # by a track that was verified meanwhile
+        mends = [m for m in fit if not locked or not self._is_locked(m)]
+        if mends:
+            with self._session.telling():
+                self._keep(mends)
+                told = f"The masks changed in {len(mends)} frame(s). Undo (Z) takes that back."
+                message.emit("info", told)
+        elif not changes:
+            message.emit("info", "The masks are as they were: nothing better was found.")
+        for stay, why in (
+            (len(changes) - len(fit), "you changed masks meanwhile"),
+            (len(fit) - len(mends), "a verified track is locked against the change"),
+        ):
+            if stay:
+                message.emit("warning", f"In {stay} frame(s) {why}; these stay.")
+
+    # ------------------------------------------------------------------ painting
+
+    def note_painting(self, t: int, pixels: Index, before: Index) -> None:
+        """Keep what somebody painted in a frame as an answer: these cells are right.
+
+        Parameters
+        ----------
+        t
+            The frame.
+        pixels
+            Places in the flat frame that were painted, ascending.
+        before
+            Their labels before.
+        """
+        flat = self._frame(t).reshape(-1)
+        changed = flat[pixels] != before
+        pixels, before = pixels[changed], before[changed].astype(np.int64)
+        if not len(pixels):
+            return
+        after = flat[pixels].astype(np.int64)
+        cells = np.unique(np.concatenate([before, after]))
+        right = {k: np.flatnonzero(flat == k) for k in cells[cells > 0].tolist()}
+        right = {k: places for k, places in right.items() if len(places)}
+        gone = np.setdiff1d(before, [0, *right])
+        wiped = tuple(pixels[before == k] for k in gone.tolist())
+        sets = tuple(right.values())
+        painted = Mend(MendKind.PAINT, t, (), pixels, before, after, tuple(right), sets, wiped)
+        with self._session.telling():
+            self._store.edit(masks_add=self.answers.next_for([painted]))
+
+    def follow_painting(self) -> None:
+        """Take back, or repeat, answers whose painting was undone, or done again, elsewhere."""
+        store = self._store
+        with self._session.telling():
+            undone = False
+            while (last := _painting(store.masks.past[-1:])) and self._is_before(last.mend):
+                undone = True
+                if store.history.past and store.history.past[-1].masks_added == (last,):
+                    store.undo()
+                else:
+                    store.edit(masks_remove=[last.id])
+            while not undone and store.history.future:
+                following = _painting(store.history.future[-1].masks_added)
+                if following is None or not self._is_before(following.mend.inverse):
+                    break
+                store.redo()
+
+    def _is_before(self, mend: Mend) -> bool:
         """Whether the masks are what a change begins with."""
         return mend.fits(self._frame(mend.frame))
-
-    def is_as(self, answer: MaskAnswer, *, before: bool) -> bool:
-        """Whether the masks are as before an answer, or as after it."""
-        mend = answer.mend.inverse if not before else answer.mend
-        return self.fits(mend)
 
     # ------------------------------------------------------------------ pixels
 
@@ -273,8 +388,8 @@ class MovieMasks:
 
     def _write(self, t: int, pixels: Index, labels: Index) -> None:
         where = np.unravel_index(pixels, self.labels.geometry.shape or ())
-        if self._pixels is not None:
-            self._pixels[t][where] = labels
+        if self._movie.pixels is not None:
+            self._movie.pixels[t][where] = labels
             return
         if self._edited is None:
             edited = self._edited = _EditedFrames(self.labels)
@@ -318,3 +433,60 @@ def _by_frame(changes: Iterable[MaskAnswer]) -> dict[int, list[MaskAnswer]]:
     for change in changes:
         found.setdefault(change.frame, []).append(change)
     return found
+
+
+def _chosen_again(
+    movie: MovieAndCells,
+    answers: MaskAnswers,
+    weights: Model,
+    named: dict[int, int],
+    learned: MovieScore | None,
+) -> Steps[tuple[list[Mend], MovieScore | None]]:
+    """What changes where masks are chosen anew, frame by frame, and what was learned.
+
+    Cells keep their numbers; no new one takes a number up to the highest `named` in its frame.
+    """
+    assert movie.labels is not None and movie.image is not None
+    finding, channel = chosen_as(movie.labels, movie.found), movie.channel
+    changes: list[Mend] = []
+    had = left = False
+    finding = replace(finding, learned=learned or finding.learned)
+    finding = yield from finding.taught(movie.image, answers, channel=channel)
+    for step in finding.steps(movie.image, answers, weights, channel=channel):
+        if isinstance(step, Progress):
+            yield step
+            continue
+        before, masks = label_frame(movie.labels, step.frame), step.labels
+        if finding.given is not None:  # what was brought along stays as it was drawn
+            masks = with_outlines_of(before, masks)
+        had, left = had or bool(before.any()), left or bool(masks.any())
+        after = _numbered(before, masks, named.get(step.frame, 0))
+        pixels = np.flatnonzero(before.reshape(-1) != after.reshape(-1))
+        if len(pixels):
+            old, new = (each.reshape(-1)[pixels].astype(np.int64) for each in (before, after))
+            changes.append(Mend(MendKind.PAINT, step.frame, (), pixels, old, new, (), (), ()))
+    check_some_left(movie.labels, had, left)
+    return changes, finding.learned
+
+
+def _highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> dict[int, int]:
+    """The highest number by frame that answers speak of."""
+    named = [(a.frame, a.highest) for a in answers.past]
+    named += [(c.frame, c.label) for a in annotations for c in a.cells]
+    highest: dict[int, int] = {}
+    for frame, label in named:
+        highest[frame] = max(label, highest.get(frame, 0))
+    return highest
+
+
+def _numbered(before: NDArray[Any], after: NDArray[np.int32], highest: int) -> Index:
+    """Numbers as before where cells stay; new ones above all that were ever named."""
+    kept = keep_numbers(before, after).astype(np.int64)
+    last = int(before.max(initial=0))
+    return np.where(kept > last, kept + max(0, highest - last), kept)
+
+
+def _painting(answers: tuple[MaskAnswer, ...]) -> MaskAnswer | None:
+    """The painting that a step is; None where it is something else."""
+    painted = len(answers) == 1 and answers[0].kind == MendKind.PAINT
+    return answers[0] if painted and not answers[0].says_nothing else None

@@ -10,7 +10,7 @@
 The window works with the same class; there, long work is done in threads.
 
 A session is made of parts: the store with all answers, settings and steps to undo (`answers`), the
-work (`BackgroundWork`), the masks (`MovieMasks`, `Mending`), the tracks (`Tracker`), the edits of
+work (`BackgroundWork`), the masks (`MovieMasks`), the tracks (`Tracker`), the edits of
 people (`Edits`), questions (`Questions`) and training (`Trainer`). Every change goes into the
 store, which writes it down; `_follow` makes what comes of it, also of undo and redo.
 """
@@ -50,7 +50,6 @@ from bridgetrack.session.background import (
 )
 from bridgetrack.session.edits import Edits
 from bridgetrack.session.masks import MovieMasks
-from bridgetrack.session.mending import Mending
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.names import CellNames
 from bridgetrack.session.project import channel_of, found_of, resume, saving
@@ -150,9 +149,6 @@ class Session:
         self.tracker = Tracker(self)
         self.measure, self.follow_masks = self.tracker.measure, self.tracker.follow_masks
         self.answered = self.tracker.answered
-        self.mending = Mending(self)
-        self.site, self.accept = self.mending.site, self.mending.accept
-        self.said_of_masks, self.note_painting = self.mending.said, self.mending.note_painting
         self.trainer = Trainer(self, library)
         self.questions = Questions(self, self.trainer, options)
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
@@ -194,7 +190,7 @@ class Session:
             if movie.image is not None and movie.labels is not None:
                 check_same_extent(movie.image, movie.labels)
             answers = AutosavingStore(path, movie.geometry)
-            masks = None if movie.labels is None else MovieMasks(movie, answers)
+            masks = None if movie.labels is None else MovieMasks(self, movie, answers)
             mended, lost = (set[int](), 0) if masks is None else masks.restore()
         except (BridgetrackError, OSError) as error:
             self.tell(error)
@@ -544,11 +540,29 @@ class Session:
         OutputError
             Where the answer cannot be saved; then nothing has changed.
         """
-        return self.mending.mend(kind, frame, *places)
+        return self._mendable().mend(kind, frame, *places)
 
     def choose_again(self) -> None:
-        """Choose the masks of all frames anew with the answers about them, see `Mending`."""
-        self.mending.choose_again()
+        """Choose the masks of all frames anew with the answers about them, as one step.
+
+        They are chosen as they were found; masks brought along stay where neither the image nor
+        an answer objects. Frames in which masks change meanwhile stay as they are.
+
+        Raises
+        ------
+        InputError
+            Where there are no masks, or no image, or no cell would be left.
+        """
+        self._mendable().choose_again()
+
+    def _mendable(self) -> MovieMasks:
+        self._need_movie()
+        if self.masks is None:
+            raise InputError(
+                "the cells are a table of points, which has no masks to mend; move, add or delete "
+                "points instead"
+            )
+        return self.masks
 
     def note(self, kind: Kind, event: EventRef, source: str, seconds: float | None = None) -> None:
         """Write an answer down in place of those that it contradicts, and say it back."""

@@ -49,7 +49,8 @@ class Tracker:
         if session.movie is None or session.answers is None:
             return
         movie = session.movie = movie or session.movie
-        session.mending.follow_painting()
+        if session.masks is not None:
+            session.masks.follow_painting()
         annotations, kinds = session.answers.annotations, session.kinds
         for name in ("track", "correct"):
             session.cancel(name)

@@ -109,11 +109,14 @@ class LayerChanges:
     def _note_painting(self) -> None:
         """What was painted since the cells were measured last is an answer about them."""
         pixels, self._pixels = self._pixels, []
+        masks = self._state.session.masks
+        if masks is None:
+            return
         for t in sorted({part[0] for part in pixels}):
             places = np.concatenate([p for k, p, _ in pixels if k == t])
             before = np.concatenate([b for k, _, b in pixels if k == t])
             known, first = np.unique(places, return_index=True)
-            self._state.session.note_painting(t, known, before[first])
+            masks.note_painting(t, known, before[first])
 
     def _measure(self) -> None:
         """Measure what was touched up."""

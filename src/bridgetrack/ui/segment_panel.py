@@ -184,10 +184,10 @@ class RepairBox(Column):
         """Repair the cells in the background."""
         session = self._panel.session
         movie, model = session.movie, session.model
-        if movie is None or session.busy("repair"):
+        if movie is None or session.masks is None or session.busy("repair"):
             return
         self.words.setText("")
-        layer, said = movie.layers[1], session.said_of_masks()
+        layer, said = movie.layers[1], session.masks.said()
 
         def work() -> Steps[Repaired]:
             answers = yield from said

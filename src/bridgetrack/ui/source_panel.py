@@ -340,7 +340,7 @@ class SourceChooser(QWidget):
         session, image = self._panel.session, self.image.layer
         open_now = session.movie is not None and session.movie.layers[0] is image
         if open_now and session.masks is not None:
-            return session.said_of_masks()
+            return session.masks.said()
         geometry = movie_of(image).geometry
         kept = autosave_path(path_of(image), name_of(image), geometry)
 
