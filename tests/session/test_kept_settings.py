@@ -103,7 +103,7 @@ def test_what_a_training_said_is_told_again(session, taught, path, again):
     trainer = made.trainer
     assert trainer.results() == list(said.words) and trainer.doubtful() == list(made.annotations)
     made.trainer.use("shipped")
-    assert load_settings(path).outcome is None and not trainer.results()
+    assert load_settings(path).training is None and not trainer.results()
     made.undo()
     assert trainer.results() == list(said.words), "the model is in use again"
 

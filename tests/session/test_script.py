@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
+from bridgetrack.annotations.annotation import Kind
 
 LENGTH = 5
 
@@ -133,7 +134,7 @@ def test_a_checked_sample_goes_with_the_project(arrays, tmp_path):
     session = bt.Session(*arrays, answers=tmp_path / "a.annotations.json")
     session.questions.check_sample()
     session.questions.show()
-    session.questions.confirm(session.questions.current)
+    session.questions.reply(session.questions.current, Kind.CONFIRM)
     verdicts = session.questions.check.sample.verdicts
     session.save(tmp_path / "movie.json")
     again = bt.Session.from_project(tmp_path / "movie.json")

@@ -94,7 +94,7 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
             hand.key(key)
             assert "look at it, then answer" in asked.widget.notice.text(), key
             asked.widget.notice.say("", "")
-        asked.annotator.choose_answer(1)  # a click in the list
+        asked.annotator.choose(1)  # a click in the list
         assert "look at it, then answer" in asked.widget.notice.text()
         assert not len(asked.session.annotations)
         assert asked.session.questions.current is question

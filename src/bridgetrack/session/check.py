@@ -226,41 +226,35 @@ ROUGH = 0.2
 
 @dataclass(frozen=True)
 class Report:
-    """How far people are with their answers, in plain words."""
+    """How far people are with their answers."""
 
-    effort: str = "No question answered yet."  # clicks and minutes so far
-    # the estimate with its interval, or what is missing
-    accuracy: str = "An estimate of accuracy appears after the first random questions."
-    verdict: str = ""  # the expected gain of more clicks, and whether to stop
-    stop: bool = False  # whether more answers are hardly worth the effort
+    words: str = (
+        ""  # clicks and minutes so far, the estimate, and whether more answers are worth it
+    )
     points: tuple[Point, ...] = ()  # the progress curve, by rising clicks, once it says something
 
 
 def report_of(active: ActiveSession | None) -> Report:
-    """How far a session is."""
-    if active is None:
+    """How far a session is; nothing before the first answer."""
+    if active is None or not active.effort.clicks:
         return Report()
-    left = ""
+    effort, estimate, verdict = active.effort, active.estimate(), active.verdict()
+    words = [f"{plural(effort.clicks, 'answer')} in {_duration(effort.seconds)}."]
     if active.doubtful is not None:
-        left = f" {plural(active.doubtful, 'event')} may still be less than 90 % certain."
-    effort = active.effort
-    if not effort.clicks:
-        return Report(f"{Report.effort}{left}")
-    words = f"{plural(effort.clicks, 'answer')} in {_duration(effort.seconds)}.{left}"
-    estimate, verdict = active.estimate(), active.verdict()
-    advice = sentence(verdict.words)
+        words.append(f"{plural(active.doubtful, 'event')} may still be less than 90 % certain.")
+    words += [_accuracy(estimate), sentence(verdict.words)]
     if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
-        advice = f"{advice} The estimate below is still rough."
+        words.append("The estimate is still rough.")
     # One point for each number of clicks, the latest, without those that were undone since.
     latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
     points = tuple(latest[k] for k in sorted(latest) if _tells(latest[k]))
-    return Report(words, _accuracy(estimate), advice, verdict.stop, points)
+    return Report(" ".join(words), points)
 
 
 def _accuracy(estimate: ErrorEstimate | None) -> str:
     """The estimate, once it says something; those of few answers alarm for nothing."""
     if estimate is None:
-        return Report.accuracy
+        return "An estimate of accuracy appears after the first random questions."
     if estimate.high - estimate.low > WIDEST:
         n = estimate.n_annotations
         return f"{plural(n, 'random question')} so far: too few to say how accurate it is."

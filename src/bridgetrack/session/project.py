@@ -132,7 +132,7 @@ def resume(session: Session, movie: MovieAndCells, file: Path) -> bool:
     if not known:
         session.set_kinds(EventKinds.without(project.without), undoable=False)
         session.set_model(project.model, project.start, undoable=False)
-        session.settings.set_formats(project.formats)
+        session.settings.write(formats=list(project.formats))
     return True
 
 

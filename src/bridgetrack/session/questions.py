@@ -200,26 +200,18 @@ class Questions:
         if asked is None or isinstance(asked, SampleQuestion) or self.active is None:
             return False
         if kind == Kind.CONFIRM and asked.slot in event.slots:
-            self._reply(asked, kind, event)
+            self.reply(asked, kind, event)
         elif kind != Kind.CONFIRM and event.key == asked.event.key:
-            self._reply(asked, kind)
+            self.reply(asked, kind)
         else:
             return False
         return True
 
-    def confirm(self, asked: Suggestion, event: EventRef | None = None) -> None:
-        """An event holds; None: the one that was proposed."""
-        self._reply(asked, Kind.CONFIRM, event)
+    def reply(self, asked: Suggestion, kind: Kind, event: EventRef | None = None) -> None:
+        """Somebody says of an event that it holds, does not, or that nobody can tell.
 
-    def reject(self, asked: Suggestion) -> None:
-        """The proposed event does not hold."""
-        self._reply(asked, Kind.REJECT)
-
-    def cannot_tell(self, asked: Suggestion) -> None:
-        """Somebody looked and could not say."""
-        self._reply(asked, Kind.CANNOT_TELL)
-
-    def _reply(self, asked: Suggestion, kind: Kind, event: EventRef | None = None) -> None:
+        `event` is one that holds in place of the one that was proposed.
+        """
         if isinstance(asked, SampleQuestion):
             self._judge(asked, _VERDICTS[kind])
         elif self.active is not None:

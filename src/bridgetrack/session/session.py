@@ -60,6 +60,9 @@ from bridgetrack.session.training import Trainer
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 
+_REPLIES = {"yes": Kind.CONFIRM, "no": Kind.REJECT, "cannot tell": Kind.CANNOT_TELL}
+"""What a script may say to a question."""
+
 
 class Session:
     """A movie, its answers, questions, model and tracks.
@@ -452,14 +455,12 @@ class Session:
         questions = self.questions
         if answer == "skip":
             questions.pass_on(question)
-        elif answer == "no":
-            questions.reject(question)
-        elif answer == "cannot tell":
-            questions.cannot_tell(question)
-        elif answer == "yes" or isinstance(answer, EventRef):
-            questions.confirm(question, answer if isinstance(answer, EventRef) else None)
+        elif isinstance(answer, EventRef):
+            questions.reply(question, Kind.CONFIRM, answer)
+        elif isinstance(answer, str) and answer in _REPLIES:
+            questions.reply(question, _REPLIES[answer])
         elif isinstance(answer, int) and 0 <= answer < len(question.alternatives):
-            questions.confirm(question, question.alternatives[answer])
+            questions.reply(question, Kind.CONFIRM, question.alternatives[answer])
         else:
             raise InputError(
                 f"{answer!r} is no answer to this question: say 'yes', 'no', 'cannot tell' or "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.files import read_history
-from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
@@ -64,8 +64,7 @@ class Outcome:
     doubtful: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(OpenEntry):
     """What was set and learned about a movie.
 
     Parameters
@@ -73,26 +72,16 @@ class Settings:
     model, start
         The model in use, None for the shipped one; what it began with, where it learned from the
         answers about this movie.
-    kinds
-        What can happen.
+    without
+        What cannot happen, in the words of `EventKinds`.
     read, given
         The scale that the movie came with, and the one that was set in its place.
-    outcome
+    training
         What came of the last training; None where the model in use was not trained on it.
     formats
         What is ticked for exports.
     """
 
-    model: Model | None = None
-    start: Model | None = None
-    kinds: EventKinds = EVERYTHING
-    read: Scale | None = None
-    given: Scale | None = None
-    outcome: Outcome | None = None
-    formats: tuple[str, ...] = ("csv",)
-
-
-class _Content(OpenEntry):
     model: Annotated[Model, MODEL_FILE.nested] | None = None
     start: Annotated[Model, MODEL_FILE.nested] | None = None
     without: list[str] = Field(default_factory=list)
@@ -101,10 +90,15 @@ class _Content(OpenEntry):
     training: Annotated[Outcome, of_dataclass(Outcome)] | None = None
     formats: list[str] = Field(default_factory=lambda: ["csv"])
 
-    def settings(self) -> Settings:
-        kinds, formats = EventKinds.without(self.without), tuple(self.formats)
-        scales = (self.read, self.given)
-        return Settings(self.model, self.start, kinds, *scales, self.training, formats)
+    @property
+    def kinds(self) -> EventKinds:
+        """What can happen."""
+        return EventKinds.without(self.without)
+
+    def checked(self) -> Settings:
+        """These; an `InputError` where what cannot happen is unknown."""
+        EventKinds.without(self.without)
+        return self
 
 
 def settings_of(content: Mapping[str, Any], where: str) -> Settings:
@@ -115,7 +109,8 @@ def settings_of(content: Mapping[str, Any], where: str) -> Settings:
     InputError
         Where they are damaged; the message names the entry of `where`.
     """
-    made = Annotated[Any, made_by(_Content, _Content.settings)]
+
+    made = Annotated[Any, made_by(Settings, Settings.checked)]
     settings: Settings = check(made, dict(content), where)
     return settings
 
@@ -152,15 +147,6 @@ class KeptSettings:
         self._known: list[tuple[dict[str, Any], Model]] = []  # to find a model again as it was
         self.present = Settings()
         self.back: tuple[str, ...] = ()
-
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """What is ticked for exports."""
-        return self.present.formats
-
-    def set_formats(self, formats: tuple[str, ...]) -> None:
-        """Note what is ticked for exports of the open movie."""
-        self.write(formats=list(formats))
 
     def set_scale(self, given: Scale) -> None:
         """Note the scale that is set for the open movie, before it is opened anew with it."""
@@ -217,7 +203,7 @@ class KeptSettings:
                 self._same(store.settings.get(key), made)
                 for key, made in (("model", found.model), ("start", found.start))
             )
-            found = replace(found, model=model, start=start)
+            found = found.model_copy(update={"model": model, "start": start})
         self.present = found
         return found
 
@@ -233,8 +219,8 @@ class KeptSettings:
             kept = self.read()
         told = {
             "the model in use": kept.model,
-            "what came of the training": kept.outcome,
-            "what can happen": kept.kinds.words,
+            "what came of the training": kept.training,
+            "what can happen": kept.without,
         }
         self.back = tuple(words for words, there in told.items() if there)
         return kept

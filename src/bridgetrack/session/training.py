@@ -81,7 +81,7 @@ class Trainer:
     @property
     def outcome(self) -> Outcome | None:
         """What is told of the last training; None where another model is in use."""
-        return self._movie.settings.present.outcome
+        return self._movie.settings.present.training
 
     def _on_movie(self) -> None:
         self.problem = ""

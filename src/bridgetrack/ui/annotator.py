@@ -402,38 +402,29 @@ class Annotator:
             self._say(f"No cell is outlined. {self.hint}")
 
     def choose(self, number: int) -> None:
-        """Pick the alternative with this number, from 1."""
-        if self.asking:
-            self.choose_answer(number)
-        elif 1 <= number <= len(self.proposals) and self.outlined >= 0 and self._looked_at:
-            self._note(Kind.CONFIRM, self.proposals[number - 1].event, "review")
-
-    def choose_answer(self, number: int) -> None:
-        """What the question lists under this number holds, from 1, what was proposed or drawn."""
-        asked = self._to_answer()
-        if asked is not None and 1 <= number <= 1 + len(asked.alternatives):
-            event = None if number == 1 else asked.alternatives[number - 2]
-            self._questions.confirm(asked, event)
+        """What is listed under this number holds, from 1."""
+        self._answer(Kind.CONFIRM, number)
 
     def reject(self) -> None:
         """Backspace: the proposal is wrong; or forget what was picked."""
-        if self.asking:
-            asked = self._to_answer()
-            if asked is not None:
-                self._questions.reject(asked)
-        elif self.picking.mode != Mode.REVIEW:
+        if self.asking or self.picking.mode == Mode.REVIEW:
+            self._answer(Kind.REJECT)
+        else:
             self.cancel()
-        elif self.proposals and self.outlined >= 0 and self._looked_at:
-            self._note(Kind.REJECT, self.proposals[0].event, "review")
 
     def cannot_tell(self) -> None:
         """U: somebody looked and could not say."""
+        self._answer(Kind.CANNOT_TELL)
+
+    def _answer(self, kind: Kind, number: int = 1) -> None:
+        """Say something of the event with this number in the question, or of the outlined cell."""
         if self.asking:
             asked = self._to_answer()
-            if asked is not None:
-                self._questions.cannot_tell(asked)
-        elif self.proposals and self.outlined >= 0 and self._looked_at:
-            self._note(Kind.CANNOT_TELL, self.proposals[0].event, "review")
+            if asked is not None and 1 <= number <= 1 + len(asked.alternatives):
+                other = None if number == 1 else asked.alternatives[number - 2]
+                self._questions.reply(asked, kind, other)
+        elif 1 <= number <= len(self.proposals) and self.outlined >= 0 and self._looked_at:
+            self._note(kind, self.proposals[number - 1].event, "review")
 
     def undo(self) -> None:
         """Take back the last answer, or what was picked so far."""

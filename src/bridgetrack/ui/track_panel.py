@@ -199,8 +199,8 @@ class ExportBox(Column):
         self.words = self.add(text())
         panel.state.cancelled["batch"] = self._on_cancel
         kept = panel.state.settings
-        self.choice.activated.connect(lambda _: kept.set_formats(self.formats))
-        panel.listen(kept.restored, lambda: self.show_formats(kept.formats))
+        self.choice.activated.connect(lambda _: kept.write(formats=list(self.formats)))
+        panel.listen(kept.restored, lambda: self.show_formats(kept.present.formats))
         panel.follow(self._refresh, panel.session.tracking_changed, panel.session.movie_changed)
 
     @property

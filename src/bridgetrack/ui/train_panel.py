@@ -106,8 +106,8 @@ class TrainPanel(Panel):
         self.advice.setVisible(bool(advice))
         self.advice_title.setVisible(bool(advice))
         report = self.session.questions.report
-        self.verdict.setText(f"{report.effort} {report.accuracy} {report.verdict}".strip())
-        self.verdict.setVisible(bool(report.verdict))
+        self.verdict.setText(report.words)
+        self.verdict.setVisible(bool(report.words))
         self.plot.show_points(report.points)
 
 
