@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import warnings
@@ -39,30 +40,51 @@ def test_every_command_has_help(run: Run, command: str) -> None:
     assert ("--json" in shown.out) == (command not in ("open", "models"))
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        ("nonsense",),
-        ("track",),
-        ("track", "labels.tif"),
-        ("track", "labels.tif", "--out", "x", "--nonsense"),
-        ("track", "labels.tif", "--out", "x", "--format", "xml"),
-        ("track", "labels.tif", "--out", "x", "--scale", "a,b"),
-        ("track", "labels.tif", "--out", "x", "--scale", "1,-1"),
-        ("annotate", "labels.tif", "--ground-truth", "GT", "--out", "a.json"),
-        ("annotate", "x", "--ground-truth", "GT", "--out", "a", "--fraction", "1.5"),
-    ],
-)
+WRONG = {
+    "": "Missing command",
+    "models": "Missing command",
+    "nonsense": "nonsense",
+    "track": "LABELS",
+    "track x": "--out",
+    "track x --out y --nonsense": "--nonsense",
+    "track x --out y --format xml": "'xml' is unknown",
+    "track x --out y --scale a,b": "a,b",
+    "track x --out y --scale 1,-1": "1,-1",
+    "track x --out y --without wonders": "'wonders' is no kind of event",
+    "track x --out ''": "'--out': the name is empty",
+    "track '' --out y": "'LABELS': the name is empty",
+    "track x --out y --image ''": "'--image': the name is empty",
+    "annotate x --ground-truth g --out y": "--count",
+    "annotate x --ground-truth g --out y --suggested": "--count",
+    "annotate x --ground-truth g --out y --fraction 1.5": "--fraction",
+    "annotate x --ground-truth g --out y --count 1 --wrong 2": "--wrong",
+    "suggest x -n 0": "--count",
+    "suggest x --seed -1": "seed is -1",
+    "suggest x --random-share 1.5": "random_share is 1.5",
+    "train x --annotations a --out y --loss zero": "loss is 'zero'",
+    "train x --annotations a --out y --lambda -1": "lambda_ is -1",
+    "train x --annotations a --out y --learner perceptron --curriculum slack": "the perceptron",
+    "train x --annotations a --out y --learner n-slack --regularizer l1": "'n-slack'",
+    "segment x --out y --backend magic": "'magic'",
+    "segment x --out y --min-size -1": "min_size is -1",
+    "segment x --out y --choose plain --probability z": "--choose jointly",
+    "segment x --out y --choose plain --candidates z": "--choose jointly",
+    "explain x --frame 0 --cell 1 --to a": "--to 'a'",
+    "explain x --frame 0 --cell 1 --to 1,2,3": "--to '1,2,3'",
+    "explain x --frame 0 --cell 1 --event explode": "'explode'",
+}
+"""Commands that cannot be meant, and what the refusal names."""
+
+
+@pytest.mark.parametrize("words", WRONG)
 def test_wrong_use_is_status_2_and_one_line(
-    run: Run, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shown = run(*words)
-    assert shown.status == 2
-    assert shown.out == ""
+    shown = run(*shlex.split(words))
+    assert shown.status == 2 and shown.out == ""
     assert one_line(shown.err)
-    assert "--help" in shown.err
+    assert "--help" in shown.err and WRONG[words] in shown.err
     assert list(tmp_path.iterdir()) == []
 
 

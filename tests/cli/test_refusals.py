@@ -96,16 +96,6 @@ def test_pipes_are_not_waited_for(run: Run, labels: Path, tmp_path: Path) -> Non
     refused(run("track", labels, "--annotations", answers, "--out", out), out, f"{answers}: a pipe")
 
 
-def test_empty_names(
-    run: Run, labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for words in ((labels, "--out", ""), ("", "--out", "o"), (labels, "--out", "o", "--image", "")):
-        shown = run("track", *words)
-        assert shown.status == 2 and one_line(shown.err)
-    assert list(tmp_path.iterdir()) == [labels]
-
-
 # ------------------------------------------------------------------ hardly usable input
 
 

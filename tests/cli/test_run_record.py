@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.models.shipped import untrained_model
-from cli.conftest import Run, draw_answers, one_line, project_of
+from cli.conftest import Run, draw_answers, project_of
 
 
 @pytest.fixture
@@ -61,12 +61,3 @@ def test_explain_repeats_the_project(run: Run, project: Path, tmp_path: Path) ->
     told = json.loads(shown.out)
     assert told["was_chosen"]
     assert told["margin"] == pytest.approx(least["margin"], abs=1e-6)
-
-
-def test_explain_lists_labels_that_are_there(run: Run, truth: Path) -> None:
-    shown = run("explain", truth, "--frame", 2, "--cell", 999)
-    assert shown.status == 1
-    assert one_line(shown.err)
-    assert "999 in frame 2; its labels are 1, 2, 3" in shown.err
-    shown = run("explain", truth, "--frame", 77, "--cell", 1)
-    assert "the movie has the frames 0 to 5" in shown.err

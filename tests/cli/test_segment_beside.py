@@ -100,11 +100,6 @@ def test_probabilities_of_another_program_show_cells(
     assert refused.status == 1 and "give labels of this movie" in refused.err
     refused = run(*words[:-1], "--candidates", out)
     assert refused.status == 1 and "labels.tif" in refused.err
-    for more in (
-        ("--probability", files["bytes"], "--choose", "plain"),
-        ("--candidates", files["one"], "--choose", "plain"),
-    ):
-        assert run(*words[:-1], *more).status == 2
     assert out.read_bytes() == before
     with pytest.raises(bt.BridgetrackError, match="use 'jointly'"):
         bt.find_cells(image, labels=[files["one"]], choose="plain")

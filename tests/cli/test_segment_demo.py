@@ -37,6 +37,8 @@ def test_segment_a_stack_and_a_folder(run: Run, few: Path, tmp_path: Path) -> No
     assert labels.shape == (4, 160, 160)
     assert [int(frame.max()) for frame in labels] == result["cells"]
     how = ("--diameter", 22, "--choose", "plain")
+    nothing = run("segment", few, "--out", tmp_path / "x", "--channel", 7)
+    assert nothing.status == 1 and "7" in nothing.err and not (tmp_path / "x").exists()
     folder = run("segment", few, "--out", tmp_path / "masks", *how)
     assert folder.status == 0, folder.err
     assert str(tmp_path / "masks") in folder.out
@@ -60,19 +62,6 @@ def test_cells_go_through_ome_zarr(run: Run, few: Path, tmp_path: Path) -> None:
     assert tracks.n_frames == 4 and tracks.channel_frame(3).any()
     (labels / "zarr.json").write_text("{}")
     assert "changed since Bridgetrack wrote it" in run(*words).err
-
-
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [(("--backend", "magic"), 2), (("--min-size", "-1"), 2), (("--channel", "7"), 1)],
-)
-def test_what_cannot_be_segmented(
-    run: Run, movie: Path, tmp_path: Path, words: tuple[str, str], status: int
-) -> None:
-    shown = run("segment", movie / "01", "--out", tmp_path / "x", *words)
-    assert shown.status == status
-    assert words[1] in shown.err
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture

@@ -68,25 +68,6 @@ def test_unusual_answers_are_named(run: Run, truth: Path, clicks: Path, tmp_path
     assert set(json.loads(run(*words).out)["unusual"]) == set(slips)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--loss", "zero"),
-        ("--lambda", "-1"),
-        ("--learner", "perceptron", "--curriculum", "slack"),
-        ("--learner", "n-slack", "--regularizer", "l1"),
-    ],
-)
-def test_wrong_choices_are_refused(
-    run: Run, truth: Path, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    out = tmp_path / "m.json"
-    shown = run("train", truth, "--annotations", tmp_path / "a.json", "--out", out, *words)
-    assert shown.status == 2
-    assert one_line(shown.err) and words[1] in shown.err
-    assert not out.exists()
-
-
 @pytest.mark.parametrize("words", [("--curriculum", "slack"), ("--learner", "frank-wolfe")])
 def test_choices_reach_the_training(
     run: Run, truth: Path, clicks: Path, tmp_path: Path, words: tuple[str, str]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 import warnings
@@ -32,16 +33,13 @@ from bridgetrack.io.geff import read_trackmate
 from bridgetrack.pipeline.project import MovieFile, Project, load_project
 from project_files import write_project
 from simulator import SimulationSettings, simulate
-from trackmate_file import trackmate_text
 
 TRIES = os.environ.get("BRIDGETRACK_FUZZ")
 SECONDS = 30
 MOST = 400e6
 """Bytes that reading one damaged file of a few kB may take."""
 
-TRACKMATE = trackmate_text(
-    {1: (0, 5.0, 6.0), 2: (1, 5.5, 6.0), 3: (1, 15.5, 6.0)}, [[(1, 2)]], pixel=(1.0, 1.0)
-)
+TRACKMATE = Path(__file__).parents[1] / "io" / "files" / "trackmate7.xml"
 
 
 def all_frames(path: Path, opened: Callable[..., bt.Movie]) -> None:
@@ -75,7 +73,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Pat
     )
     bt.save_annotations(answers, root / "answers.json")
     bt.save_model(bt.shipped_model(), root / "model.json")
-    (root / "trackmate.xml").write_text(TRACKMATE, encoding="utf-8")
+    shutil.copy(TRACKMATE, root / "trackmate.xml")
     g = labels.geometry
     cells = MovieFile(root / "labels.tif", "TYX")
     known = (g.n_frames, tuple(g.shape or ()), g.scale, g.unit, g.frame_interval)

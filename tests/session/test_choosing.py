@@ -6,15 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import ndimage as ndi
 
 import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding
+from bridgetrack.progress import run
+from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.session.mask_work import repair
 from bridgetrack.session.movie import MovieAndCells
 from drawn_movie import PLACES, drawn, squares
 
@@ -155,8 +160,11 @@ def test_masks_of_a_file_that_were_chosen_anew_are_there_again(images, tmp_path)
 def test_masks_are_not_chosen_without_an_image(opened, images) -> None:
     with pytest.raises(InputError, match="no movie"):
         bt.Session().choose_again()
+    session = bt.Session(images[1])
     with pytest.raises(InputError, match="image"):
-        bt.Session(images[1]).choose_again()
+        session.choose_again()
+    with pytest.raises(InputError, match="both"):
+        run(repair(session.movie, session.model))
 
 
 @pytest.mark.parametrize("found", [None, Finding()], ids=["brought", "found here"])
@@ -170,6 +178,8 @@ def test_a_choice_that_would_leave_no_cell_is_refused(found, tmp_path) -> None:
     assert session.open(movie, tmp_path / "s.annotations.json")
     with pytest.raises(InputError, match=r"leave none of its cells"):
         session.choose_again()
+    with pytest.raises(InputError, match=r"leave none of its cells"):
+        run(repair(session.movie, session.model))
     np.testing.assert_array_equal(array, masks)
     assert not session.can_undo and len(session.scene.detections) == 20
     session.close()
@@ -219,6 +229,8 @@ def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opene
     session.undo()
     np.testing.assert_array_equal(array, chosen)
     assert len(session.annotations) == 1 and len(session.masks.answers) == 2
+    session.remove((), [next(iter(masks)).id])
+    assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0, "one answer takes no others along"
 
 
 def test_what_is_painted_away_stays_away(opened) -> None:
@@ -231,6 +243,16 @@ def test_what_is_painted_away_stays_away(opened) -> None:
     assert honoured(array[1], session.masks.answers, 1)
     assert not honoured(before, session.masks.answers, 1)
     assert array[0][tuple(np.rint(at(3, 0)).astype(int))] > 0
+
+
+def test_a_repair_draws_no_cell_otherwise_than_somebody_did(opened) -> None:
+    session, _, truth = opened
+    drawn = np.flatnonzero(ndi.binary_dilation(truth[1] == 4, iterations=2))
+    none = np.zeros(0, dtype=np.int64)
+    keep = Mend(MendKind.KEEP, 1, (), none, none, none, (4,), (drawn,), ())
+    answers = MaskAnswers(session.movie.geometry).added(keep)
+    again = run(repair(session.movie, session.model, answers))
+    np.testing.assert_array_equal(np.flatnonzero(again.labels[1] == 4), drawn)
 
 
 def row_ref(session: bt.Session, t: int, k: int) -> CellRef:

@@ -10,6 +10,7 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
+from bridgetrack.session.movie import MovieAndCells
 
 LENGTH = 5
 
@@ -52,18 +53,6 @@ def test_the_model_asks_and_the_tracks_honour_the_answers(arrays):
     chosen = session.tracking.scene.hypotheses
     assert session.tracking.scene.anchored.annotations == session.annotations
     assert len(chosen) == len(session.tracking.solution.chosen)
-
-
-def test_undo_asks_again_and_redo_takes_the_answer_back_in(arrays):
-    session = bt.Session(*arrays)
-    first = session.ask()
-    session.answer(first, "yes")
-    session.undo()
-    assert len(session.annotations) == 0
-    assert session.ask().slot == first.slot
-    session.redo()
-    assert len(session.annotations) == 1
-    assert session.ask().slot != first.slot
 
 
 def test_the_model_is_used_before_it_is_known_how_accurate_it_is(arrays):
@@ -142,10 +131,15 @@ def test_a_checked_sample_goes_with_the_project(arrays, tmp_path):
     assert again.questions.check.path != session.questions.check.path
 
 
-def test_what_does_not_fit_is_refused(arrays):
+def test_what_does_not_fit_is_refused(arrays, tmp_path):
     labels, image = arrays
     with pytest.raises(bt.BridgetrackError, match="must be the same"):
         bt.Session(labels, image[:2])
+    window, heard = bt.Session(), []
+    window.message.connect(lambda *said: heard.append(said))
+    wrong = MovieAndCells(bt.open_labels(labels), bt.open_movie(image[:2]))
+    assert not window.open(wrong, tmp_path / "a.json") and window.movie is None
+    assert heard[-1][0] == "error" and "must be the same" in heard[-1][1]
     with pytest.raises(bt.BridgetrackError, match="no movie"):
         bt.Session().ask()
     with pytest.raises(bt.BridgetrackError, match="no movie"):

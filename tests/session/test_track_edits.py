@@ -70,6 +70,8 @@ def test_a_verified_track_is_locked_exported_and_released(session, tmp_path):
     before = session.annotations
     with pytest.raises(InputError, match="locked"):
         session.edits.delete(one)
+    with pytest.raises(InputError, match="in no track"):
+        session.edits.verify(CellRef(0, 77, (0.0, 0.0)))
     with pytest.raises(InputError, match="locked"):
         cut(session, 1, 0)
     assert session.annotations == before
@@ -77,21 +79,6 @@ def test_a_verified_track_is_locked_exported_and_released(session, tmp_path):
     assert not len(session.annotations) and not verified_tracks(session.tracking.tracks)
     session.undo()
     assert session.annotations == before and verified_tracks(session.tracking.tracks)
-
-
-def test_tracks_are_cut_and_deleted(session):
-    first, start = cell(session, 1, 0), links(session.tracking.tracks)
-    cut(session, 1, 0)
-    assert track(session, 2, 0) != track(session, 1, 0)
-    session.edits.delete(first)
-    assert {track(session, t, 0) for t in (0, 1)} == {0}
-    session.undo()
-    assert track(session, 2, 0) != track(session, 1, 0)
-    session.undo()
-    assert links(session.tracking.tracks) == start
-    with pytest.raises(InputError, match="in no track"):
-        session.edits.verify(CellRef(0, 77, (0.0, 0.0)))
-    assert not len(session.annotations)
 
 
 @pytest.mark.parametrize("name", ["csv", "ctc"])

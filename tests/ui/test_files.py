@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,6 @@ from bridgetrack.ui.file_menu import (
     trackmate_reader,
 )
 from bridgetrack.ui.layers import KEY
-from trackmate_file import saved
 
 
 def test_the_sample_is_an_image_with_cells():
@@ -49,10 +49,10 @@ def test_other_things_are_left_to_other_readers(tmp_path):
     assert csv_reader([str(tmp_path / "a.csv")]) is None
 
 
-def test_a_file_of_trackmate_is_a_layer_of_tracks(tmp_path):
-    path = str(saved(tmp_path / "cells.xml"))
+def test_a_file_of_trackmate_is_a_layer_of_tracks():
+    path = str(Path(__file__).parents[1] / "io" / "files" / "trackmate7.xml")
     [(data, options, kind)] = trackmate_reader(path)(path)
-    assert (options["name"], kind, len(data)) == ("cells", "tracks", 4)
+    assert (options["name"], kind, len(data)) == ("trackmate7", "tracks", 4)
     assert options["graph"]
     assert options["metadata"][KEY]["tracks"].nodes["id"].tolist() == [1, 2, 3, 4]
 

@@ -145,6 +145,14 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     np.testing.assert_array_equal(layer.data, gone)
     qtbot.waitUntil(lambda: table.listed.rowCount() == 3, timeout=20_000)
     settled(state, qtbot, layer)
+    # All are deleted together, and brought back together.
+    table.selectAll()
+    widget.annotate.remove.click()
+    np.testing.assert_array_equal(layer.data, before)
+    assert not state.session.masks.answers and not len(state.session.annotations)
+    hand.key("Z")
+    np.testing.assert_array_equal(layer.data, gone)
+    settled(state, qtbot, layer)
     for _ in range(3):
         hand.key("Z")
     settled(state, qtbot, layer)

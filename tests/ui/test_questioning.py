@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bridgetrack.annotations.annotation import EventRef, Kind
+from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
+from bridgetrack.errors import OutputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.session.questions import PAUSE
 from bridgetrack.ui.picking import Mode
 from session_fixtures import OPTIONS
 
@@ -91,3 +93,98 @@ def test_a_rejection_elsewhere_leaves_the_question_open(asked):
     other: EventRef = first.alternatives[0]
     asked.session.answers.answer(Kind.REJECT, other, "click")
     assert asked.questions.current is first
+
+
+def test_only_events_that_can_begin_with_the_cell_begin_with_it(asked):
+    question = asked.until(lambda s: s.slot[0] == "fate")
+    asked.annotator.start(Mode.APPEAR)
+    assert asked.annotator.picking.empty and not asked.answers
+    asked.annotator.suggest()
+    question = asked.until(lambda s: s.slot[0] == "fate")
+    asked.annotator.start(Mode.DIVIDE)
+    assert asked.annotator.picking.source.cell == question.slot[1]
+    asked.annotator.cancel()
+    asked.annotator.suggest()
+    question = asked.until(lambda s: s.slot[0] == "history")
+    asked.annotator.start(Mode.MOVE)
+    assert asked.annotator.picking.empty and not asked.answers
+    asked.annotator.suggest()
+    question = asked.until(lambda s: s.slot[0] == "history")
+    asked.annotator.start(Mode.APPEAR)
+    assert not asked.answers
+    asked.annotator.accept()
+    assert [a.events[0].targets[0].cell for a in asked.answers] == [question.slot[1]]
+
+
+def test_random_questions_are_noted_as_such_and_keep_their_share(asked):
+    for _ in range(10):
+        asked.annotator.accept()
+    assert sum(a.source == RANDOM for a in asked.questions.active.counted) == 2
+    told = "1 random question so far: too few to say how accurate it is."
+    assert told in asked.questions.report.words
+    assert asked.questions.active.points
+
+
+def test_breaks_do_not_count_as_effort(asked, monkeypatch):
+    monkeypatch.setattr("bridgetrack.session.questions.time.monotonic", lambda: 1e6)
+    asked.annotator.accept()
+    assert asked.questions.active.effort.seconds == PAUSE
+
+
+def test_an_answer_that_cannot_be_kept_leaves_the_question(asked, said, monkeypatch):
+    first = asked.questions.current
+
+    def fail(*_):
+        raise OutputError("the disk is full")
+
+    monkeypatch.setattr(asked.session.answers, "answer", fail)
+    asked.annotator.accept()
+    assert said[-1] == ("error", "the disk is full")
+    assert asked.questions.current is first
+    assert asked.questions.active.effort.clicks == 0
+
+
+def test_the_first_question_comes_at_once_when_prepared(table):
+    table.questions.prepare()
+    assert table.questions.active is not None
+    assert len(table.questions.active.queue) > 3
+    assert table.questions.current is None
+    assert table.looked == []
+    table.annotator.suggest()
+    assert table.looked == [table.questions.current]
+    assert table.annotator.picking.mode == Mode.SUGGEST
+
+
+def test_a_number_picks_an_alternative(asked):
+    first = asked.until(lambda s: len(s.alternatives) > 1)
+    asked.annotator.choose(3)
+    assert [a.events[0].key for a in asked.answers] == [first.alternatives[1].key]
+    before = asked.questions.current
+    asked.annotator.choose(9)
+    assert asked.questions.current is before
+    assert len(asked.answers) == 1
+
+
+def test_a_click_on_the_target_accepts(asked):
+    first = asked.until(lambda s: s.slot[0] == "fate" and s.kind == Event.MOVE)
+    target = first.event.targets[0]
+    asked.annotator.click(target.frame, target.position)
+    assert [a.events[0].key for a in asked.answers] == [first.event.key]
+
+
+def test_g_again_asks_something_else_and_comes_back_when_away(asked):
+    first = asked.questions.current
+    asked.questions.away = True
+    asked.annotator.suggest()
+    assert asked.questions.current is first
+    asked.annotator.suggest()
+    assert asked.questions.current is not first
+    assert first in asked.questions.active.queue
+
+
+def test_painting_measures_anew_and_goes_on(asked):
+    asked.annotator.accept()
+    asked.session.measure()
+    assert asked.questions.active is not None
+    assert asked.questions.active.effort.clicks == 1
+    assert asked.questions.current is not None

@@ -137,6 +137,7 @@ def test_acts_without_a_movie_say_what_is_missing(tmp_path: Path) -> None:
     assert told[-1] == "Choose a movie with its cells first; see the step Cells."
     keys.suggest()
     assert "step Cells" in keys.hint
+    assert keys.picking.mode == Mode.REVIEW and not session.questions.engaged
     session.trainer.train()
     assert "Choose a movie" in session.trainer.problem
     for act in (session.ask, session.train, session.choose_again):
