@@ -143,7 +143,25 @@ def frames_of(places: Array, radius: float | Array) -> list[dict[int, tuple[Arra
 
 
 def gaps(rng: Rng) -> Case:
-    """Kind A. What a cell moves in the gap is at most a third of its distance to others."""
+    """Kind A. Cells that pass through each other are drawn again: nothing tells which is which."""
+    while True:
+        case = some_gaps(rng)
+        if all(nearest_to_itself(case.frames, *link) for link in case.links):
+            return case
+
+
+def nearest_to_itself(frames: list[dict[int, tuple[Array, float]]], one: Cell, two: Cell) -> bool:
+    """Whether no other cell of either frame is nearer to a cell than where it is seen again."""
+    (t, a), (u, b) = one, two
+    before, after = frames[t][a][0], frames[u][b][0]
+    others = [(place, after) for label, (place, _) in frames[t].items() if label != a]
+    others += [(place, before) for label, (place, _) in frames[u].items() if label != b]
+    moved = np.linalg.norm(after - before)
+    return all(np.linalg.norm(place - end) > moved for place, end in others)
+
+
+def some_gaps(rng: Rng) -> Case:
+    """Cells that are missed; what they move in the gap is about a third of their distance."""
     ndim = 3 if rng.random() < 0.2 else 2
     radius = rng.uniform(4, 6) if ndim == 3 else rng.uniform(5, 12)
     spacing = 2 * radius * rng.uniform(2.5, 5 if ndim == 3 else 12)
