@@ -229,13 +229,23 @@ def test_a_label_in_two_places_far_apart_is_one_cell_and_named() -> None:
     labels = np.zeros((3, 60, 90), dtype=np.int32)
     labels[:, 5:15, 5:15] = 4
     labels[:, 30:40, 30:40] = 9
-    labels[1, 45:55, 75:85] = 4
-    with pytest.warns(BridgetrackWarning, match=r"cells.tif, frame 1: label 4 lies in places"):
+    labels[1:, 45:55, 75:85] = 4
+    words = r"cells.tif, frame 1: label 4 \(and 1 other labels in 2 frames\) lies in places"
+    with pytest.warns(BridgetrackWarning, match=words) as told:
         detections = measure(movie_of(labels, source="cells.tif"))
+    assert len(told) == 1
     row = detections.table.iloc[detections.row_of(1, 4)]
     assert row["area"] == 200
     assert (row["y"], row["x"]) == (29.5, 44.5)
     assert len(detections) == 6
+
+
+def test_a_background_with_a_number_is_told() -> None:
+    labels = np.full((3, 60, 90), 2, dtype=np.int32)
+    labels[:, 5:15, 5:15] = 4
+    with pytest.warns(BridgetrackWarning, match="label 2 covers most of frame 0") as told:
+        assert len(measure(movie_of(labels))) == 6
+    assert len(told) == 1
 
 
 def test_no_warning_for_close_pieces_and_bent_cells() -> None:

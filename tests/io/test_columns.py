@@ -70,6 +70,13 @@ KNOWN = {
         "frame,id,bb_left,bb_top,bb_width,bb_height",
         "frame=frame y=bb_top x=bb_left id=id width=bb_width height=bb_height",
     ),
+    "one word": ("TIMEPOINT,CentroidX,CentroidY", "frame=TIMEPOINT y=CentroidY x=CentroidX"),
+    "CellProfiler, one table": (
+        "ImageNumber,Metadata_Frame,Nuclei_Number_Object_Number,Nuclei_AreaShape_Area,"
+        "Nuclei_Location_Center_X,Nuclei_Location_Center_Y",
+        "frame=ImageNumber y=Nuclei_Location_Center_Y x=Nuclei_Location_Center_X "
+        "label=Nuclei_Number_Object_Number area=Nuclei_AreaShape_Area",
+    ),
 }
 
 

@@ -270,3 +270,11 @@ def test_columns_of_one_name_but_for_blanks(tmp_path: Path) -> None:
     path.write_text("t,y,x, x,x \n0,1,2,3,4\n1,1,2,3,4\n")
     assert read_text_table(path).header == ["t", "y", "x", " x", "x "]
     assert read_detections_csv(path).table["x"].tolist() == [2.0, 2.0]
+
+
+def test_columns_may_be_separated_by_blanks(tmp_path: Path) -> None:
+    aligned = " frame     y    x\n     0  10.5   20\n     1    11   21\n"
+    found = read_detections_csv(table(tmp_path, aligned, "cells.txt")).table
+    assert found[["frame", "y", "x"]].to_numpy().tolist() == [[0, 10.5, 20], [1, 11, 21]]
+    with pytest.raises(InputError, match="begin with #"):
+        read_detections_csv(table(tmp_path, f"#{aligned}", "other.txt"))

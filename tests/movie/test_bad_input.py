@@ -112,6 +112,17 @@ def test_arrays_that_are_no_movies() -> None:
         open_movie(np.zeros((2, 5, 5), dtype=complex))
 
 
+def test_a_short_last_axis_may_be_time() -> None:
+    with pytest.warns(BridgetrackWarning, match=r"40 frames of 50 x 9 pixels.*--axes YXT"):
+        open_movie(np.zeros((40, 50, 9)))
+    assert open_movie(np.zeros((40, 50, 9)), axes="YXT").n_frames == 9
+
+
+def test_three_planes_saved_as_colours_are_frames(tmp_path: Path) -> None:
+    tifffile.imwrite(tmp_path / "labels.tif", TYX[:3].astype(np.uint8), photometric="rgb")
+    assert open_labels(tmp_path / "labels.tif").array.shape == (3, 1, 20, 30)
+
+
 def test_wrong_settings() -> None:
     with pytest.raises(InputError, match="scale"):
         open_movie(TYX, scale=(1, 1, 1))

@@ -23,6 +23,7 @@ from bridgetrack.detections.labels import Foreground, checked_labels, foreground
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.movie import Movie, check_same_extent
+from bridgetrack.notes import plural
 from bridgetrack.spread import THREADS, spread
 
 Measured = tuple[pd.DataFrame, Index]
@@ -75,19 +76,32 @@ def measure_frames(
     Warns
     -----
     BridgetrackWarning
-        Where a label lies in places far apart; it is measured as one cell.
+        Where a label lies in places far apart, or seems to be the background; it is measured as
+        one cell.
     """
     found = spread(_measured, (labels, image), range(labels.n_frames), client, THREADS)
-    numbers, apart = set[int](), 0
+    numbers, apart, background = set[int](), dict[int, Index](), dict[int, int]()
+    size = int(np.prod(labels.geometry.shape or ()))
     for t, (table, scattered) in enumerate(found):
-        if len(scattered):
-            _warn_scattered(f"{labels.source}, frame {t}", scattered)
         numbers.update(table["label"].tolist())
-        apart += len(scattered) > 0
+        if len(scattered):
+            apart[t] = scattered
+        if len(table) > 1 and table["area"].sum() == size < 2 * table["area"].max():
+            background[t] = int(table["label"][table["area"].argmax()])
         yield t, table
-    if len(numbers) == 1 and 2 * apart > labels.n_frames:
+    if len(numbers) == 1 and 2 * len(apart) > labels.n_frames:
         what = f"every cell has the number {numbers.pop()}, so this is a yes/no mask"
         raise InputError(f"{labels.source}: {what}; {number_first(labels)}")
+    if apart and 2 * len(background) <= labels.n_frames:
+        _warn_scattered(labels.source, apart)
+    if 2 * len(background) > labels.n_frames:
+        t, label = next(iter(background.items()))
+        warnings.warn(
+            f"{labels.source}: no pixel is 0, and label {label} covers most of frame {t}; it is "
+            "measured as a cell; if it is the background, give its pixels the number 0",
+            BridgetrackWarning,
+            stacklevel=2,
+        )
 
 
 def _measured(movie: tuple[Movie, Movie | None], t: int) -> Measured:
@@ -342,12 +356,14 @@ def _apart(coordinates: Index, scale: Array) -> bool:
     return bool(distance.max() > _APART * diameter)
 
 
-def _warn_scattered(where: str, scattered: Index) -> None:
-    named = ", ".join(str(k) for k in scattered[:5].tolist())
-    more = f" and {len(scattered) - 5} more" if len(scattered) > 5 else ""
+def _warn_scattered(source: str, scattered: dict[int, Index]) -> None:
+    """Warn of labels in places far apart, by frame; once, by the first of them."""
+    t, labels = next(iter(scattered.items()))
+    others = sum(map(len, scattered.values())) - 1
+    more = f" (and {others} other labels in {plural(len(scattered), 'frame')})" if others else ""
     warnings.warn(
-        f"{where}: label {named}{more} lies in places far apart and is measured as one cell; "
-        "if these are different cells, give each its own number",
+        f"{source}, frame {t}: label {labels[0]}{more} lies in places far apart and is measured as "
+        "one cell; if these are different cells, give each its own number",
         BridgetrackWarning,
         stacklevel=3,
     )

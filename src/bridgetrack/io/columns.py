@@ -10,8 +10,8 @@ from bridgetrack.errors import InputError
 CELL_COLUMNS: dict[str, tuple[str, ...]] = {
     "frame": (
         "frame", "frame_number", "frame_i", "frame_y", "spot_frame", "timepoint", "time_point",
-        "time_index", "timestep", "time_step", "imagenumber", "metadata_t", "t", "slice",
-        "slice_n", "time", "position_t",
+        "time_index", "timestep", "time_step", "imagenumber", "metadata_t", "metadata_frame",
+        "metadata_timepoint", "t", "slice", "slice_n", "time", "position_t",
     ),
     "z": (
         "z", "position_z", "pos_z", "posz", "centroid_z", "z_centroid", "center_z",
@@ -34,7 +34,7 @@ CELL_COLUMNS: dict[str, tuple[str, ...]] = {
     "parent_track": ("parent_track_id", "parenttrackid", "parent_track"),
     "label": (
         "label", "labelimageid", "label_id", "segmentation_id", "seg_id", "mask_id",
-        "objectnumber", "object_id",
+        "objectnumber", "object_id", "number_object_number",
     ),
     "area": (
         "area", "volume", "size_in_pixels_0", "size_in_pixels", "size", "areashape_area",
@@ -154,12 +154,19 @@ def columns_of(header: Sequence[str], corrections: Mapping[str, str | None]) -> 
 def known_columns(
     header: Sequence[str], names: Mapping[str, Sequence[str]]
 ) -> dict[str, str | None]:
-    """The column of every role, by its possible names; None if there is none."""
+    """The column of every role, by its possible names; None if there is none.
+
+    Names may also be written in one word, such as ``CentroidX``.
+    """
     plain = plain_names(header)
-    return {
-        role: next((plain[name] for name in known if name in plain), None)
-        for role, known in names.items()
-    }
+    for name, column in list(plain.items()):
+        plain.setdefault(name.replace("_", ""), column)
+
+    def column_of(known: Sequence[str]) -> str | None:
+        words = (word for name in known for word in (name, name.replace("_", "")))
+        return next((plain[word] for word in words if word in plain), None)
+
+    return {role: column_of(known) for role, known in names.items()}
 
 
 def plain_names(header: Sequence[str]) -> dict[str, str]:
@@ -176,4 +183,6 @@ def plain_names(header: Sequence[str]) -> dict[str, str]:
 def plain_name(column: str) -> str:
     """The name of a column in lower case, without unit, words joined by ``_``."""
     name = re.sub(r"[^a-z0-9]+", "_", UNIT_OF.sub("", column.strip()).lower()).strip("_")
-    return re.sub(r"^(trackobjects_label)_\d+$", r"\1", name)  # CellProfiler adds a distance
+    # CellProfiler adds a distance, and in some tables the name of the objects.
+    name = re.sub(r"^(trackobjects_label)_\d+$", r"\1", name)
+    return re.sub(r"^[a-z0-9]+_(?=location_center_|areashape_|number_object_)", "", name)

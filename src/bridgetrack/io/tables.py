@@ -128,7 +128,7 @@ class TextTable:
 
 
 def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
-    """Read a table whose columns are separated by commas, semicolons or tabs.
+    """Read a table whose columns are separated by commas, semicolons, tabs or blanks.
 
     The text is in UTF-8, UTF-16 or Windows' Western European code. Lines above the names of the
     columns (Imaris writes a title there) are passed over. Up to three rows below the names that
@@ -185,10 +185,15 @@ def _read_as(path: Path, encoding: str, rows: int | None) -> tuple[pd.DataFrame,
             [w for w in line.split(s) if w.strip()] for line, s in zip(head, parted, strict=False)
         ]
         above = next((k for k, named in enumerate(words) if len(named) > 2), 0)
+        separator = parted[above]
+        if head and separator not in head[above] and len(head[above].split()) > 2:
+            separator = " "
+            if head[above].lstrip().startswith("#"):
+                raise ValueError("the names of the columns begin with #; delete this sign")
         file.seek(0)
         for _ in range(above):
             file.readline()
-        return _read_rows(file, parted[above], rows), above, parted[above]
+        return _read_rows(file, separator, rows), above, separator
 
 
 def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
@@ -197,8 +202,8 @@ def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
     with warnings.catch_warnings(record=True) as longer:
         warnings.simplefilter("always", pd.errors.ParserWarning)
         pieces = pd.read_csv(
-            file, sep=separator, dtype=str, keep_default_na=False, index_col=False,
-            nrows=rows, chunksize=_ROWS_AT_ONCE,
+            file, sep=r"\s+" if separator == " " else separator, dtype=str,
+            keep_default_na=False, index_col=False, nrows=rows, chunksize=_ROWS_AT_ONCE,
         )  # fmt: skip
         with pieces:
             cells = pd.concat((piece.fillna("") for piece in pieces), ignore_index=True)

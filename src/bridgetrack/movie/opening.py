@@ -208,7 +208,9 @@ def _axes(raw: RawMovie, given: str | None, name: str) -> str:
     axes = raw.metadata.axes
     if axes is None or len(axes) != ndim:
         _refuse_colours(raw.data.shape, name)
-        return guess_axes(ndim, name)
+        axes = guess_axes(ndim, name)
+    if axes == "TYX":
+        _warn_of_time_last(raw.data.shape, name)
     if "T" not in axes and "Z" in axes and raw.data.shape[axes.index("Z")] > 1:
         warnings.warn(
             f"{name}: the file names a Z axis but no time; the Z axis is taken for time "
@@ -228,6 +230,18 @@ def _refuse_colours(shape: tuple[int, ...], name: str) -> None:
             f"{name}: the shape {tuple(shape)} ends in {shape[-1]}, which looks like the colours "
             f"of RGB pictures; say the axis order, e.g. {said} (--axes, for an image beside labels "
             "--image-axes)"
+        )
+
+
+def _warn_of_time_last(shape: tuple[int, ...], name: str) -> None:
+    """Warn where the last of three axes is so short that it may be time."""
+    frames, *space = shape
+    if 1 < 4 * space[-1] <= min(frames, space[0]):
+        warnings.warn(
+            f"{name}: {frames} frames of {space[0]} x {space[1]} pixels; if the last axis is time, "
+            "say so: --axes YXT (for an image beside labels --image-axes)",
+            BridgetrackWarning,
+            stacklevel=4,
         )
 
 

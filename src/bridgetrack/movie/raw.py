@@ -154,8 +154,11 @@ def check_axes(axes: str, ndim: int, source: str) -> str:
 def resolve_unknown(axes: str, source: str, *, one_frame: bool = False) -> str:
     """Replace the letters of a TIFF reader (S samples, Q/I/R unknown) by those of TCZYX.
 
-    In one frame of a folder (`one_frame`) an unknown axis is Z rather than time.
+    In one frame of a folder (`one_frame`) an unknown axis is Z rather than time. Elsewhere samples
+    before all other axes are frames: stacks of three or four are often saved as such planes.
     """
+    if axes.startswith("S") and not one_frame:
+        axes = f"Q{axes[1:]}"
     if "S" in axes:
         axes = axes.replace("S", "C" if "C" not in axes else "Q")
     wanted = iter([a for a in ("ZC" if one_frame else "TZC") if a not in axes])
