@@ -30,7 +30,7 @@ def opened(open_short, viewer, qtbot):
     widget.track.explore.click()
     docks = [d for d in widget.window().findChildren(QDockWidget) if NAME in d.windowTitle()]
     assert len(docks) == len(widget.window().findChildren(ExplorePanel)) == 1
-    return state_of(viewer), widget.track, panel
+    return state_of(viewer), widget, panel
 
 
 def click_row(qtbot, panel, k, key=Qt.KeyboardModifier.NoModifier):
@@ -76,9 +76,67 @@ def rows_and_cells_are_linked(opened, hand, viewer, qtbot):
     assert not len(state.session.annotations), "nothing was answered"
 
 
+def drawn_as(layer, tracking, frame):
+    """Whether every cell of a frame is drawn as its track."""
+    nodes = tracking.tracks.nodes
+    here = nodes[nodes["frame"] == frame]
+    labels = np.asarray(tracking.scene.labels.channel_frame(frame))
+    expected = np.zeros(labels.shape, int)
+    for label, track in zip(here["label"], here["track_id"], strict=True):
+        expected[labels == label] = track
+    return np.array_equal(np.asarray(layer.data[frame]), expected)
+
+
+def cells_have_the_colours_of_their_families(opened, viewer, qtbot):
+    state, widget, panel = opened
+    layer, tracking = find_role(viewer.layers, "coloured"), state.session.tracking
+    assert all(drawn_as(layer, tracking, t) for t in (0, 5))
+    nodes = tracking.tracks.nodes
+    families = dict(zip(nodes["track_id"], nodes["lineage_id"], strict=True))
+    colour = {k: tuple(layer.colormap.map(np.array([k]))[0].round(3)) for k in families}
+    for track, family in families.items():
+        relatives = [k for k, f in families.items() if f == family]
+        assert {colour[k] for k in relatives} == {colour[track]}
+    assert len(set(colour.values())) > 0.5 * len(set(families.values()))
+    assert layer.colormap.map(np.array([0]))[0][3] == 0
+    # It lies below the lines and what one points at, and is no cells to choose.
+    order = [viewer.layers.index(find_role(viewer.layers, r)) for r in ("coloured", "events")]
+    assert order == sorted(order)
+    box = widget.segment.source.labels
+    assert layer.name not in [box.itemText(k) for k in range(box.count())]
+    # The colours follow mended masks.
+    session = state.session
+    labels = viewer.layers["cells"].data
+    cell = int(labels[3][labels[3] > 0][2000])
+    inside = np.argwhere(labels[3] == cell)
+    there = tuple(inside[len(inside) // 2].tolist())
+    assert layer.data[3][there] > 0
+
+    def settled() -> bool:
+        return session.tracking is not None and not session.busy("measure", "track")
+
+    session.mend("remove", 3, tuple(map(float, there)))
+    qtbot.waitUntil(settled, timeout=60_000)
+    qtbot.waitUntil(lambda: int(layer.data[3][there]) == 0, timeout=20_000)
+    assert drawn_as(layer, session.tracking, 3)
+    # The colours go and come.
+    viewer.layers.remove(find_role(viewer.layers, "coloured"))
+    state.session.track()
+    qtbot.waitUntil(lambda: not state.session.busy("track"), timeout=20_000)
+    qtbot.wait(100)
+    assert find_role(viewer.layers, "coloured") is None, "who deletes it does not want it back"
+    widget.open_step(0)
+    widget.open_step(3)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
+    session.undo()
+    qtbot.waitUntil(
+        lambda: settled() and panel.numbers.tracks is session.tracking.tracks, timeout=60_000
+    )
+
+
 def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
-    state, step, panel = opened
-    tracks = state.session.tracking.tracks
+    state, widget, panel = opened
+    step, tracks = widget.track, state.session.tracking.tracks
     nodes = tracks.nodes
     panel.tabs.setCurrentIndex(1)
     assert len(panel.tree.drawn.branches) == tracks.n_tracks
@@ -154,9 +212,11 @@ def trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     viewer.layers.remove("cells")
     qtbot.waitUntil(lambda: panel.numbers is None, timeout=20_000)
     assert panel.list.listed.rowCount() == 0 and not panel.tabs.isEnabled()
+    assert find_role(viewer.layers, "coloured") is None
     assert "no tracks" in panel.hint.text()
 
 
 def test_the_explorer(opened, hand, viewer, qtbot, tmp_path):
     rows_and_cells_are_linked(opened, hand, viewer, qtbot)
+    cells_have_the_colours_of_their_families(opened, viewer, qtbot)
     trees_plots_and_colours(opened, viewer, qtbot, tmp_path)

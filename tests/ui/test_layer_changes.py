@@ -10,19 +10,13 @@ from bridgetrack.ui.state import state_of
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.fixture
-def opened(open_short, viewer):
-    """The widget, its session and the layers of the short movie."""
-    widget = open_short()
-    return widget, state_of(viewer).session, viewer.layers["short"], viewer.layers["cells"]
-
-
 def cells_of(labels) -> int:
     return sum(len(np.unique(frame)) - 1 for frame in labels)
 
 
-def test_pixels_and_extent_that_another_program_changes_are_followed(opened, viewer, hand, qtbot):
-    widget, session, image, cells = opened
+def test_layers_that_others_change_are_followed(open_short, viewer, hand, qtbot):
+    widget = open_short()
+    session, image, cells = state_of(viewer).session, viewer.layers["short"], viewer.layers["cells"]
     before = len(session.scene.detections)
     # A key of napari outside of its painting tools.
     cells.mode = "fill"
@@ -55,10 +49,7 @@ def test_pixels_and_extent_that_another_program_changes_are_followed(opened, vie
     assert session.scene.detections.geometry.n_frames == 4
     assert len(session.scene.detections) == cells_of(half[:4])
     assert not widget.segment.source.notice.isVisible()
-
-
-def test_a_scale_that_is_set_later_is_followed(opened, qtbot):
-    _, session, image, cells = opened
+    # A scale that is set later.
     row = 3
     area = session.scene.detections.table["area"][row]
     before = session.movie.geometry.scale[-1]
@@ -68,6 +59,21 @@ def test_a_scale_that_is_set_later_is_followed(opened, qtbot):
                     session.movie.geometry.scale[-1] == wanted, timeout=20_000)  # fmt: skip
     assert session.scene.detections.table["area"][row] == pytest.approx(area)
     assert session.scene.detections.geometry.scale[-1] == wanted
+    # Cells that were deleted, and cells that are none, are told.
+    viewer.layers.remove(cells)
+    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    assert "“cells” was deleted" in widget.notice.text()
+    assert "answers are kept" in widget.notice.text()
+    none = viewer.add_labels(np.zeros(image.data.shape, np.uint8), name="nothing")
+    widget.segment.source.labels.choose(none)
+    qtbot.waitUntil(lambda: "✕ there is no cell in any" in widget.notice.text(), timeout=20_000)
+    assert "cannot be tracked" in widget.next_words.text()
+    # What went wrong is over once something works.
+    qtbot.wait(1100)
+    again = viewer.add_labels(cells.data, name="again", scale=cells.scale)
+    widget.segment.source.labels.choose(again)
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    assert not widget.notice.isVisible() and widget.next_words.text().startswith("Ready")
 
 
 def test_a_movie_whose_last_axis_is_time_is_asked_about(viewer, qtbot, pixels, monkeypatch):
@@ -85,21 +91,3 @@ def test_a_movie_whose_last_axis_is_time_is_asked_about(viewer, qtbot, pixels, m
     assert (geometry.n_frames, *geometry.shape) == pixels[0][:6].shape
     assert len(asked) == 1 and "Is time the last axis (6 frames of" in asked[0]
     np.testing.assert_array_equal(viewer.layers["cells"].data, pixels[1][:6])
-
-
-def test_cells_that_are_none_and_cells_that_were_deleted_are_told(opened, viewer, qtbot):
-    widget, session, image, cells = opened
-    viewer.layers.remove(cells)
-    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
-    assert "“cells” was deleted" in widget.notice.text()
-    assert "answers are kept" in widget.notice.text()
-    none = viewer.add_labels(np.zeros(image.data.shape, np.uint8), name="nothing")
-    widget.segment.source.labels.choose(none)
-    qtbot.waitUntil(lambda: "✕ there is no cell in any" in widget.notice.text(), timeout=20_000)
-    assert "cannot be tracked" in widget.next_words.text()
-    # What went wrong is over once something works.
-    qtbot.wait(1100)
-    again = viewer.add_labels(cells.data, name="again", scale=cells.scale)
-    widget.segment.source.labels.choose(again)
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
-    assert not widget.notice.isVisible() and widget.next_words.text().startswith("Ready")

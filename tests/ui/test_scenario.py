@@ -118,8 +118,8 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
     from bridgetrack.ui.state import state_of
 
-    image, truth = pixels
-    viewer.add_image(image[:2], name="short", scale=(1, 0.645, 0.645))
+    image, truth = (frames[:2, :200, 40:240] for frames in pixels)
+    viewer.add_image(image, name="short", scale=(1, 0.645, 0.645))
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     panel = widget.segment
     assert panel.source.labels.layer is None

@@ -7,23 +7,9 @@ from bridgetrack.ui.state import state_of
 from doubtful_kind import as_if
 
 
-def test_what_is_not_ticked_is_not_proposed(open_short, viewer, qtbot):
-    widget = open_short()
-    panel = widget.track
-    session = state_of(viewer).session
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
-    assert (session.tracking.scene.hypotheses.event == Event.DIVIDE).any()
-    assert panel.divide.isChecked()
-    panel.divide.click()
-    qtbot.waitUntil(
-        lambda: session.tracking is not None and not session.tracking.scene.kinds.divisions,
-        timeout=60_000,
-    )
-    assert not (session.tracking.scene.hypotheses.event == Event.DIVIDE).any()
-    assert not panel.divide.isChecked()
-
-
-def test_a_kind_that_is_nowhere_clear_is_asked_about(open_short, viewer, qtbot):
+def test_kinds_of_events_are_unticked_and_asked_about_where_none_is_clear(
+    open_short, viewer, qtbot
+):
     widget = open_short()
     panel, session = widget.track, state_of(viewer).session
     box = panel.unclear
@@ -40,3 +26,14 @@ def test_a_kind_that_is_nowhere_clear_is_asked_about(open_short, viewer, qtbot):
     )
     assert session.kinds == EventKinds(merges=False)
     assert not box.isVisibleTo(panel)
+
+    # What is not ticked is not proposed.
+    assert (session.tracking.scene.hypotheses.event == Event.DIVIDE).any()
+    assert panel.divide.isChecked()
+    panel.divide.click()
+    qtbot.waitUntil(
+        lambda: session.tracking is not None and not session.tracking.scene.kinds.divisions,
+        timeout=60_000,
+    )
+    assert not (session.tracking.scene.hypotheses.event == Event.DIVIDE).any()
+    assert not panel.divide.isChecked()
