@@ -12,9 +12,6 @@ import bridgetrack as bt
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.mask_changes import ChangeKind
-from bridgetrack.progress import run
-from bridgetrack.session.mask_work import repair
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.ui.file_menu import layers_of
 from drawn_movie import drawn
@@ -57,12 +54,6 @@ def test_masks_are_chosen_again_by_it(movie) -> None:
         assert len(np.unique(array[T])) == 6
         found.append(array)
     np.testing.assert_array_equal(*found)
-
-
-def test_they_are_repaired_by_it(session) -> None:
-    done = run(repair(session.movie, session.model))
-    assert (T, ChangeKind.CUT) in [(c.frame, c.kind) for c in done.changes]
-    assert not [c for c in done.changes if c.kind == ChangeKind.DROPPED]
 
 
 def test_a_project_keeps_all_channels_and_which_shows_the_cells(session, tmp_path: Path) -> None:

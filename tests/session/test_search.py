@@ -7,7 +7,7 @@ from bridgetrack.movie import open_movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.progress import run
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.session.mask_work import CellSearch
+from bridgetrack.session.movie import CellSearch
 from drawn_movie import drawn
 
 

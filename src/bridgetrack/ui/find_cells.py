@@ -21,7 +21,7 @@ from bridgetrack.segmentation import SegmentationSettings, available_backends, s
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.readings import SettingsEstimate
 from bridgetrack.segmentation.settings import Appearance
-from bridgetrack.session.mask_work import CellSearch
+from bridgetrack.session.movie import CellSearch
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of, time_of
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser

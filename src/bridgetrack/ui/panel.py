@@ -217,7 +217,7 @@ class WorkBar(QWidget):
 
 _SHOWN = {
     "project": False, "open": True, "measure": False, "segment": True, "settings": True,
-    "repair": True, "choose": True, "take over": True, "train": True, "track": True,
+    "choose": True, "take over": True, "train": True, "track": True,
     "trees": True, "export": False, "batch": True,
 }  # fmt: skip
 """Work that is shown, and whether it can be cancelled."""

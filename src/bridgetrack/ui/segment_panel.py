@@ -11,8 +11,6 @@ from qtpy.QtCore import QSignalBlocker
 from qtpy.QtWidgets import QDoubleSpinBox, QFileDialog, QWidget
 from superqt.utils import qdebounced
 
-from bridgetrack.progress import Steps
-from bridgetrack.session.mask_work import Repaired, repair
 from bridgetrack.session.settings import Scale
 from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_menu import layers_of, table_of
@@ -21,15 +19,12 @@ from bridgetrack.ui.layers import (
     IMPORTED,
     LayerData,
     find_role,
-    placed_like,
     set_scale,
-    tag,
     tags_of,
-    time_of,
 )
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import DIM, Column, Section, button, form_in, text
+from bridgetrack.ui.widgets import DIM, Section, button, form_in, text
 
 _KINDS = (
     "Movies, masks, tables, projects (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs "
@@ -63,7 +58,11 @@ class SegmentPanel(Panel):
         self.find = FindCells(self, self.source)
         self.finding = self.add(Section("Find the cells in the movie", self.find))
         self.scale = ScaleBox(self, self.source)
-        self.repair = RepairBox(self, self.source)
+        self.repair = button(
+            "Repair these cells by the image",
+            "Cut, join, add and drop cells where the image says so; Undo takes it back",
+            self.state.annotator.choose_again,
+        )
         self.more = self.add(Section("More", self.find.expert, self.scale, self.repair))
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)
@@ -133,7 +132,8 @@ class SegmentPanel(Panel):
         self._left = ""
 
     def _on_scene(self, _: Any = None) -> None:
-        scene = self.session.scene
+        scene, masks = self.session.scene, self.session.masks
+        self.repair.setEnabled(scene is not None and masks is not None and masks.has_image)
         viewer = self.state.viewer
         nothing = viewer is not None and not len(viewer.layers)
         self.sample.setVisible(nothing)
@@ -158,64 +158,6 @@ class SegmentPanel(Panel):
             f"“{layer.name}” holds tracks that were made elsewhere. To begin with them and correct "
             "them: step 2, Your answers, Import tracks."
         )
-
-
-class RepairBox(Column):
-    """Repairs the cells chosen above into a layer of its own; theirs stays, hidden."""
-
-    def __init__(self, panel: Panel, source: SourceChooser) -> None:
-        super().__init__()
-        self._panel, self._source = panel, source
-        self.go = self.add(button(
-            "Repair these cells by the image",
-            "Cut, join, add and drop cells where the image says so; makes a layer of its own",
-            self.begin,
-        ))  # fmt: skip
-        self.words = self.add(text())
-        panel.listen(panel.session.movie_changed, self._on_movie)
-        self._on_movie()
-
-    def _on_movie(self) -> None:
-        movie = self._panel.session.movie
-        fits = movie is not None and movie.labels is not None and movie.image is not None
-        self.go.setEnabled(fits)
-
-    def begin(self) -> None:
-        """Repair the cells in the background."""
-        session = self._panel.session
-        movie, model = session.movie, session.model
-        if movie is None or session.masks is None or session.busy("repair"):
-            return
-        self.words.setText("")
-        layer, said = movie.layers[1], session.masks.said()
-
-        def work() -> Steps[Repaired]:
-            answers = yield from said
-            return (yield from repair(movie, model, answers))
-
-        session.run(
-            "repair",
-            work,
-            lambda found: self._add(found, layer),
-            lambda error: self.words.setText(str(error)),
-            unfinished=f"The repair of “{layer.name}” ended before it was done, as these cells or "
-            "their movie are not open any more; they are as they were.",
-        )
-
-    def _add(self, found: Repaired, layer: Any) -> None:
-        viewer = self._panel.state.viewer
-        if viewer is None:
-            return
-        made = viewer.add_labels(
-            found.labels,
-            name=f"{layer.name} repaired",
-            metadata=tag("labels", found=found.finding, **time_of(layer)),
-            opacity=layer.opacity,
-            **placed_like(layer),
-        )
-        self._source.labels.choose(made)
-        layer.visible = False
-        self.words.setText(found.words)
 
 
 _TYPED = 1000

@@ -144,7 +144,6 @@ def shared_state(viewer: Any) -> ViewerState | None:
 
 _WORK = {
     "segment": "Cells are being found; what is found so far would be lost.",
-    "repair": "The cells are being repaired; the repair would be lost.",
     "choose": "Masks are being chosen again; that would be lost.",
     "train": "The model is training; what it learns would be lost.",
     "export": "Results are being written; nothing of them would be kept.",
