@@ -37,9 +37,7 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
     labels[:, 10:20, 10:20] = 1
     viewer.add_labels(labels)
     qtbot.waitUntil(lambda: state.session.movie is not None, timeout=20_000)
-    assert state.guard.losses == [
-        "Many movies are being tracked; those that are not done yet would be left out."
-    ]
+    assert state.guard.losses == ["Tracking many movies is not done yet."]
     widget.work.stop.click()
     assert box.words.text().startswith("Cancelled: the movies that are done have their results")
     pace.held = False

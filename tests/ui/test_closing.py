@@ -166,7 +166,7 @@ def test_closing_asks_where_something_cannot_be_kept(viewer, qtbot, file, pace):
     pace.held = True
     heard = answer(qtbot, "Stay")
     window.close()
-    assert "Cells are being found" in heard[0]
+    assert "The search for the cells" in heard[0]
     assert window.isVisible() and state.session.busy("segment")
     pace.held = False
     settled(state, qtbot)

@@ -83,7 +83,7 @@ class BackgroundWork:
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._begun: dict[str, str] = {}  # what is told of each if it is not finished
+        self._begun: dict[str, str] = {}  # what each is, in words
 
     def run(
         self,
@@ -92,11 +92,11 @@ class BackgroundWork:
         done: Done,
         failed: Failed | None = None,
         *,
-        unfinished: str = "",
+        what: str = "",
     ) -> None:
         """Do named work, reporting through `progress` and `message`.
 
-        `unfinished` is what people are told where its movie is left before it is done.
+        `what` names it to people where it ends before it is done.
         """
 
         def on_done(result: Any) -> None:
@@ -111,7 +111,7 @@ class BackgroundWork:
                 raise error
             self.tell(error)
 
-        self._begun[name] = unfinished
+        self._begun[name] = what
         self._runner.start(
             name, work, on_done, on_failed, lambda step: self.progress.emit(name, step)
         )
@@ -123,10 +123,10 @@ class BackgroundWork:
             self.progress.emit(name, None)
 
     @property
-    def unfinished(self) -> str:
-        """What people are to be told of the work under way if it ends now, a sentence each."""
-        told = [words for name, words in self._begun.items() if words and self.busy(name)]
-        return " ".join(dict.fromkeys(told))
+    def unfinished(self) -> list[str]:
+        """What is under way, in words."""
+        told = (what for name, what in self._begun.items() if what and self.busy(name))
+        return list(dict.fromkeys(told))
 
     def close(self) -> None:
         """End all work."""

@@ -188,13 +188,8 @@ class Edits:
             ours = event_refs(scene.detections, scene.hypotheses.take(np.flatnonzero(chosen)))
             return compare_tracks(theirs, ours, scene.detections, scene.labels)
 
-        self._session.run(
-            JOB,
-            work,
-            lambda found: self._taken(found, path.name),
-            unfinished=f"Taking over {path.name} ended before it was done, as its movie or its "
-            "cells are not open any more; none of its tracks were taken.",
-        )
+        what = f"The import of {path.name}"
+        self._session.run(JOB, work, lambda found: self._taken(found, path.name), what=what)
 
     def _taken(self, found: ImportedTracks, name: str) -> None:
         session, lost = self._session, ""

@@ -41,11 +41,6 @@ if TYPE_CHECKING:
 JOB = "choose"
 """Name of the background work: choosing masks again."""
 
-_UNFINISHED = (
-    "Choosing the masks again ended before it was done, as its movie or its cells are not open any "
-    "more; the masks are as they were."
-)
-
 
 class _EditedFrames(LazyFrames):
     """Frames of a label movie, some of them changed in memory."""
@@ -305,7 +300,8 @@ class MovieMasks:
             everything = yield from said
             return (yield from _chosen_again(movie, everything, weights, named, learned))
 
-        session.run(JOB, work, lambda made: self._on_chosen(answers, *made), unfinished=_UNFINISHED)
+        what = "Choosing the masks again"
+        session.run(JOB, work, lambda made: self._on_chosen(answers, *made), what=what)
 
     def _on_chosen(
         self, answers: MaskAnswers, changes: list[Mend], learned: MovieScore | None

@@ -198,7 +198,7 @@ class Session:
         except (BridgetrackError, OSError) as error:
             self.tell(error)
             return False
-        unfinished = self.work.unfinished
+        ended = self._ended()
         self.close()
         self.movie, self.answers, self.masks = movie, answers, masks
         self._take_masks()
@@ -213,7 +213,7 @@ class Session:
             self.masks_changed.emit(mended)
             frames = f"{len(mended)} frames" if len(mended) > 1 else "one frame"
             self.message.emit("info", f"What you mended in {frames} is there again.")
-        notices = [unfinished, answers.notice]
+        notices = [ended, answers.notice]
         if lost:
             notices.append(
                 f"In {lost} frames the masks are others than those that you mended; they stay."
@@ -244,13 +244,18 @@ class Session:
     def forget(self) -> None:
         """Let go of the movie and say so."""
         if self.movie is not None:
-            unfinished = self.work.unfinished
+            ended = self._ended()
             self.close()
             self.movie_changed.emit()
             self.answers_changed.emit()
             self.tracking_changed.emit()
-            if unfinished:
-                self.message.emit("warning", unfinished)
+            if ended:
+                self.message.emit("warning", ended)
+
+    def _ended(self) -> str:
+        """What is told of work that ends with the movie, if there is any."""
+        ends = " and ".join(self.work.unfinished)
+        return ends and f"{ends} ended before it was done: its movie or its cells were closed."
 
     # ------------------------------------------------------------------ what comes of a change
 

@@ -162,10 +162,10 @@ class Tracker:
 
         return work
 
-    def finish(self, then: Callable[[Scene], None], unfinished: str = "") -> None:
+    def finish(self, then: Callable[[Scene], None], what: str = "") -> None:
         """Call `then` with a scene of all frames that holds all present answers.
 
-        `unfinished` is told where the movie is left before that.
+        `what` is what this is for, in words.
         """
         session, answered = self._session, self.answered()
         if answered is None:
@@ -173,4 +173,4 @@ class Tracker:
         if session.tracking is not None and session.annotations is self._tracked_answers:
             then(session.tracking.scene)
         else:
-            session.run("collect", answered, then, unfinished=unfinished)
+            session.run("collect", answered, then, what=what)

@@ -39,11 +39,6 @@ _WANTED = {
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
 
-_UNFINISHED = (
-    "Training ended before it was done, as its movie or its cells are not open any more; the "
-    "answers stay, and the model in use."
-)
-
 WIDEST = 0.4
 """Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""
 
@@ -113,15 +108,12 @@ class Trainer:
             chosen = None if known is None else [known.chosen]
             return train_steps(ready, start, options, chosen=chosen, judge=False)
 
+        def done(made: Training) -> None:
+            self._done(made, start)
+
+        what = "Training"
         movie.tracker.finish(
-            lambda ready: movie.run(
-                JOB,
-                lambda: train(ready),
-                lambda made: self._done(made, start),
-                self._failed,
-                unfinished=_UNFINISHED,
-            ),
-            _UNFINISHED,
+            lambda ready: movie.run(JOB, lambda: train(ready), done, self._failed, what=what), what
         )
         self.changed.emit()
 

@@ -255,7 +255,7 @@ class ExplorePanel(Panel):
             yield Progress("Drawing family trees", 0.0)
             save_lineages(numbers.tracks, path, families=families, colour=colour)
 
-        doer.run("trees", work, lambda _: self._saved(path))
+        doer.run("trees", work, lambda _: self._saved(path), what="Drawing family trees")
 
     def _saved(self, path: Path) -> None:
         self.session.message.emit("info", f"Written: {path}")

@@ -301,8 +301,7 @@ class FindCells(Column):
             work,
             lambda found: self._add(layer, *found),
             self._failed,
-            unfinished="A movie was closed, or opened with its cells, which ended the search for "
-            f"the cells of “{layer.name}”.",
+            what=f"The search for the cells of “{layer.name}”",
         )
 
     def _cancelled(self) -> str:

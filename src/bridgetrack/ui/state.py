@@ -142,19 +142,6 @@ def shared_state(viewer: Any) -> ViewerState | None:
     return state if state is not None and state.used else None
 
 
-_WORK = {
-    "segment": "Cells are being found; what is found so far would be lost.",
-    "choose": "Masks are being chosen again; that would be lost.",
-    "train": "The model is training; what it learns would be lost.",
-    "export": "Results are being written; nothing of them would be kept.",
-    "project": "The project is being saved; it would not be kept.",
-    "batch": "Many movies are being tracked; those that are not done yet would be left out.",
-    "trees": "Family trees are being saved; they would not be kept.",
-    "take over": "Tracks are being imported; none of them would be.",
-}
-"""What is lost with work that is under way, by its name."""
-
-
 class CloseGuard(QObject):
     """Keeps the cells before a window closes, and asks where something cannot be kept."""
 
@@ -172,9 +159,7 @@ class CloseGuard(QObject):
     @property
     def losses(self) -> list[str]:
         """What closing now would lose, a sentence each."""
-        found = [
-            words for name, words in _WORK.items() if any(doer.busy(name) for doer in self._doers)
-        ]
+        found = [f"{what} is not done yet." for doer in self._doers for what in doer.unfinished]
         if self._kept.problem:
             found.append(
                 f"The cells cannot be kept: {self._kept.problem}. Save the project elsewhere, or "

@@ -262,11 +262,11 @@ class ExportBox(Column):
                 session.message.emit("info", words)
 
         # Goes on where another movie is chosen meanwhile.
-        self._run("export", work, done)
+        self._run("export", "Writing the results", work, done)
 
-    def _run(self, job: str, work: Factory, done: Done) -> None:
+    def _run(self, job: str, what: str, work: Factory, done: Done) -> None:
         doer = self._panel.state.elsewhere
-        doer.run(job, work, done, lambda error: self.words.setText(str(error)))
+        doer.run(job, work, done, lambda error: self.words.setText(str(error)), what=what)
 
     # ------------------------------------------------------------------ many movies
 
@@ -288,7 +288,8 @@ class ExportBox(Column):
         given = BatchRun(folder, out, session.model, formats=self.formats, kinds=session.kinds)
         left_out = ", ".join(session.kinds.words)
         self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
-        self._run("batch", lambda: batch_steps(given), lambda rows: self._show(rows, out))
+        what = "Tracking many movies"
+        self._run("batch", what, lambda: batch_steps(given), lambda rows: self._show(rows, out))
 
     def _on_cancel(self) -> str:
         """What is told of it: the movies that are done have their results."""

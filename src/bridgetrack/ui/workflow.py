@@ -261,4 +261,6 @@ class ProjectBar(Column):
         def done(notes: list[str]) -> None:
             self._say(f"Saved {path}.{''.join(chr(10) + n for n in notes)}")
 
-        self._panel.state.elsewhere.run("project", lambda: steps, done, lambda e: self._say(str(e)))
+        self._panel.state.elsewhere.run(
+            "project", lambda: steps, done, lambda e: self._say(str(e)), what="Saving the project"
+        )
