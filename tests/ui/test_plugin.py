@@ -115,7 +115,7 @@ def answers_are_given_and_undone(state, hand, moving, qtbot):
     assert names(best.sources[0]).startswith("#") and names(best.sources[0]) in drawn
     hand.key("Return")
     table = state.viewer.window.dock_widgets["Bridgetrack (bridgetrack)"].annotate.table
-    assert table.listed.data(table.listed.index(0, 2)) == f"{names(best.sources[0])} moves on"
+    assert table.listed.data(table.listed.index(0, 2)) == f"{names(best.sources[0])} continues"
     hand.key("Z")
     # Events of one cell are a key and enter.
     for key, event in (("F", Event.FALSE), ("L", Event.DISAPPEAR), ("A", Event.APPEAR)):

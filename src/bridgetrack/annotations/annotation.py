@@ -272,7 +272,7 @@ def is_time(text: str) -> bool:
 # ---------------------------------------------------------------------- in words
 
 FATE = {
-    Event.MOVE: "moves on",
+    Event.MOVE: "continues",
     Event.DIVIDE: "divides",
     Event.SPLIT: "is cut in two",
     Event.MERGE: "merges with another cell",
@@ -303,7 +303,7 @@ NOUN = {
     Event.APPEAR: ("an appearance", "appearances"),
     Event.DISAPPEAR: ("a disappearance", "disappearances"),
     Event.SKIP: ("a cell missed for some frames", "cells missed for some frames"),
-    Event.FALSE: ("something that is not a cell", "things that are not cells"),
+    Event.FALSE: ("a false detection", "false detections"),
 }
 """One and several of each event."""
 
@@ -328,7 +328,7 @@ def short_words(event: EventRef, history: bool, name: Name = by_label) -> str:
     before, after = " and ".join(first), " and ".join(then)
     again, back = ("there again", "there") if first == then else (after, before)
     fate = {
-        Event.MOVE: "moves on" if first == then else f"moves to {after}",
+        Event.MOVE: "continues" if first == then else f"moves to {after}",
         Event.DIVIDE: f"divides into {after}",
         Event.SPLIT: f"is cut into {after}",
         Event.MERGE: f"merges ({before} become {after})",

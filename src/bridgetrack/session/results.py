@@ -109,7 +109,7 @@ def summary(tracks: Tracks) -> str:
         ("merge", "merge", "merges"),
         ("split", "cell cut in two", "cells cut in two"),
         ("skip", "cell missed for some frames", "cells missed for some frames"),
-        ("false", "thing that is not a cell", "things that are not cells"),
+        ("false", "false detection", "false detections"),
     ):
         n = counts[key]
         if n:

@@ -21,7 +21,6 @@ from superqt.utils import qdebounced
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import (
-    NOUN,
     Annotation,
     Kind,
     Name,
@@ -34,7 +33,7 @@ from bridgetrack.io.results import track_path
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import choice_words, question_words
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
-from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
+from bridgetrack.ui.looks import LOOKS, MEND_SIGNS, mode_words
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode, shown_diameter
@@ -43,14 +42,8 @@ from bridgetrack.ui.state import Answer
 from bridgetrack.ui.track_list import RowsModel
 from bridgetrack.ui.widgets import Column, button, grid, heading, row, text
 
-_EVENTS = (
-    (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"), (Mode.DISAPPEAR, "Leaves"),
-    (Mode.APPEAR, "Appears"), (Mode.FALSE, "Not a cell"), (Mode.VERIFY, "Verify track"),
-)  # fmt: skip
-_MENDING = (
-    (Mode.CUT, "Two cells"), (Mode.JOIN, "One cell"), (Mode.GROW, "New cell"),
-    (Mode.REMOVE, "No cell"), (Mode.OUTLINE, "Outline"), (Mode.CHECK, "All right"),
-)  # fmt: skip
+_EVENTS = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.APPEAR, Mode.FALSE, Mode.VERIFY)
+_MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
 
 _TRACK_FILES = "Tracks (*.csv *.xml *track.txt zarr.json .zgroup .zattrs);;All files (*)"
 
@@ -146,7 +139,7 @@ class AnnotatePanel(Panel):
         self.undo = self.key_button("undo", "Undo")
         self.redo = self.key_button("redo", "Redo")
         self.add(row(self.next, self.undo, self.redo, wide=self.next))
-        self.modes = {mode: self._mode_button(mode, words) for mode, words in (*_EVENTS, *_MENDING)}
+        self.modes = {mode: self._mode_button(mode) for mode in (*_EVENTS, *_MENDING)}
         self.tabs = QTabWidget()
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.addTab(self._tools(_EVENTS), "What happens")
@@ -183,17 +176,16 @@ class AnnotatePanel(Panel):
         made.itemClicked.connect(lambda item: self.annotator.choose(made.row(item) + 1))
         return made
 
-    def _tools(self, modes: Sequence[tuple[Mode, str]]) -> Column:
+    def _tools(self, modes: Sequence[Mode]) -> Column:
         tab = Column()
-        tab.add(grid([self.modes[mode] for mode, _ in modes], 3))
+        tab.add(grid([self.modes[mode] for mode in modes], 3))
         if modes is _MENDING:
             self.again = tab.add(self.key_button("again", "Choose the masks again"))
         tab.column.addStretch(1)
         return tab
 
-    def _mode_button(self, mode: Mode, words: str) -> QPushButton:
-        sign = "" if mode.event is None else f"{LOOKS[mode.event].sign} "
-        made = self.key_button(mode.value, sign + words, checkable=True)
+    def _mode_button(self, mode: Mode) -> QPushButton:
+        made = self.key_button(mode.value, mode_words(mode), checkable=True)
         made.clicked.connect(lambda _=False: self._on_mode())
         return made
 
@@ -313,14 +305,6 @@ class AnnotatePanel(Panel):
         latest = sorted(both, key=lambda answer: answer.created or "")[::-1]
         self.table.listed.show(latest, self.session.trainer.doubtful())
         self.again.setEnabled(bool(said) and masks is not None and masks.has_image)
-        counts = annotations.counts() if annotations is not None else {}
-        parts = [f"{n} {NOUN[e][1] if n != 1 else NOUN[e][0].split(' ', 1)[1]}"
-                 for e, n in counts.items() if n]  # fmt: skip
-        rejected = sum(a.kind == Kind.REJECT for a in given)
-        parts += [f"{rejected} rejected"] if rejected else []
-        parts += [f"{len(said)} about masks"] if said else []
-        empty = "None yet. Point at a cell and press Enter, or choose an event."
-        self.tabs.setTabToolTip(2, ", ".join(parts) if parts else empty)
         self.tabs.setTabText(2, f"Your answers ({len(both)})" if both else "Your answers")
         self.remove.setEnabled(bool(both))
 

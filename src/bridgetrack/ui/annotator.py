@@ -149,12 +149,11 @@ class Annotator:
     def select(self, row: int, history: bool = False) -> None:
         """Show a cell, which keys are about until the pointer comes to another one."""
         scene = self._session.scene
-        if scene is None or not 0 <= row < len(scene.detections):
+        if scene is None or self.finder is None or not 0 <= row < len(scene.detections):
             return
-        table, frame = scene.detections, int(scene.detections.frame[row])
-        place = table.table[list(table.geometry.axes)].iloc[row]
-        self.show.emit(frame, tuple(float(p) for p in place))
-        self.frame = frame
+        cell = self.finder.ref(row)
+        self.go_to(cell)
+        self.frame = cell.frame
         self.hovered, self.history, self._held = row, history, True
         self._refresh()
 
@@ -190,13 +189,11 @@ class Annotator:
     def outlined(self) -> int:
         """Row of the cell that is outlined in the frame in view, which Enter takes; else -1."""
         scene, row = self._session.scene, self.hovered
-        if scene is None or not 0 <= row < len(scene.detections):
+        if scene is None or self.finder is None or not 0 <= row < len(scene.detections):
             return -1
-        cells = scene.detections
-        if int(cells.frame[row]) != self.frame:
+        if int(scene.detections.frame[row]) != self.frame:
             return -1
-        place = cells.table[list(cells.geometry.axes)].iloc[row]
-        seen = row == self._under or self.in_view(tuple(float(p) for p in place))
+        seen = row == self._under or self.in_view(self.finder.ref(row).position)
         return row if seen else -1
 
     def _pick(self, row: int, shift: bool = False) -> None:

@@ -369,7 +369,10 @@ class Canvas(SliceInView):
     def _struck(self, event: Any) -> tuple[float, ...]:
         """Middle of the cell that the line of sight meets first; beside everything without one."""
         labels, scene, nowhere = self.labels, self._session.scene, (-1.0, -1.0, -1.0)
-        if labels is None or scene is None or labels.ndim < 4 or kind_of(labels) != "labels":
+        finder = self._annotator.finder
+        if labels is None or scene is None or finder is None or labels.ndim < 4:
+            return nowhere
+        if kind_of(labels) != "labels":
             return nowhere
         value = labels.get_value(
             event.position, view_direction=event.view_direction,
@@ -377,11 +380,9 @@ class Canvas(SliceInView):
         )  # fmt: skip
         value = value[-1] if isinstance(value, tuple) else value
         try:
-            row = scene.detections.row_of(self.frame, int(value or 0))
+            return finder.ref(scene.detections.row_of(self.frame, int(value or 0))).position
         except InputError:  # background, or painted just now
             return nowhere
-        place = scene.detections.table[list(scene.detections.geometry.axes)].iloc[row]
-        return tuple(float(p) for p in place)
 
     def _on_press(self, _: Any, event: Any) -> Iterator[None]:
         held = [str(getattr(key, "name", key)) for key in event.modifiers]

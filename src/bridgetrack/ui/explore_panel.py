@@ -173,16 +173,14 @@ class ExplorePanel(Panel):
     def _go(self, track: int, frame: int) -> None:
         """Bring a track into view, at this frame where it is seen then."""
         found = None if self.numbers is None else self.numbers.sight(track, frame)
-        if found is None or self.session.scene is None:
-            return
-        cell, frame = found
         annotator = self.state.annotator
+        if found is None or annotator.finder is None:
+            return
+        row, _ = found
         if annotator.picking.mode == Mode.REVIEW:
-            annotator.select(cell)
+            annotator.select(row)
         else:
-            detections = self.session.scene.detections
-            place = detections.table[list(detections.geometry.axes)].iloc[cell]
-            self.state.canvas.show(frame, tuple(float(p) for p in place))
+            annotator.go_to(annotator.finder.ref(row))
 
     def _on_chosen(self) -> None:
         self.list.mark(self._looks.chosen)

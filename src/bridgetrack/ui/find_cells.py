@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from magicgui.widgets import ComboBox, create_widget
-from napari.layers import Labels
 from numpy.typing import NDArray
 from qtpy.QtWidgets import QCheckBox, QComboBox, QWidget
 from superqt.utils import qdebounced
@@ -22,7 +21,7 @@ from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.readings import SettingsEstimate
 from bridgetrack.segmentation.settings import Appearance
 from bridgetrack.session.movie import CellSearch
-from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of, time_of
+from bridgetrack.ui.layers import cells_over, find_role, movie_of, placed_like, tag, tags_of
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import DIM, Column, button, form_in, text
@@ -341,11 +340,7 @@ class FindCells(Column):
                 earlier.visible = False
             else:
                 viewer.layers.remove(earlier)
-        made = Labels(
-            labels, name="Cells found", opacity=0.3,
-            metadata=tag("labels", found=finding, partial=partial, **time_of(layer)),
-            **placed_like(layer),
-        )  # fmt: skip
+        made = cells_over(layer, labels, "Cells found", found=finding, partial=partial)
         source.pairs.join(layer, made)
         viewer.add_layer(made)
         if source.image.layer is layer:

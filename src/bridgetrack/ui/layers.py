@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from napari.layers import Labels
 from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index
@@ -185,6 +186,12 @@ def placed_like(layer: Any, *, still: bool = False) -> dict[str, Any]:
         "units": tuple(layer.units[axes]),
         "axis_labels": tuple(layer.axis_labels[axes]),
     }
+
+
+def cells_over(layer: Any, pixels: Any, name: str, **tags: Any) -> Labels:
+    """A layer with the cells of the movie of another layer."""
+    meta = tag("labels", **time_of(layer), **tags)
+    return Labels(pixels, name=name, metadata=meta, opacity=0.3, **placed_like(layer))
 
 
 def place_like(layer: Any, other: Any, *, still: bool = False) -> None:

@@ -30,7 +30,7 @@ class Look:
 
 
 LOOKS = {
-    Event.MOVE: Look("#56b4e9", "disc", "●", "Moves on"),
+    Event.MOVE: Look("#56b4e9", "disc", "●", "Continues"),
     Event.DIVIDE: Look("#e69f00", "star", "★", "Divides"),
     Event.SPLIT: Look("#cc79a7", "clobber", "✤", "Cut in two"),
     Event.MERGE: Look("#009e73", "diamond", "◆", "Merges"),
@@ -40,17 +40,21 @@ LOOKS = {
     Event.FALSE: Look("#bbbbbb", "x", "✕", "Not a cell"),
 }
 
-MEND_WORDS = {
-    MendKind.CUT: "two cells",
-    MendKind.JOIN: "one cell",
-    MendKind.GROW: "a cell",
-    MendKind.REMOVE: "no cell",
-    MendKind.OUTLINE: "this outline",
-    MendKind.PAINT: "as painted",
-    MendKind.KEEP: "as drawn",
-    MendKind.CHECK: "all in view",
+MODE_WORDS = {
+    Mode.MOVE: "Connect",
+    Mode.DIVIDE: "Divides",
+    Mode.DISAPPEAR: "Leaves",
+    Mode.APPEAR: "Appears",
+    Mode.FALSE: "Not a cell",
+    Mode.VERIFY: "Verify track",
+    Mode.CUT: "Two cells",
+    Mode.JOIN: "One cell",
+    Mode.GROW: "New cell",
+    Mode.REMOVE: "No cell",
+    Mode.OUTLINE: "Outline",
+    Mode.CHECK: "All right",
 }
-"""What a change of masks says."""
+"""What a click in a mode says."""
 
 MEND_SIGNS = {
     MendKind.CUT: "✂",
@@ -64,13 +68,15 @@ MEND_SIGNS = {
 }
 
 
+def mode_words(mode: Mode) -> str:
+    """What a click in a mode says, with the sign of its event."""
+    sign = "" if mode.event is None else f"{LOOKS[mode.event].sign} "
+    return sign + MODE_WORDS[mode]
+
+
 def mode_look(mode: Mode) -> tuple[str, str]:
     """What a click in a mode says, and its colour."""
-    if mode.event is not None:
-        look = LOOKS[mode.event]
-        return f"{look.sign} {look.name}", look.colour
-    said = "Verify this track" if mode.mends is None else MEND_WORDS[mode.mends]
-    return said, PROPOSAL
+    return mode_words(mode), PROPOSAL if mode.event is None else LOOKS[mode.event].colour
 
 
 PROPOSAL = "#ffffff"

@@ -185,7 +185,7 @@ def _done(state: Picking, event: EventRef, frame: int | None) -> PickStep:
     return PickStep(Picking(state.mode), event, frame)
 
 
-_KEPT = 4
+_KEPT, _TRACED = 4, 32
 """Frames and outlines that are kept."""
 
 
@@ -196,7 +196,7 @@ class CellFinder:
         self._labels = labels
         self._detections = detections
         self._read = lru_cache(maxsize=_KEPT)(labels.channel_frame)
-        self._traced = lru_cache(maxsize=_KEPT)(self._trace)
+        self._traced = lru_cache(maxsize=_TRACED)(self._trace)
 
     def frame(self, t: int) -> NDArray[np.integer]:
         """Labels of a frame, shape ([Z,] Y, X)."""

@@ -39,7 +39,6 @@ class QuestionView:
         self._canvas, self._questions = canvas, session.questions
         self._shown: Suggestion | None = None
         self._moving = self._zoomed = False
-        self._outlines: dict[tuple[int, int], Array] = {}
         canvas.painters.append(self._paint)
         self._links = Links()
         self._links.add(session.questions.look, self.show)
@@ -52,7 +51,7 @@ class QuestionView:
 
     def show(self, asked: Suggestion) -> None:
         """Go to a question."""
-        self._shown, self._outlines = asked, {}
+        self._shown = asked
         self._canvas.activate()
         self.go_to(asked.frame, asked.position)
 
@@ -96,9 +95,7 @@ class QuestionView:
         scene, finder = self._session.scene, self._annotator.finder
         if scene is None or finder is None:
             return np.zeros((0, 2))
-        if cell.cell not in self._outlines:
-            self._outlines[cell.cell] = finder.outline(scene.detections.row_of(*cell.cell))
-        return self._outlines[cell.cell]
+        return finder.outline(scene.detections.row_of(*cell.cell))
 
 
 # ---------------------------------------------------------------------- pictures

@@ -26,6 +26,7 @@ from bridgetrack.session.project import resume
 from bridgetrack.ui.layer_changes import LayerChanges
 from bridgetrack.ui.layer_choice import LayerChoice, MovieCells
 from bridgetrack.ui.layers import (
+    cells_over,
     check_extent,
     detections_of,
     file_of,
@@ -35,13 +36,10 @@ from bridgetrack.ui.layers import (
     movie_of,
     name_of,
     path_of,
-    placed_like,
     put_time_first,
     role_of,
-    tag,
     tags_of,
     take_scale,
-    time_of,
     time_seems_last,
     whole_numbers,
 )
@@ -280,18 +278,12 @@ class SourceChooser(QWidget):
         """Make a layer of cells of an image whose pixels are cell numbers."""
         viewer: Any = self._panel.state.viewer
         path = path_of(layer)
-        more = time_of(layer) | ({} if path is None else {"path": str(path)})
+        more = {} if path is None else {"path": str(path)}
 
         def add(pixels: NDArray[Any]) -> None:
             if layer not in viewer.layers or self.labels.layer is not layer:
                 return  # removed meanwhile, or other cells were chosen
-            made = viewer.add_labels(
-                pixels,
-                name=f"{layer.name} cells",
-                metadata=tag("labels", **more),
-                opacity=0.3,
-                **placed_like(layer),
-            )
+            made = viewer.add_layer(cells_over(layer, pixels, f"{layer.name} cells", **more))
             layer.visible = False
             if self.image.layer is layer:
                 self.image.choose(None)
@@ -317,14 +309,8 @@ class SourceChooser(QWidget):
             if self.image.layer is not image or self.labels.layer is not None:
                 self._known.discard(image)
                 return  # another movie or other cells were chosen meanwhile
-            made = viewer.add_labels(
-                pixels,
-                name="Cells found",
-                metadata=tag("labels", found=kept.found, kept=True, **time_of(image)),
-                opacity=0.3,
-                **placed_like(image),
-            )
-            self.labels.choose(made)
+            made = cells_over(image, pixels, "Cells found", found=kept.found, kept=True)
+            self.labels.choose(viewer.add_layer(made))
 
         read = self._panel.state.files.read
         read("the cells", lambda: np.asarray(kept.labels.array[:, 0].compute()), add)

@@ -97,10 +97,8 @@ class TrackPanel(Panel):
         if tracking is not None:
             self.summary.setText(summary(tracking.tracks))
             self.colour.offer(tracking.tracks)
-        elif self.session.scene is None:
-            self.summary.setText("Choose a movie with its cells first; see the step Cells.")
         else:
-            self.summary.setText("The movie is being tracked.")
+            self.summary.setText("")  # the head says what is missing
 
 
 class UnclearBox(Column):

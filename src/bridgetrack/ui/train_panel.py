@@ -88,12 +88,7 @@ class TrainPanel(Panel):
         n = sum(a.kind != Kind.CANNOT_TELL for a in self.session.annotations or ())
         ready = self.session.scene is not None
         self.go.setEnabled(ready and n > 0 and not self.trainer.busy)
-        if not ready:
-            self.words.setText("Training needs a movie with its cells; see the step Cells.")
-        elif not n:
-            self.words.setText("No answers yet; about 20 are enough to begin with.")
-        else:
-            self.words.setText(f"{plural(n, 'answer')} to learn from.")
+        self.words.setText(f"{plural(n, 'answer')} to learn from." if n else "")
         results = self.trainer.results()
         if self.trainer.problem:
             results = [f"✕ {self.trainer.problem}"]

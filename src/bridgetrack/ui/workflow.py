@@ -190,7 +190,7 @@ def _ready(step: int, answers: int, trained: bool) -> str:
     if step == 1:
         return f"{answers} answers: enough to train in step 3; more make it better."
     if step == 2 and not answers:
-        return "Training needs answers; give some in step 2."
+        return "Training needs answers; give some in step 2. About 20 are enough to begin with."
     if step == 2:
         return "Learned. Next: look at the tracks in step 4." if trained else "Press Train."
     return "Point at what is wrong and correct it as in step 2; the tracks follow at once."
