@@ -133,7 +133,7 @@ class Camera:
 
     def chosen(self, row: int) -> Any:
         """What the tracking holds for a cell."""
-        from bridgetrack.session.proposals import chosen_event
+        from bridgetrack.session.cells import chosen_event
 
         return chosen_event(self.state.session.tracking, row)
 

@@ -16,10 +16,9 @@ from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.finding import Finding, repair_masks
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind
-from bridgetrack.session.mask_work import repair
 from bridgetrack.session.movie import MovieAndCells
 from drawn_movie import PLACES, drawn, squares
 
@@ -163,8 +162,6 @@ def test_masks_are_not_chosen_without_an_image(opened, images) -> None:
     session = bt.Session(images[1])
     with pytest.raises(InputError, match="image"):
         session.choose_again()
-    with pytest.raises(InputError, match="both"):
-        run(repair(session.movie, session.model))
 
 
 @pytest.mark.parametrize("found", [None, Finding()], ids=["brought", "found here"])
@@ -178,8 +175,6 @@ def test_a_choice_that_would_leave_no_cell_is_refused(found, tmp_path) -> None:
     assert session.open(movie, tmp_path / "s.annotations.json")
     with pytest.raises(InputError, match=r"leave none of its cells"):
         session.choose_again()
-    with pytest.raises(InputError, match=r"leave none of its cells"):
-        run(repair(session.movie, session.model))
     np.testing.assert_array_equal(array, masks)
     assert not session.can_undo and len(session.scene.detections) == 20
     session.close()
@@ -251,8 +246,9 @@ def test_a_repair_draws_no_cell_otherwise_than_somebody_did(opened) -> None:
     none = np.zeros(0, dtype=np.int64)
     keep = Mend(MendKind.KEEP, 1, (), none, none, none, (4,), (drawn,), ())
     answers = MaskAnswers(session.movie.geometry).added(keep)
-    again = run(repair(session.movie, session.model, answers))
-    np.testing.assert_array_equal(np.flatnonzero(again.labels[1] == 4), drawn)
+    movie, frames = session.movie, []
+    run(repair_masks(movie.labels, movie.image, frames.append, session.model, answers))
+    np.testing.assert_array_equal(np.flatnonzero(frames[1] == 4), drawn)
 
 
 def row_ref(session: bt.Session, t: int, k: int) -> CellRef:

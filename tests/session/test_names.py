@@ -7,7 +7,7 @@ import numpy as np
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, by_label
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.names import CellNames, choice_words
+from bridgetrack.session.cells import CellNames, choice_words
 from bridgetrack.session.session import Session
 
 

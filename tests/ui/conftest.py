@@ -18,7 +18,7 @@ import pytest
 
 from asking_table import Table
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.proposals import proposals
+from bridgetrack.session.cells import proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from hand import Hand

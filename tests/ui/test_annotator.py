@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.session.proposals import chosen_event
+from bridgetrack.session.cells import chosen_event
 from bridgetrack.ui.picking import Mode
 
 

@@ -7,7 +7,7 @@ import pytest
 from qtpy.QtCore import Qt
 
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.session.proposals import proposals
+from bridgetrack.session.cells import proposals
 from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")

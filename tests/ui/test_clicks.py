@@ -8,7 +8,7 @@ from scipy.ndimage import distance_transform_edt
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.proposals import proposals
+from bridgetrack.session.cells import proposals
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import state_of

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QP
 
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.session.answers import cells_path
+from bridgetrack.session.kept import cells_path
 from bridgetrack.ui.layers import camera_of, find_role, tags_of
 from bridgetrack.ui.state import may_close, state_of
 from bridgetrack.ui.track_panel import FolderDialog

@@ -10,7 +10,7 @@ import pytest
 from asking_table import Table
 from bridgetrack.errors import OutputError
 from bridgetrack.files import sample_folder
-from bridgetrack.session.answers import project_answers
+from bridgetrack.session.kept import project_answers
 from bridgetrack.session.session import Session
 from bridgetrack.ui.file_menu import (
     csv_reader,

@@ -20,7 +20,7 @@ from qtpy.QtWidgets import (
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.proposals import chosen_event
+from bridgetrack.session.cells import chosen_event
 from bridgetrack.tracks.colours import colouring
 from bridgetrack.ui.explore_panel import ExplorePanel
 from bridgetrack.ui.layers import camera_of, find_role, look_at

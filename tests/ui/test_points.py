@@ -12,8 +12,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.pipeline.project import load_project
+from bridgetrack.session.cells import chosen_event
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.proposals import chosen_event
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from session_fixtures import FRAMES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.session.proposals import proposals
+from bridgetrack.session.cells import proposals
 from bridgetrack.tracks.table import certainties
 from session_fixtures import FRAMES
 

@@ -10,7 +10,7 @@ import pytest
 from bridgetrack.cli.main import main
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Movie
-from bridgetrack.session.proposals import chosen_event
+from bridgetrack.session.cells import chosen_event
 from bridgetrack.ui.layers import find_role
 from short_sample import short_sample
 

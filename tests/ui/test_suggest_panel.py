@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 
-from bridgetrack.session.names import CellNames, question_words
+from bridgetrack.session.cells import CellNames, question_words
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.picking import Mode, shown_diameter
 from session_fixtures import FRAMES

@@ -23,7 +23,7 @@ from bridgetrack.evaluation.sample import (
 )
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.session.answers import check_path
+from bridgetrack.session.kept import check_path
 from bridgetrack.session.training import WIDEST, sentence
 from bridgetrack.training.estimate import ErrorEstimate
 

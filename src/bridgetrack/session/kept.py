@@ -1,12 +1,17 @@
-"""Cells of a movie that have no file, kept beside its answers."""
+"""Where the answers about a movie are kept, and beside them cells that have no file."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from platformdirs import user_data_path
 from psygnal import Signal
 
+from bridgetrack.annotations.files import SUFFIX
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.files import write_text
 from bridgetrack.movie import Movie, open_labels, save_labels
@@ -15,12 +20,55 @@ from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import Finding, beside_labels, finding_to_json, how_found
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.schema import json_text
-from bridgetrack.session.answers import cells_path
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.session import Session
+
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
 
 JOB = "keep cells"
 """Name of the background work: writing the cells down."""
+
+
+def autosave_path(movie: Path | None, name: str, geometry: Geometry) -> Path:
+    """Where the answers about a movie are kept.
+
+    Beside the movie, or in the user's data folder where there is no file or its folder cannot
+    be written to.
+    """
+    if movie is not None and _writable(movie.parent):
+        stem = movie.name if movie.is_dir() else movie.stem
+        return movie.parent / f"{stem}{SUFFIX}"
+    known = f"{movie.resolve() if movie else name}|{geometry.n_frames}|{geometry.shape}"
+    mark = hashlib.sha256(known.encode()).hexdigest()[:12]
+    plain = "".join(c if c.isalnum() else "_" for c in (movie.stem if movie else name))[:40]
+    folder = user_data_path("bridgetrack", appauthor=False) / "annotations"
+    return folder / f"{plain}-{mark}{SUFFIX}"
+
+
+def project_answers(project: Path, geometry: Geometry) -> Path:
+    """Where the answers given after a project was saved are kept: beside it."""
+    if _writable(project.parent):
+        return project.with_name(f"{project.stem}{SUFFIX}")
+    return autosave_path(project, project.stem, geometry)
+
+
+def check_path(answers: Path) -> Path:
+    """Where a sample of the tracks is kept with what was said of it: beside the answers."""
+    return _beside(answers, ".check.csv")
+
+
+def cells_path(answers: Path) -> Path:
+    """Where cells that are in no file are kept: beside the answers."""
+    # no .tif, which would be taken for a frame in a folder of frames
+    return _beside(answers, ".cells.zarr")
+
+
+def _beside(answers: Path, suffix: str) -> Path:
+    return answers.with_name(answers.name.removesuffix(SUFFIX) + suffix)
+
+
+def _writable(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.W_OK)
 
 
 class KeptCells:

@@ -20,7 +20,7 @@ from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, project_text
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.answers import check_path, project_answers
+from bridgetrack.session.kept import check_path, project_answers
 from bridgetrack.session.movie import MovieAndCells
 
 if TYPE_CHECKING:

@@ -42,16 +42,16 @@ from bridgetrack.pipeline.scene import Scene, check_kinds
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind, Place
-from bridgetrack.session.answers import autosave_path
 from bridgetrack.session.background import (
     BackgroundWork,
     InlineRunner,
     Runner,
 )
+from bridgetrack.session.cells import CellNames
 from bridgetrack.session.edits import Edits
+from bridgetrack.session.kept import autosave_path
 from bridgetrack.session.masks import MovieMasks
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.names import CellNames
 from bridgetrack.session.project import channel_of, found_of, resume, saving
 from bridgetrack.session.questions import Questions
 from bridgetrack.session.settings import KeptSettings, Outcome

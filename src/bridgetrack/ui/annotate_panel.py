@@ -30,8 +30,8 @@ from bridgetrack.annotations.annotation import (
 )
 from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_masks
 from bridgetrack.io.results import track_path
+from bridgetrack.session.cells import choice_words, question_words
 from bridgetrack.session.check import SampleQuestion
-from bridgetrack.session.names import choice_words, question_words
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
 from bridgetrack.ui.looks import LOOKS, MEND_SIGNS, mode_words
 from bridgetrack.ui.overlay import percent

@@ -12,8 +12,7 @@ from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import N_TARGETS
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.taught import FEW
-from bridgetrack.session.names import CellNames
-from bridgetrack.session.proposals import Proposal, proposals
+from bridgetrack.session.cells import CellNames, Proposal, proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
 from bridgetrack.ui.picking import CellFinder, Mode, Picking, PickStep, PointFinder

@@ -18,7 +18,7 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
 from bridgetrack.movie.movie import as_labels
 from bridgetrack.notes import plural
-from bridgetrack.session.answers import autosave_path, project_answers
+from bridgetrack.session.kept import autosave_path, project_answers
 from bridgetrack.session.settings import Scale, load_settings
 
 KEY = "bridgetrack"

@@ -11,8 +11,8 @@ import numpy as np
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, Name, by_label
 from bridgetrack.arrays import Array
+from bridgetrack.session.cells import Proposal
 from bridgetrack.session.check import SampleQuestion
-from bridgetrack.session.proposals import Proposal
 from bridgetrack.ui.looks import GHOST, LOOKS, PROPOSAL, rgba
 
 Colour = tuple[float, float, float, float]

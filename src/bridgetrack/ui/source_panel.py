@@ -19,8 +19,7 @@ from bridgetrack.movie import looks_like_labels
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.finding import how_found
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.answers import autosave_path
-from bridgetrack.session.kept import kept_cells
+from bridgetrack.session.kept import autosave_path, kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
 from bridgetrack.ui.layer_changes import LayerChanges
