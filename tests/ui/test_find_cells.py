@@ -131,7 +131,6 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     # The latest first, also of those that were given within a second.
     assert rows[1:] == [["frame 1", "this is no cell"], ["frame 0", "this is no cell"]]
     assert listed.data(listed.index(2, 2), tip) == "frame 0: this is no cell"
-    assert "2 about masks" in widget.annotate.tabs.tabToolTip(2)
     widget.annotate.tabs.setCurrentIndex(2)
     place = table.visualRect(listed.index(2, 2)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
@@ -213,7 +212,7 @@ def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
     widget.segment.source.labels.choose(cells)
     qtbot.waitUntil(lambda: state.session.movie is not None, timeout=20_000)
     assert not widget.work.isVisible() and not state.session.busy("segment")
-    assert "ended the search for the cells of “part”" in widget.notice.text()
+    assert "The search for the cells of “part” ended" in widget.notice.text()
     pace.held = False
 
 
