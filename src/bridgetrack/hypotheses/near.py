@@ -84,9 +84,15 @@ def rank_within(group: Index, value: Array) -> Array:
     return rank
 
 
-def best_per_row(rows: Index, cost: Array, keep: int) -> Index:
-    """Positions of the `keep` cheapest entries of every row, in input order."""
-    return np.flatnonzero(rank_within(rows, cost) < keep)
+def best_per_row(rows: Index, cost: Array, keep: int, most: int = 0, above: float = 0.0) -> Index:
+    """Positions of the `keep` cheapest entries of every row, in input order.
+
+    Up to `most` are kept where they cost little more than the cheapest, less than `above`.
+    """
+    order, start = sorted_groups(rows, cost)
+    rank = np.arange(len(order)) - start
+    near = cost[order] - cost[order[start]] < above
+    return np.sort(order[(rank < keep) | (near & (rank < most))])
 
 
 def best_other(group: Index, value: Array, default: float) -> Array:
