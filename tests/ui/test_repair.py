@@ -21,7 +21,8 @@ def test_cells_are_repaired_in_one_step(viewer, qtbot):
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     session = state_of(viewer).session
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
-    widget.segment.repair.click()
+    widget.open_step(1)
+    widget.annotate.again.click()
     qtbot.waitUntil(lambda: session.can_undo, timeout=120_000)
     both = layer.data[2][np.isin(truth[2], (1, 2))]
     assert len(np.unique(both[both > 0])) == 2

@@ -10,7 +10,7 @@ from enum import StrEnum
 from math import isfinite
 
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
+from bridgetrack.hypotheses.events import FATES, N_SOURCES, N_TARGETS, Event
 
 Cell = tuple[int, int]
 """Frame and label of a detection."""
@@ -196,6 +196,8 @@ class Annotation:
         Time that the answer took, None where unknown.
     right
         Whether the model had proposed what holds; None where it was not asked, or not known.
+    named
+        Which of `FATES` the end or the beginning is that the event is; None where nobody said.
 
     Raises
     ------
@@ -210,6 +212,7 @@ class Annotation:
     source: str = "click"
     seconds: float | None = None
     right: bool | None = None
+    named: str | None = None
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
@@ -225,6 +228,8 @@ class Annotation:
                 f"annotation {self.id}: created is {self.created[:80]!r}, not a time such as "
                 f"2024-05-17T09:30:00+00:00"
             )
+        if self.named is not None and self.events[0].event != FATES.get(self.named, ("",))[0]:
+            raise InputError(f"annotation {self.id}: {self.named[:80]!r} names no end or beginning")
         self._check_events()
 
     def _check_events(self) -> None:
@@ -357,6 +362,8 @@ def describe(annotation: Annotation, name: Name = by_label) -> str:
     """An annotation as one line, e.g. ``not: cell 3 in frame 0 divides``."""
     words = "; ".join(describe_event(e, name) for e in annotation.events)
     event = annotation.events[0]
+    if annotation.named is not None:
+        words = f"{name(event.cells[0])} in frame {event.cells[0].frame} {_told(annotation, name)}"
     if annotation.kind == Kind.REJECT and event.event == Event.FALSE:
         return f"{name(event.cells[0])} in frame {event.cells[0].frame} is a cell"
     return f"{_SAID.get(annotation.kind, '')}{words}"
@@ -365,7 +372,12 @@ def describe(annotation: Annotation, name: Name = by_label) -> str:
 def short_answer(annotation: Annotation, name: Name = by_label) -> str:
     """An answer for a table that has the frame's number beside it, e.g. ``#1 leaves``."""
     event = annotation.events[0]
-    return f"{_SAID.get(annotation.kind, '')}{name(event.cells[0])} {_predicate(event, name)}"
+    return f"{_SAID.get(annotation.kind, '')}{name(event.cells[0])} {_told(annotation, name)}"
+
+
+def _told(annotation: Annotation, name: Name) -> str:
+    named = annotation.named
+    return _predicate(annotation.events[0], name) if named is None else FATES[named][1]
 
 
 def _predicate(event: EventRef, name: Name) -> str:

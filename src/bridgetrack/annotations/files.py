@@ -82,9 +82,10 @@ class _Annotation(FilePart):
     created: str | None = None
     seconds: float | None = None
     right: bool | None = None
+    named: str | None = None
 
     def annotation(self) -> Annotation:
-        known = self.created, self.source, self.seconds, self.right
+        known = self.created, self.source, self.seconds, self.right, self.named
         return Annotation(self.id, self.kind, tuple(self.events), *known)
 
 
@@ -105,6 +106,7 @@ def annotation_to_json(annotation: Annotation) -> dict[str, Any]:
         "created": annotation.created,
         "seconds": annotation.seconds,
         "right": annotation.right,
+        "named": annotation.named,
     }
     return {
         "id": annotation.id,

@@ -128,12 +128,13 @@ class AutosavingStore:
         source: str,
         seconds: float | None = None,
         right: bool | None = None,
+        named: str | None = None,
     ) -> tuple[Annotation, int]:
         """Add an answer in place of those that it contradicts, as one step.
 
         Parameters
         ----------
-        kind, event, source, seconds, right
+        kind, event, source, seconds, right, named
             As in `Annotation`.
 
         Returns
@@ -143,9 +144,13 @@ class AutosavingStore:
             that annotation, and nothing changes.
         """
         same = self._same(kind, event)
-        if same is not None:
+        if same is not None and named in (None, same.named):
             return same, 0
-        [new], replaced = self.answer_all([(kind, event)], source, seconds, right)
+        if same is not None:
+            new = replace(same, id=self.annotations.next_id(), created=now(), named=named)
+            self.edit([same.id], [new])
+            return new, 1
+        [new], replaced = self.answer_all([(kind, event)], source, seconds, right, named)
         return new, replaced
 
     def answer_all(
@@ -154,6 +159,7 @@ class AutosavingStore:
         source: str,
         seconds: float | None = None,
         right: bool | None = None,
+        named: str | None = None,
     ) -> tuple[list[Annotation], int]:
         """Add answers in place of those that they contradict, as one step.
 
@@ -171,7 +177,7 @@ class AutosavingStore:
         fresh = [(kind, event) for kind, event in said if self._same(kind, event) is None]
         _, first, _ = natural_key(have.next_id())
         new = [
-            Annotation(f"a{k}", kind, (event,), created, source, seconds, right)
+            Annotation(f"a{k}", kind, (event,), created, source, seconds, right, named)
             for k, (kind, event) in enumerate(fresh, first)
         ]
         if not new:

@@ -73,6 +73,15 @@ N_TARGETS = {
 }
 """How many detections of the later frame an event names."""
 
+FATES = {
+    "death": (Event.DISAPPEAR, "dies"),
+    "exit": (Event.DISAPPEAR, "leaves the field of view"),
+    "fusion": (Event.DISAPPEAR, "fuses with another cell"),
+    "birth": (Event.APPEAR, "is born"),
+    "entry": (Event.APPEAR, "enters the field of view"),
+}
+"""What an end or a beginning of a track may be, each with its event and its words."""
+
 
 @dataclass(frozen=True)
 class Events:

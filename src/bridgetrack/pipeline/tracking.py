@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation import Kind, describe
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
@@ -25,7 +26,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.tracks.build import build_tracks
-from bridgetrack.tracks.table import track_table, with_verified
+from bridgetrack.tracks.table import track_table, with_fates, with_verified
 from bridgetrack.tracks.tracks import Tracks, lineage_graph
 
 if TYPE_CHECKING:
@@ -186,6 +187,15 @@ def choose_events(
         raise explain_contradiction(scene) from error
 
 
+def _named(anchored: Anchored) -> dict[int, str]:
+    """What ends and beginnings are called, by the rows of their cells."""
+    said: dict[int, list[str]] = {}
+    for answer in anchored.listed:
+        if answer.named is not None and answer.kind == Kind.CONFIRM:
+            said.setdefault(anchored.rows[answer.cells[0]], []).append(answer.named)
+    return {row: " ".join(names) for row, names in said.items()}
+
+
 def tracked(
     scene: Scene, model: Model, scores: Array, solution: Solution, margins: Array
 ) -> Tracking:
@@ -197,6 +207,7 @@ def tracked(
         found = scene.hypotheses.find(anchored.events.take(said))
         rows = np.flatnonzero(chosen)
         tracks = with_verified(tracks, scene.hypotheses.take(rows), np.isin(rows, found))
+    tracks = with_fates(tracks, _named(anchored))
     return Tracking(scene, model, scores, solution, margins, tracks)
 
 

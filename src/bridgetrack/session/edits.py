@@ -54,7 +54,14 @@ class Edits:
 
     # ------------------------------------------------------------------ answers
 
-    def note(self, kind: Kind, event: EventRef, source: str, seconds: float | None = None) -> None:
+    def note(
+        self,
+        kind: Kind,
+        event: EventRef,
+        source: str,
+        seconds: float | None = None,
+        named: str | None = None,
+    ) -> None:
         """Write an answer down in place of those that it contradicts, and say it back."""
         session = self._session
         if session.answers is None:
@@ -65,10 +72,10 @@ class Edits:
                 raise InputError(
                     f"this movie is said to be without {name}; allow them in step 4 first"
                 )
-            if session.questions.answered_by(kind, event):
+            if named is None and session.questions.answered_by(kind, event):
                 return
             names = session.names
-            noted, replaced = session.answers.answer(kind, event, source, seconds)
+            noted, replaced = session.answers.answer(kind, event, source, seconds, named=named)
             told = f"Noted: {describe(noted, names)}.{_in_place_of(replaced)}"
             session.message.emit("info", told)
 

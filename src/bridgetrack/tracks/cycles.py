@@ -82,6 +82,10 @@ class CellCycles:
             told.append(
                 f"Half divide within {_time(half, self.unit)} (95 % interval {reach}; {seen})."
             )
+        ends = self.cycles["ends_in"].tolist()
+        for name, said in (("death", "die"), ("fusion", "fuse"), ("exit", "leave")):
+            if n_named := ends.count(name):
+                told.append(f"{n_named} {said}, as somebody saw.")
         return " ".join(told)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.hypotheses.events import Events
+from bridgetrack.hypotheses.events import FATES, Event, Events
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import Tracks, margin_column, rows_by_id
 
-VERIFIED = "verified"
-"""Column of nodes and of the table of tracks; there only where some track is verified."""
+VERIFIED, NAMED = "verified", "named"
+"""Columns of nodes: whether its track is verified, what ends or begins there; only where any is."""
 
 
 def space_unit(geometry: Geometry) -> str:
@@ -72,11 +72,13 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
         ``mean_speed`` (path length by duration, empty if that is 0); ``generation``
         (divisions since the root); ``ends_in``: ``division``, ``merge``, ``split``,
         ``continuation`` (as another track), ``end of movie``, ``leaving`` (last seen within its
-        own diameter of the frame's edge) or ``unknown``; ``divisions`` (of it and its
+        own diameter of the frame's edge), ``unknown``, or what answers call it (``death``,
+        ``exit``, ``fusion``); ``divisions`` (of it and its
         descendants); ``mean_area``; ``growth`` (slope of the logarithm of the area, empty below
         three sights; both empty if sizes are unknown); ``certainty`` (see `certainties`; empty
         where nothing is known of its events); ``verified`` where some tracks are: whether answers
-        confirm all of its events. Units stand in brackets in the header: um, min and 1/h
+        confirm all of its events; ``begins_in`` where answers name an end or a beginning:
+        ``birth``, ``entry`` or nothing. Units stand in brackets in the header: um, min and 1/h
         where scale and interval are known, else px, frames and 1/frame.
     """
     geometry, margins = tracks.geometry, node_margins(tracks)
@@ -91,10 +93,25 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
     table["parent_id"], table["link"] = parents, kinds
     table["generation"] = generations(ids, start, tracks.links)
     table["ends_in"] = _endings(ids, start, end, table["at_edge"].to_numpy(), tracks)
+    more = [name for name in (VERIFIED,) if name in tracks.nodes.columns]
+    if NAMED in tracks.nodes.columns:
+        _take_names(table, tracks)
+        more.append("begins_in")
     table["divisions"] = _divisions(ids, start, tracks.links)
     table = table.rename(columns=title)
-    verified = [VERIFIED] if VERIFIED in tracks.nodes.columns else []
-    return table[[title.get(name, name) for name in (*_COLUMNS, *verified)]]
+    return table[[title.get(name, name) for name in (*_COLUMNS, *more)]]
+
+
+def _take_names(table: pd.DataFrame, tracks: Tracks) -> None:
+    """Write what ends and beginnings were called into a table of tracks."""
+    table["begins_in"] = ""
+    row = {track: k for k, track in enumerate(table["track_id"])}
+    nodes = tracks.nodes[tracks.nodes[NAMED] != ""]
+    for track, frame, names in nodes[["track_id", "frame", NAMED]].itertuples(index=False):
+        for name in names.split():
+            ends = FATES[name][0] == Event.DISAPPEAR
+            if table["end" if ends else "start"].iloc[row[track]] == frame:
+                table.loc[row[track], "ends_in" if ends else "begins_in"] = name
 
 
 _COLUMNS = (
@@ -352,6 +369,22 @@ def with_verified(tracks: Tracks, chosen: Events, confirmed: Mask) -> Tracks:
     if not verified.any():
         return tracks
     return replace(tracks, nodes=nodes.assign(**{VERIFIED: verified}))
+
+
+def with_fates(tracks: Tracks, names: Mapping[int, str]) -> Tracks:
+    """The tracks with the column ``named`` in their nodes, where some ends or beginnings are.
+
+    Parameters
+    ----------
+    tracks
+        The tracks.
+    names
+        What the end or the beginning at a cell is, by the cell's id; both separated by a blank.
+    """
+    if not names:
+        return tracks
+    named = tracks.nodes["id"].map(dict(names)).fillna("").astype(object)
+    return replace(tracks, nodes=tracks.nodes.assign(**{NAMED: named}))
 
 
 def verified_tracks(tracks: Tracks) -> frozenset[int]:

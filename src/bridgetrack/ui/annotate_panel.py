@@ -9,6 +9,7 @@ from typing import Any
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractItemView,
+    QComboBox,
     QFileDialog,
     QHeaderView,
     QListWidget,
@@ -29,6 +30,7 @@ from bridgetrack.annotations.annotation import (
     short_words,
 )
 from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_masks
+from bridgetrack.hypotheses.events import FATES
 from bridgetrack.io.results import track_path
 from bridgetrack.session.cells import choice_words, question_words
 from bridgetrack.session.check import SampleQuestion
@@ -179,10 +181,20 @@ class AnnotatePanel(Panel):
     def _tools(self, modes: Sequence[Mode]) -> Column:
         tab = Column()
         tab.add(grid([self.modes[mode] for mode in modes], 3))
-        if modes is _MENDING:
+        if modes is _EVENTS:
+            self.fates = tab.add(QComboBox())
+            self.fates.addItems(["This cell…", *(words for _, words in FATES.values())])
+            self.fates.setToolTip("What the end or the beginning of the cell chosen is")
+            self.fates.activated.connect(self._on_fate)
+        else:
             self.again = tab.add(self.key_button("again", "Choose the masks again"))
         tab.column.addStretch(1)
         return tab
+
+    def _on_fate(self, place: int) -> None:
+        self.fates.setCurrentIndex(0)
+        if place:
+            self.annotator.name_fate(list(FATES)[place - 1])
 
     def _mode_button(self, mode: Mode) -> QPushButton:
         made = self.key_button(mode.value, mode_words(mode), checkable=True)
@@ -304,7 +316,7 @@ class AnnotatePanel(Panel):
         both: list[Answer] = [*given, *said]
         latest = sorted(both, key=lambda answer: answer.created or "")[::-1]
         self.table.listed.show(latest, self.session.trainer.doubtful())
-        self.again.setEnabled(bool(said) and masks is not None and masks.has_image)
+        self.again.setEnabled(masks is not None and masks.has_image)
         self.tabs.setTabText(2, f"Your answers ({len(both)})" if both else "Your answers")
         self.remove.setEnabled(bool(both))
 

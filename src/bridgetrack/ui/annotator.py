@@ -9,7 +9,7 @@ from psygnal import Signal
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
-from bridgetrack.hypotheses.events import N_TARGETS
+from bridgetrack.hypotheses.events import FATES, N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.taught import FEW
 from bridgetrack.session.cells import CellNames, Proposal, proposals
@@ -421,6 +421,15 @@ class Annotator:
                 self._questions.reply(asked, kind, other)
         elif 1 <= number <= len(self.proposals) and self.outlined >= 0 and self._looked_at:
             self._note(kind, self.proposals[number - 1].event, "review")
+
+    def name_fate(self, fate: str) -> None:
+        """Say what the end or the beginning of the outlined cell is, one of `FATES`."""
+        if self.outlined < 0 or self.finder is None:
+            self._say("Click the cell first, in the first or last frame in which it is seen.")
+            return
+        cell, event = (self.finder.ref(self.outlined),), FATES[fate][0]
+        ends = EventRef(event, cell) if event == Event.DISAPPEAR else EventRef(event, (), cell)
+        self._session.edits.note(Kind.CONFIRM, ends, "click", named=fate)
 
     def undo(self) -> None:
         """Take back the last answer, or what was picked so far."""

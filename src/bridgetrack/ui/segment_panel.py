@@ -58,12 +58,7 @@ class SegmentPanel(Panel):
         self.find = FindCells(self, self.source)
         self.finding = self.add(Section("Find the cells in the movie", self.find))
         self.scale = ScaleBox(self, self.source)
-        self.repair = button(
-            "Repair these cells by the image",
-            "Cut, join, add and drop cells where the image says so; Undo takes it back",
-            self.state.annotator.choose_again,
-        )
-        self.more = self.add(Section("More", self.find.expert, self.scale, self.repair))
+        self.more = self.add(Section("More", self.find.expert, self.scale))
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)
         self.listen(self.session.movie_changed, self._on_scene)
@@ -132,8 +127,7 @@ class SegmentPanel(Panel):
         self._left = ""
 
     def _on_scene(self, _: Any = None) -> None:
-        scene, masks = self.session.scene, self.session.masks
-        self.repair.setEnabled(scene is not None and masks is not None and masks.has_image)
+        scene = self.session.scene
         viewer = self.state.viewer
         nothing = viewer is not None and not len(viewer.layers)
         self.sample.setVisible(nothing)

@@ -48,8 +48,8 @@ SHORTCUTS = (
              "layer of masks", _begin(Mode.OUTLINE)),
     Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
              _begin(Mode.CHECK)),
-    Shortcut("again", (), "Choose all masks again: what you said of some holds and teaches",
-             Annotator.choose_again),
+    Shortcut("again", (), "Cut, join, add and drop cells in all frames where the image says so; "
+             "what you said of some holds and teaches", Annotator.choose_again),
     Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
     Shortcut("accept", ("Enter",), "Yes, that is right", Annotator.accept),
     Shortcut("reject", ("Backspace",), "No, not this", Annotator.reject),
