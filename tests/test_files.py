@@ -13,8 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from bridgetrack import files
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import in_one_go, replacing, staged, temporary_name, write_text
+
+
+def test_a_missing_sample_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "__file__", str(tmp_path / "a" / "b" / "c" / "files.py"))
+    with pytest.raises(InputError):
+        files.sample_folder()
 
 
 def test_text_and_bytes(tmp_path: Path) -> None:

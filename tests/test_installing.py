@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,15 +35,27 @@ viewer.close()
 """
 
 
-@pytest.mark.slow
-def test_every_widget_opens_beside_napari_alone(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the project's source."""
     if not (PROJECT / "src").is_dir():
         pytest.skip("tests run without the project's source")
+    folder = tmp_path_factory.mktemp("wheel")
+    build = "from hatchling.build import build_wheel; import sys; print(build_wheel(sys.argv[1]))"
+    return folder / _run([sys.executable, "-c", build, str(folder)], PROJECT).split()[-1]
+
+
+def test_an_installed_package_holds_the_sample(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as file:
+        names = {n for n in file.namelist() if n.startswith("bridgetrack/_sample/")}
+    ours = (p.relative_to(PROJECT) for p in (PROJECT / "sample_data").rglob("*") if p.is_file())
+    assert names == {p.as_posix().replace("sample_data", "bridgetrack/_sample", 1) for p in ours}
+
+
+@pytest.mark.slow
+def test_every_widget_opens_beside_napari_alone(wheel: Path, tmp_path: Path) -> None:
     if not (sys.platform != "linux" or os.environ.get("DISPLAY")):
         pytest.skip("no screen: install Xvfb")
-    build = "from hatchling.build import build_wheel; import sys; print(build_wheel(sys.argv[1]))"
-    built = _run([sys.executable, "-c", build, str(tmp_path)], PROJECT)
-    wheel = tmp_path / built.split()[-1]
     fresh = tmp_path / "fresh"
     _run([sys.executable, "-m", "venv", "--without-pip", str(fresh)], tmp_path)
     python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from bridgetrack.annotations.files import load_annotations
 from cli.conftest import Run
 
@@ -53,15 +51,3 @@ def test_masks_of_the_run_are_found_again(
     assert json.loads(by_distance.out)["matching"] == "distance"
     given = run("evaluate", out, "--ground-truth", movie / "01_GT", "--json", "--labels", truth)
     assert json.loads(given.out) == json.loads(shown.out)
-
-
-@pytest.mark.parametrize("missing", ["result", "truth"])
-def test_a_missing_folder_is_named(
-    run: Run, movie: Path, truth: Path, tmp_path: Path, missing: str
-) -> None:
-    run("track", truth, "--out", tmp_path / "out")
-    result = tmp_path / ("nothing" if missing == "result" else "out")
-    true = tmp_path / "nothing" if missing == "truth" else movie / "01_GT"
-    shown = run("evaluate", result, "--ground-truth", true)
-    assert shown.status == 1
-    assert "nothing" in shown.err

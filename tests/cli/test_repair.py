@@ -186,6 +186,8 @@ def test_the_channel_with_the_cells(movie: Path, capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     assert call(*words, "--channel", 7) == 1
     assert "7" in capsys.readouterr().err
+    assert call("track", labels, "--repair", "--out", movie / "none") == 1
+    assert "--image" in capsys.readouterr().err and not (movie / "none").exists()
 
 
 def test_workers_look_for_what_else_may_be_a_cell(
@@ -216,9 +218,3 @@ def test_workers_look_for_what_else_may_be_a_cell(
     assert not list(movie.glob(".there.*"))
     for name in ("repairs.csv", "detections.csv", "events.csv"):
         assert (movie / "here" / name).read_bytes() == (movie / "there" / name).read_bytes()
-
-
-def test_a_repair_needs_the_image(movie: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("track", movie / "labels.tif", "--out", movie / "out", "--repair") != 0
-    assert "--image" in capsys.readouterr().err
-    assert not (movie / "out").exists()

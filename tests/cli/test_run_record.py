@@ -32,6 +32,15 @@ def test_a_record_is_left(run: Run, truth: Path, project: Path, tmp_path: Path) 
     assert record["model"]["name"] == "of the project"
     assert record["annotations"]["given"] > 5
     assert sorted([*record["files"], "run.json"]) == sorted(p.name for p in out.iterdir())
+    # What explains its events tracks the project again.
+    least = json.loads(shown.out)["least_certain"][0]
+    (frame, label), *_ = least["cells"]
+    words = ("--frame", frame, "--cell", label, "--event", least["event"])
+    shown = run("explain", out, *words, "--json")
+    assert shown.status == 0, shown.err
+    told = json.loads(shown.out)
+    assert told["was_chosen"]
+    assert told["margin"] == pytest.approx(least["margin"], abs=1e-6)
 
 
 def test_the_record_of_another_command_is_replaced(
@@ -48,16 +57,3 @@ def test_the_record_of_another_command_is_replaced(
     record = json.loads((out / "run.json").read_text())
     assert (record["command"], record["input"]["project"]) == ("track", None)
     assert not (out / "tracks.geff").exists()
-
-
-def test_explain_repeats_the_project(run: Run, project: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    found = json.loads(run("run", project, "--out", out, "--json").out)
-    least = found["least_certain"][0]
-    (frame, label), *_ = least["cells"]
-    words = ("--frame", frame, "--cell", label, "--event", least["event"])
-    shown = run("explain", out, *words, "--json")
-    assert shown.status == 0, shown.err
-    told = json.loads(shown.out)
-    assert told["was_chosen"]
-    assert told["margin"] == pytest.approx(least["margin"], abs=1e-6)

@@ -98,8 +98,7 @@ def test_only_our_own_folders_are_replaced(tmp_path: Path) -> None:
         write_ctc(tracks, movie, tmp_path / "out")
 
 
-@pytest.mark.parametrize("name", ["HL60-3D-small"])
-def test_real_tracks_are_valid(shared_data: Path, tmp_path: Path, name: str) -> None:
-    truth = read_ctc(shared_data / name)
+def test_real_tracks_are_valid(shared_data: Path, tmp_path: Path) -> None:
+    truth = read_ctc(shared_data / "HL60-3D-small")
     write_ctc(truth.tracks, truth.labels, tmp_path / "out")
     assert is_valid(tmp_path / "out")

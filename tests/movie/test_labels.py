@@ -36,11 +36,6 @@ def test_whole_floats_and_booleans_are_labels() -> None:
     assert label_frame(open_labels(frames > 0), 0)[1, 1] == 1
 
 
-def test_negative_integers_are_refused() -> None:
-    with pytest.raises(InputError, match="negative"):
-        label_frame(open_labels(np.full((1, 4, 4), -3, dtype=np.int16)), 0)
-
-
 def test_extents_that_differ_are_both_named() -> None:
     image, labels = open_movie(np.zeros((3, 2, 6, 7)), axes="TCYX"), open_labels(FRAMES)
     check_same_extent(image, labels)

@@ -120,9 +120,11 @@ def test_no_permission(tmp_path: Path, name: str, unprivileged: None) -> None:
     assert list((tmp_path / "closed").iterdir()) == []
 
 
-def test_large_labels_need_a_larger_type(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["a.tif", "a.zarr"])
+def test_large_labels_need_a_larger_type(tmp_path: Path, name: str) -> None:
     frames = [np.full((3, 3), 70000)]
-    with pytest.raises(OutputError, match="uint32"):
-        save_labels(frames, tmp_path / "a.tif")
-    save_labels(frames, tmp_path / "a.tif", dtype="uint32")
-    assert label_frame(open_labels(tmp_path / "a.tif"), 0).max() == 70000
+    with pytest.raises(OutputError, match=r"does not fit.*uint32"):
+        save_labels(frames, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    save_labels(frames, tmp_path / name, dtype="uint32")
+    assert label_frame(open_labels(tmp_path / name), 0).max() == 70000

@@ -8,22 +8,13 @@ from bridgetrack.tracks.table import track_table
 from lineage_cases import tracks_of
 
 NODES = [
-    (0, 1, 20, 20, 1),
-    (1, 1, 20, 23, 1),
-    (2, 1, 24, 23, 1),
-    (3, 1, 22, 20, 2),
-    (4, 1, 22, 20, 2),
-    (3, 2, 26, 20, 3),
-    (4, 2, 38, 20, 3),
-]
+    (0, 1, 20, 20, 1), (1, 1, 20, 23, 1), (2, 1, 24, 23, 1), (3, 1, 22, 20, 2), (4, 1, 22, 20, 2),
+    (3, 2, 26, 20, 3), (4, 2, 38, 20, 3),
+]  # fmt: skip
 EDGES = [
-    (0, 1, "move"),
-    (1, 2, "move"),
-    (2, 3, "divide"),
-    (3, 4, "move"),
-    (2, 5, "divide"),
+    (0, 1, "move"), (1, 2, "move"), (2, 3, "divide"), (3, 4, "move"), (2, 5, "divide"),
     (5, 6, "move"),
-]
+]  # fmt: skip
 
 
 def test_micrometres_and_minutes_with_one() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from asking_table import Table
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.session.session import Session
@@ -24,8 +26,6 @@ def test_it_resumes_after_the_movie_is_opened_again(asked, source):
 
 
 def test_another_model_is_a_new_beginning_that_keeps_the_effort(asked):
-    from dataclasses import replace
-
     for _ in range(3):
         asked.annotator.accept()
     before = asked.questions.active

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import threading
 
-import pytest
-
-pytest.importorskip("napari", reason="napari is not installed")
+from bridgetrack.ui.background import ThreadRunner
 
 
 def test_work_does_not_wait_for_other_work_and_the_latest_of_a_name_counts(qtbot):
-    from bridgetrack.ui.background import ThreadRunner
-
     end, made, here = threading.Event(), [], []
 
     def long_work(k):
@@ -42,8 +38,6 @@ def test_work_does_not_wait_for_other_work_and_the_latest_of_a_name_counts(qtbot
 
 
 def test_a_failure_is_handed_over_and_closing_ends_all(qtbot):
-    from bridgetrack.ui.background import ThreadRunner
-
     def failing():
         yield 0.0
         raise ValueError("no")

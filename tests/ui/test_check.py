@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from qtpy.QtCore import Qt
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError
@@ -10,15 +11,12 @@ from bridgetrack.evaluation.sample import SampleOptions, Verdict
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path, monkeypatch):
-    from qtpy.QtCore import Qt
-
-    from bridgetrack.ui.state import state_of
-
     widget = open_short()
     state, questions = state_of(viewer), state_of(viewer).session.questions
     widget.open_step(3)

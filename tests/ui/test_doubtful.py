@@ -9,6 +9,7 @@ from qtpy.QtCore import Qt
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.state import state_of
 
 
 def sure_moves(session: Any) -> list[tuple[int, int, int]]:
@@ -35,8 +36,6 @@ def connect(annotator: Any, row: int, target: int, at: Any) -> None:
 
 
 def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
-    from bridgetrack.ui.state import state_of
-
     widget = open_short()
     state = state_of(viewer)
     session, panel, answers = state.session, widget.train, widget.annotate.table

@@ -19,6 +19,7 @@ from bridgetrack.regions.mend import MendKind
 from bridgetrack.segmentation import segment, segment_movie
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui.layers import find_role, tags_of
+from bridgetrack.ui.state import state_of
 from drawn_movie import colony
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -33,8 +34,6 @@ def image(pixels):
 @pytest.fixture
 def opened(viewer, qtbot, image):
     """State and workflow of a viewer with a movie whose cells are not known."""
-    from bridgetrack.ui.state import state_of
-
     viewer.add_image(image, name="part")
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     state = state_of(viewer)

@@ -7,6 +7,7 @@ import pytest
 
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.ui.picking import Mode, Picking, click, point
+from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SCALE = 0.645
@@ -60,8 +61,6 @@ def pair(pixels):
 @pytest.fixture
 def opened(viewer, qtbot, pixels, pair):
     """The state of a viewer in which two cells are drawn as one, with step 2 open in frame T."""
-    from bridgetrack.ui.state import state_of
-
     image, truth = pixels
     labels = truth.copy()
     part = labels[T - 1 : T + 2]

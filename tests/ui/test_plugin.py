@@ -26,14 +26,13 @@ from bridgetrack.ui.explore_panel import ExplorePanel
 from bridgetrack.ui.layers import camera_of, find_role, look_at
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import SHORTCUTS
+from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture
 def state(open_short, viewer):
-    from bridgetrack.ui.state import state_of
-
     open_short().open_step(1)
     return state_of(viewer)
 
@@ -212,8 +211,6 @@ def test_the_window_has_few_controls_and_keys(viewer):
 
 
 def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot):
-    from bridgetrack.ui.state import state_of
-
     widget = open_short()
     state = state_of(viewer)
     assert find_role(viewer.layers, "tracks") is None
@@ -246,8 +243,6 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
 
 
 def test_two_viewers_do_not_interfere(another_viewer, qtbot, pixels):
-    from bridgetrack.ui.state import state_of
-
     one, two = another_viewer(), another_viewer()
     _, labels = pixels
     for v, n in ((one, 3), (two, 4)):
@@ -268,8 +263,6 @@ def test_two_viewers_do_not_interfere(another_viewer, qtbot, pixels):
 
 
 def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
-    from bridgetrack.ui.state import state_of
-
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
     state = state_of(viewer)
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)

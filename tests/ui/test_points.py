@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from napari.layers import Points
 
 from bridgetrack.cli.main import main
 from bridgetrack.detections.table import Detections
@@ -16,6 +17,8 @@ from bridgetrack.session.cells import chosen_event
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.layers import detections_of, find_role
+from bridgetrack.ui.state import state_of
 from session_fixtures import FRAMES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -77,60 +80,28 @@ def test_a_project_of_a_table_repeats_without_a_window(table_session, tmp_path):
     assert pairs == set(zip(ours["source"], ours["target"], strict=True))
 
 
-def test_centroids_are_read_as_points_and_back(csv, centroids):
-    pytest.importorskip("napari")
-    from napari.layers import Layer
-
-    from bridgetrack.ui.file_menu import csv_reader
-    from bridgetrack.ui.layers import detections_of
-
-    read = csv_reader(str(csv))
-    assert read is not None
-    ((data, options, kind),) = read(str(csv))
-    assert kind == "points"
-    layer = Layer.create(data, options, kind)
-    found = detections_of(layer)
-    assert len(found) == len(centroids)
-    assert not found.has_masks
-    assert np.allclose(found.table[["y", "x"]].sum(), centroids[["y", "x"]].sum())
-    assert found.geometry.n_frames == FRAMES
-
-
-def test_points_that_are_no_cells_are_explained():
-    pytest.importorskip("napari")
-    from napari.layers import Points
-
-    from bridgetrack.ui.layers import detections_of
-
+def test_points_of_others_are_numbered_or_refused():
     with pytest.raises(InputError, match="time, y, x"):
         detections_of(Points(np.zeros((3, 2)), name="flat"))
     with pytest.raises(InputError, match="no points"):
         detections_of(Points(np.zeros((0, 3)), name="none"))
     with pytest.raises(InputError, match="frames -2 to 0"):
         detections_of(Points(np.array([[-2.0, 1, 1], [0, 1, 1]]), name="early"))
-
-
-def test_doubled_labels_get_numbers_of_their_own():
-    pytest.importorskip("napari")
-    from napari.layers import Points
-
-    from bridgetrack.ui.layers import detections_of
-
     data = np.array([[0.0, 1, 1], [0, 9, 9], [0, 5, 5], [1, 2, 2]])
     found = detections_of(Points(data, features={"label": [3, 3, np.nan, 3]}))
     assert found.table["label"].tolist() == [3, 4, 5, 3]
 
 
-def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
-    from bridgetrack.ui.layers import find_role
-    from bridgetrack.ui.state import state_of
-
+def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, centroids, tmp_path):
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
     session = state_of(viewer).session
     viewer.open(str(csv), plugin="bridgetrack")
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=30_000)
     layer = find_role(viewer.layers, "detections")
     assert session.movie.layers[1] is layer
+    found = session.scene.detections
+    assert len(found) == len(centroids) and found.geometry.n_frames == FRAMES
+    assert np.allclose(found.table[["y", "x"]].sum(), centroids[["y", "x"]].sum())
     widget.open_step(1)
     qtbot.wait(200)
     state = state_of(viewer)

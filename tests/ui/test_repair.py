@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bridgetrack.ui.state import state_of
 from drawn_movie import drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_cells_are_repaired_in_one_step(viewer, qtbot):
-    from bridgetrack.ui.state import state_of
-
     images, truth = drawn()
     labels = truth.copy()
     labels[2][labels[2] == 2] = 1  # two drawn as one

@@ -12,6 +12,8 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Movie
 from bridgetrack.session.cells import chosen_event
 from bridgetrack.ui.layers import find_role
+from bridgetrack.ui.state import state_of
+from bridgetrack.ui.workflow import fill
 from short_sample import short_sample
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -36,9 +38,6 @@ def tables(folder):
 def test_from_the_movie_to_the_same_files_without_a_window(
     viewer, hand, qtbot, tmp_path, another_viewer, monkeypatch
 ):
-    from bridgetrack.ui.state import state_of
-    from bridgetrack.ui.workflow import fill
-
     sample = short_sample(tmp_path / "sample", 9)
     monkeypatch.setattr("bridgetrack.ui.file_menu.sample_folder", lambda: sample)
 
@@ -116,8 +115,6 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 
 
 def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
-    from bridgetrack.ui.state import state_of
-
     image, truth = (frames[:2, :200, 40:240] for frames in pixels)
     viewer.add_image(image, name="short", scale=(1, 0.645, 0.645))
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
@@ -141,8 +138,6 @@ def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
 
 
 def test_painting_measures_again(open_short, viewer, qtbot, monkeypatch):
-    from bridgetrack.ui.state import state_of
-
     open_short()
     session = state_of(viewer).session
     before = len(session.scene.detections)
@@ -170,8 +165,6 @@ def test_painting_measures_again(open_short, viewer, qtbot, monkeypatch):
 
 
 def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels, tmp_path):
-    from bridgetrack.ui.state import state_of
-
     image = pixels[0][:3, 80:240, 80:240]
     viewer.add_image(image, name="short", scale=(1, 0.645, 0.645))
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]

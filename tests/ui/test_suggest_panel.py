@@ -9,6 +9,7 @@ from qtpy.QtCore import QPoint, Qt
 from bridgetrack.session.cells import CellNames, question_words
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.picking import Mode, shown_diameter
+from bridgetrack.ui.state import state_of
 from session_fixtures import FRAMES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -17,8 +18,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.fixture
 def state(open_short, viewer, qtbot):
     """A state whose first questions are there, with the keys on the canvas."""
-    from bridgetrack.ui.state import state_of
-
     widget = open_short()
     state = state_of(viewer)
     state.widget = widget
@@ -152,8 +151,6 @@ def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
 
 
 def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):
-    from bridgetrack.ui.state import state_of
-
     viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     state = state_of(viewer)
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)

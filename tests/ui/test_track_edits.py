@@ -13,6 +13,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.tracks.table import verified_tracks
 from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -30,8 +31,6 @@ def labels():
 
 
 def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_path, monkeypatch):
-    from bridgetrack.ui.state import state_of
-
     viewer.add_labels(labels, name="cells")
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
     state = state_of(viewer)

@@ -38,31 +38,21 @@ class Person:
         self.keys = Annotator(self.session)
         self.session.scene_changed.emit()
 
-    def row(self, frame: int, number: int = 0) -> int:
-        """A cell of a frame."""
-        assert self.session.scene is not None
-        return int(np.flatnonzero(self.session.scene.detections.frame == frame)[number])
-
-    def cell(self, frame: int, number: int = 0) -> Any:
-        """Reference to it."""
-        assert self.keys.finder is not None
-        return self.keys.finder.ref(self.row(frame, number))
-
-    def point(self, frame: int, number: int = 0) -> None:
-        """Point at it."""
-        cell = self.cell(frame, number)
-        self.keys.hover(frame, cell.position)
-        assert self.keys.hovered == self.row(frame, number)
+    def cell(self, frame: int) -> Any:
+        """Reference to the first cell of a frame."""
+        assert self.session.scene is not None and self.keys.finder is not None
+        row = int(np.flatnonzero(self.session.scene.detections.frame == frame)[0])
+        return self.keys.finder.ref(row)
 
     def away(self) -> None:
         """Point at nothing."""
         self.keys.hover(0, (-5.0, -5.0))
 
-    def pick(self, mode: Mode, *cells: tuple[int, int]) -> None:
-        """A key, then clicks on cells."""
+    def pick(self, mode: Mode, *frames: int) -> None:
+        """A key, then clicks on a cell of each frame."""
         self.keys.set_mode(mode)
-        for frame, number in cells:
-            self.keys.click(frame, self.cell(frame, number).position)
+        for frame in frames:
+            self.keys.click(frame, self.cell(frame).position)
 
     def file(self, name: str, text: str) -> Path:
         """A file of somebody."""
@@ -92,9 +82,9 @@ def _edit(act: Callable[[Person], object]) -> Callable[[Person], None]:
 MOVES: dict[str, Callable[[Person], object]] = {
     "undo with nothing done": lambda p: p.keys.undo(),
     "Enter with no cell outlined": lambda p: (p.keys.set_mode(Mode.DISAPPEAR), p.keys.accept()),
-    "connect a cell with one of the frame before": lambda p: p.pick(Mode.MOVE, (1, 0), (0, 0)),
+    "connect a cell with one of the frame before": lambda p: p.pick(Mode.MOVE, 1, 0),
     "a click beside all cells while connecting": lambda p: (
-        p.pick(Mode.MOVE, (0, 0)),
+        p.pick(Mode.MOVE, 0),
         p.keys.click(1, (-5.0, -5.0)),
     ),
     "take over tracks of another movie": _edit(
