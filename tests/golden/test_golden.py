@@ -1,6 +1,8 @@
 """What the program computes, compared with what it computed: numbers and chosen events.
 
-python tests/golden/test_golden.py      keeps the figures of now, where a change is intended
+PYTHONPATH=src:benchmarks:tests python tests/golden/test_golden.py
+
+keeps the figures of now, where a change is intended.
 """
 
 from __future__ import annotations

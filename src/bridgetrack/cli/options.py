@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
@@ -19,6 +19,7 @@ from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.link_scores import with_link_scores
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.io.columns import parse_columns
+from bridgetrack.io.results import FORMATS
 from bridgetrack.models.library import find_model_file
 from bridgetrack.notes import Note
 from bridgetrack.option import Option, options_of
@@ -85,8 +86,9 @@ Formats = Annotated[
     typer.Option(
         "--format",
         metavar="LIST",
-        help="Formats to write: csv, ctc, geff, cycles (a table of cell cycles), lineage (a "
-        "picture of the lineage trees).",
+        help="Formats to write: "
+        + ", ".join(f"{name} ({words})" for name, words in FORMATS.items())
+        + ".",
     ),
 ]
 GroundTruth = Annotated[
@@ -178,7 +180,7 @@ def parse_channel(text: str | None) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
+def parse_choices(text: str, known: Collection[str], option: str) -> tuple[str, ...]:
     """Words from a list, separated by commas, each once."""
     words = tuple(dict.fromkeys(w for w in (p.strip().lower() for p in text.split(",")) if w))
     unknown = [w for w in words if w not in known]

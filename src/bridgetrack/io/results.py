@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +21,14 @@ from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.tracks.trees import save_lineages
 
-FORMATS = ("csv", "ctc", "geff", "cycles", "lineage")
-_USUAL = ("csv", "ctc", "geff")
+FORMATS = {
+    "csv": "tables",
+    "ctc": "masks and track table of the Cell Tracking Challenge",
+    "geff": "the lineage graph",
+    "cycles": "a table of cell cycles",
+    "lineage": "a picture of the lineage trees",
+}
+"""Formats that results are written in, with words for people."""
 FILES = {
     "csv": ("detections.csv", "edges.csv", "events.csv", "tracks.csv", "units.json"),
     "ctc": ("ctc",),
@@ -32,40 +37,11 @@ FILES = {
     "lineage": ("lineages.svg",),
 }
 """What each format leaves in a result folder."""
+_USUAL = ("csv", "ctc", "geff")
 RUN_FILE = "run.json"
 """The record of a run."""
 METHODS = "methods.txt"
 """How the result was made, in sentences."""
-
-
-@dataclass(frozen=True)
-class ExportOptions:
-    """What is written.
-
-    Parameters
-    ----------
-    csv
-        Tables for spreadsheets and scripts.
-    ctc
-        Masks and res_track.txt of the Cell Tracking Challenge.
-    geff
-        A graph file that other trackers read; holds everything.
-    cycles
-        A table of cell cycles: how long each cell took to divide, how it grew and moved.
-    lineage
-        A picture of the lineage trees.
-    """
-
-    csv: bool = True
-    ctc: bool = False
-    geff: bool = False
-    cycles: bool = False
-    lineage: bool = False
-
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """The formats chosen."""
-        return tuple(name for name in FORMATS if getattr(self, name))
 
 
 def write_results(

@@ -32,9 +32,10 @@ def shipped_model(features: FeatureSet | None = None) -> Model:
         The features; the built-in ones where None. Those that the shipped model does not know
         have their `Feature.start` or weight 0, and the middle tightness.
     """
+    features = features or default_features()
     file = resources.files("bridgetrack.models").joinpath("pretrained.json")
     model = MODEL_FILE.parse(file.read_text(encoding="utf-8"), "the shipped model")
-    if features is None or features.keys == model.keys or model.tightness is None:
+    if features.keys == model.keys or model.tightness is None:
         return model
     weights = dict(zip(model.keys, model.weights.tolist(), strict=True))
     tightness = dict(zip(model.keys, model.tightness.tolist(), strict=True))
@@ -50,7 +51,7 @@ def shipped_model(features: FeatureSet | None = None) -> Model:
 
 def untrained_model(features: FeatureSet | None = None) -> Model:
     """The hand-set weights, all tied alike; `features` as for `shipped_model`."""
-    shipped = shipped_model(features or default_features())
+    shipped = shipped_model(features)
     return Model(
         shipped.keys,
         shipped.weights,
