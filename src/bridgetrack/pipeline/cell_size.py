@@ -119,8 +119,8 @@ class _Sight:
         for one in described(reader.frames(frames)):
             yield Progress("Looking at the movie", 0.0)
             taken.append(one)
-        _, _, areas, odds = best_start([taken], self.starts)
-        area, sure = np.concatenate(areas), np.concatenate(odds)
+        _, cells, odds = best_start(taken, self.starts)
+        area, sure = np.concatenate([found.area for found in cells]), np.concatenate(odds)
         return float((np.sqrt(area) * sure).sum()), float((area * sure).sum())
 
 

@@ -179,9 +179,13 @@ def learned_score(reader: MaskReader) -> Steps[MovieScore]:
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / len(blocks))
         taken.append(list(described(islice(every, len(block)))))
-    _, start, areas, odds = best_start(taken, [starting_score(kind) for kind in KINDS])
+    start, cells, odds = best_start(
+        [one for block in taken for one in block], [starting_score(kind) for kind in KINDS]
+    )
     ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
-    score = MovieScore(start.of_its_kind, usual_size(areas, odds), answers=ids)
+    areas = [found.area.astype(np.float64) for found in cells]
+    size = usual_size(areas, odds, [found.at_edge(in_plane=True) for found in cells])
+    score = MovieScore(start.of_its_kind, size, answers=ids)
     if answers is None or answers.checked < FEW:
         return score
     said = yield from _said_of(reader, {answer.frame for answer in answers})
@@ -196,9 +200,9 @@ def learned_score(reader: MaskReader) -> Steps[MovieScore]:
 
 
 def best_start(
-    taken: Sequence[Sequence[Described]], starts: Sequence[RegionScore]
-) -> tuple[float, RegionScore, list[Array], list[Array]]:
-    """The score that sees most in some frames: how much, areas and scores of the cells of each.
+    taken: Sequence[Described], starts: Sequence[RegionScore]
+) -> tuple[RegionScore, list[Regions], list[Array]]:
+    """The score that sees most in some frames, with the cells of each frame and their scores.
 
     What it sees are the log-odds of what it takes for cells, times pixels. A score that does not
     know such cells finds few of them, or pieces, and is not sure: that of rods sees less than half
@@ -207,14 +211,17 @@ def best_start(
     """
     found = []
     for start in starts:
-        areas, odds = [], []
-        for one in (one for block in taken for one in block):
+        cells, odds = [], []
+        for one in taken:
             chosen, scores = _at_first(one, MovieScore(start))
-            areas.append(one.regions.area[chosen].astype(np.float64))
+            cells.append(one.regions.select(chosen))
             odds.append(scores)
-        seen = float(sum((a * o).sum() for a, o in zip(areas, odds, strict=True)))
-        found.append((seen, start, areas, odds))
-    return max(found, key=lambda each: each[0])
+        found.append((start, cells, odds))
+
+    def seen(each: tuple[RegionScore, list[Regions], list[Array]]) -> float:
+        return float(sum((c.area * o).sum() for c, o in zip(*each[1:], strict=True)))
+
+    return max(found, key=seen)
 
 
 def _at_first(found: Described, score: MovieScore) -> tuple[Index, Array]:

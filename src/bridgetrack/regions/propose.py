@@ -12,16 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.detections.labels import numbered
 from bridgetrack.movie.movie import Movie
 from bridgetrack.regions.regions import (
     Regions,
-    concatenate,
     largest_pieces,
     no_regions,
     ranges,
@@ -36,24 +33,21 @@ from bridgetrack.segmentation.cells import (
     merge_shallow,
     usual_size,
 )
-from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import (
     Image,
     Sampling,
-    Signal,
     blob_response,
     gaussian,
 )
 
-_LOW, _HIGH = 0.5, 2.0
+_LOW = 0.5
+"""A foreground that reaches farther than the usual one, by its level over the usual one."""
 _OUTLINES = (0.0, 0.3, 0.5, 0.7)
 _PROBABLE = (0.3, 0.5, 0.7)
-_DEPTHS = (1.0, 3.0, 10.0)
 _NEAR = 0.9
 _BULGE = 0.5
-_SAMPLES = 60
 _BIGGEST = 6.0
-SOURCES = ("intensity", "shape", "threshold", "blobs", "built-in", "probability")
+SOURCES = ("intensity", "shape", "blobs", "built-in", "probability")
 
 
 def label_sources(labels: Sequence[Movie]) -> tuple[str, ...]:
@@ -81,28 +75,30 @@ def propose_frame(
     t
         Number of the frame.
     """
-    found: list[_Reading] = []
-    frame = _frame(view)
-    if not view.uniform:
-        found += _of_image(view, frame)
+    frame = _Frame.of(view)
+    found = [] if view.uniform else [*_of_image(view, frame)]
     if probability is not None:
         found += _of_probability(probability, frame)
-    for name, brought in (labels or {}).items():
-        found.append(_of_labels(brought, name))
-    names = (*SOURCES, *(labels or {}))
-    return _collapsed(found, frame, names, t)
+    found += [_of_labels(brought, name) for name, brought in (labels or {}).items()]
+    return _collapsed(found, frame, (*SOURCES, *(labels or {})), t)
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """What is known of a frame: settings, pixel sizes, and which sizes a cell may have."""
+    """The extent of a frame, and which sizes a cell may have in it."""
 
-    settings: SegmentationSettings
     sampling: Sampling
     shape: tuple[int, ...]
     diameter: float
     least: float
     most: float
+
+    @classmethod
+    def of(cls, view: FrameView) -> _Frame:
+        settings, shape = view.complete, view.image.shape
+        unit = usual_size(view.diameter, shape, view.sampling)
+        least, most = settings.min_size * unit, min(settings.max_size, _BIGGEST) * unit
+        return cls(view.sampling, shape, view.diameter, least, most)
 
 
 @dataclass(frozen=True)
@@ -115,31 +111,19 @@ class _Reading:
     persistence: Array
 
 
-def _frame(view: FrameView) -> _Frame:
-    settings, shape = view.complete, view.image.shape
-    unit = usual_size(view.diameter, shape, view.sampling)
-    least, most = settings.min_size * unit, min(settings.max_size, _BIGGEST) * unit
-    return _Frame(settings, view.sampling, shape, view.diameter, least, most)
-
-
 def _of_image(view: FrameView, frame: _Frame) -> Iterator[_Reading]:
-    signal = view.signal
-    low, high = _other_masks(view)
-    smooth = gaussian(signal.values, 0.08 * frame.diameter, frame.sampling)
-    tree = merge_tree(smooth, low)
-    yield from _outlined("intensity", tree, smooth, frame, _OUTLINES)
-    yield _above_pass(tree, smooth, frame)
+    signal, values = view.signal, view.signal.values
+    level = least_signal(signal, view.complete)
+    low = (values > _LOW * level) & ~signal.invalid | view.foreground
+    smooth = gaussian(values, 0.08 * frame.diameter, frame.sampling)
+    yield from _outlined("intensity", merge_tree(smooth, low), smooth, frame, _OUTLINES)
     yield from _blobs(view, low, frame)
-    for mask in (low, view.foreground, high):
-        usual = mask is view.foreground
-        height = (
-            view.landscape
-            if usual
-            else cell_landscape(signal, mask, frame.diameter, frame.sampling)
-        )
+    around = cell_landscape(signal, low, frame.diameter, frame.sampling)
+    for mask, height in ((low, around), (view.foreground, view.landscape)):
         tree = merge_tree(height, mask)
         yield from _outlined("shape", tree, smooth, frame, _OUTLINES[:3])
-        yield from _builtin(tree, height, signal, frame, _DEPTHS if usual else _DEPTHS[:1])
+        cells = merge_shallow(tree.hills, height, float(view.complete.depth or 0.0))
+        yield _of_labels(cut_edges(cells, values), "built-in")
 
 
 def _blobs(view: FrameView, mask: Mask, frame: _Frame) -> Iterator[_Reading]:
@@ -172,25 +156,6 @@ def _of_labels(labels: NDArray[Any], name: str) -> _Reading:
     return _Reading(name, cells.starts, cells.pixels, np.zeros(len(cells)))
 
 
-def _other_masks(view: FrameView) -> tuple[Mask, Mask]:
-    """Foreground at a lower and at a higher level than usual."""
-    signal, values = view.signal, view.signal.values
-    level = least_signal(signal, view.complete)
-    low = (values > _LOW * level) & ~signal.invalid
-    return low | view.foreground, view.foreground & (values > _HIGH * level)
-
-
-def _builtin(
-    tree: MergeTree, height: Image, signal: Signal, frame: _Frame, depths: Sequence[float]
-) -> Iterator[_Reading]:
-    """Cells as the built-in segmentation finds them, at several depths of valleys."""
-    s = frame.settings
-    for factor in depths:
-        cells = merge_shallow(tree.hills, height, factor * float(s.depth or 0.0))
-        cells = cut_edges(cells, signal.values)
-        yield _of_labels(cells, "built-in")
-
-
 def _outlined(
     source: str, tree: MergeTree, values: Image, frame: _Frame, shares: Sequence[float]
 ) -> Iterator[_Reading]:
@@ -213,100 +178,53 @@ def _outlined(
         yield _Reading(source, np.append(0, np.cumsum(size[new])), kept, lasting[new])
 
 
-def _above_pass(tree: MergeTree, values: Image, frame: _Frame) -> _Reading:
-    """Components above a threshold, each at the level just before it joins another."""
-    nodes, lasting = distinct(tree, frame.least, 2 * frame.most, _NEAR)
-    area = tree.area[nodes]
-    pixels = tree.pixels[ranges(tree.start[nodes], area)]
-    inside = values.ravel()[pixels] > np.repeat(tree.death[nodes], area)
-    owner = np.repeat(np.arange(len(nodes)), area)
-    size = np.bincount(owner[inside], minlength=len(nodes))
-    fits = (size >= frame.least) & (size <= frame.most)
-    kept = pixels[inside & fits[owner]]
-    return _Reading("threshold", np.append(0, np.cumsum(size[fits])), kept, lasting[fits])
-
-
 def _collapsed(found: list[_Reading], frame: _Frame, names: tuple[str, ...], t: int) -> Regions:
-    """All readings as regions, near-duplicates as one with the votes of all."""
-    found = [r for r in found if len(r.persistence)]
-    if not found:
+    """The largest pieces of all readings as regions, near-duplicates as one with votes of all."""
+    count = [len(r.persistence) for r in found]
+    if not sum(count):
         return no_regions(frame.shape, names)
-    parts = []
-    for number, reading in enumerate(found):
-        n = len(reading.persistence)
-        votes = np.zeros((n, len(found)), dtype=np.int64)
-        votes[:, number] = 1
-        parts.append(
-            Regions(
-                frame.shape,
-                np.full(n, t, dtype=np.int64),
-                reading.starts,
-                reading.pixels,
-                tuple(map(str, range(len(found)))),
-                np.full(n, number, dtype=np.int64),
-                votes,
-                reading.persistence,
-            )
-        )
-    of_source: dict[str, list[Regions]] = {name: [] for name in names}
-    for part, reading in zip(parts, found, strict=True):
-        of_source[reading.source].append(part)
-    each = [_merged(concatenate(p), frame) for p in of_source.values() if p]
-    regions = _merged(_whole(concatenate(each), frame), frame)
+    n, reading = sum(count), np.repeat(np.arange(len(found)), count)
     place = np.array([names.index(r.source) for r in found])
-    order = [int(name) for name in regions.sources]
-    place = place[order]
-    votes = np.zeros((len(regions), len(names)), dtype=np.int64)
-    np.add.at(votes.T, place, regions.votes.T)
-    return replace(regions, sources=names, source=place[regions.source], votes=votes)
+    area = np.concatenate([np.diff(r.starts) for r in found])
+    pixels = np.concatenate([r.pixels for r in found])
+    lasting = np.concatenate([r.persistence for r in found])
+    regions = largest_pieces(
+        Regions(
+            frame.shape,
+            np.full(n, t, dtype=np.int64),
+            np.append(0, np.cumsum(area)),
+            pixels,
+            names,
+            place[reading],
+            np.zeros((n, len(names)), dtype=np.int64),
+            lasting,
+        )
+    )
+    fits = (regions.area >= frame.least) & (regions.area <= frame.most)
+    regions, reading = regions.select(fits), reading[fits]
+    kept, row = np.unique(_groups(regions), return_inverse=True)
+    cast = np.unique(row * len(found) + reading)  # a reading has one vote for a region
+    votes, most = np.zeros((len(kept), len(names)), dtype=np.int64), np.zeros(len(kept))
+    np.add.at(votes, (cast // len(found), place[cast % len(found)]), 1)
+    np.maximum.at(most, row, regions.persistence)
+    return replace(regions.select(kept), votes=votes, persistence=most)
 
 
-def _merged(regions: Regions, frame: _Frame) -> Regions:
-    """One region in place of all that are nearly the same, the one most like the others first."""
-    near = _alike(regions, frame)
-    begin, end = near.indptr[:-1], near.indptr[1:]
-    free = np.ones(len(regions), dtype=bool)
-    group = np.arange(len(regions))
-    order = np.argsort(begin - end, kind="stable")
-    for r in order[: np.count_nonzero(end - begin > 1)]:
-        if free[r]:
-            alike = near.indices[begin[r] : end[r]]
-            alike = alike[free[alike]]
-            group[alike] = r
-            free[alike] = False
-    kept = np.unique(group)
-    row = np.searchsorted(kept, group)
-    votes = np.zeros((len(kept), regions.votes.shape[1]), dtype=np.int64)
-    np.maximum.at(votes, row, regions.votes)
-    lasting = np.zeros(len(kept))
-    np.maximum.at(lasting, row, regions.persistence)
-    return replace(regions.select(kept), votes=votes, persistence=lasting)
+def _groups(regions: Regions) -> Index:
+    """For each region the one that stands for it, shape (R,): itself, or one much like it.
 
-
-def _alike(regions: Regions, frame: _Frame) -> sp.csr_matrix:
-    """Pairs with an overlap above 0.9 of their union, each region with itself among them.
-
-    Large cells are compared on every second, third, ... pixel of each axis.
+    Those that are like most others stand first.
     """
-    ndim = len(frame.shape)
-    step = max(1, int((frame.most / _BIGGEST / _SAMPLES) ** (1 / ndim)))
-    places = np.unravel_index(regions.pixels, frame.shape)
-    on_grid = np.logical_and.reduce([p % step == 0 for p in places])
-    owner, pixels = regions.owner[on_grid], regions.pixels[on_grid]
-    used, column = numbered(pixels)
-    shape = (len(regions), len(used))
-    member = sp.csr_matrix((np.ones(len(owner), np.int32), (owner, column)), shape)
-    shared = (member @ member.T).tocoo()
-    size = np.asarray(member.sum(axis=1)).ravel()
-    union = size[shared.row] + size[shared.col] - shared.data
-    near = (shared.data > _NEAR * union) & (shared.row != shared.col)
-    row = np.concatenate([shared.row[near], np.arange(len(regions))])
-    column = np.concatenate([shared.col[near], np.arange(len(regions))])
-    return sp.csr_matrix((np.ones(len(row), bool), (row, column)), (len(regions),) * 2)
-
-
-def _whole(regions: Regions, frame: _Frame) -> Regions:
-    """The largest piece of every region, its holes filled unless somebody wants them, where that
-    has a possible size."""
-    whole = largest_pieces(regions)
-    return whole.select((whole.area >= frame.least) & (whole.area <= frame.most))
+    shared, area = regions.overlaps.tocoo(), regions.area
+    alike = shared.data > _NEAR * (area[shared.row] + area[shared.col] - shared.data)
+    row, column = shared.row[alike], shared.col[alike]
+    count = np.bincount(row, minlength=len(regions))
+    begin = np.cumsum(count) - count
+    free, group = np.ones(len(regions), dtype=bool), np.arange(len(regions))
+    for r in np.argsort(-count, kind="stable")[: np.count_nonzero(count > 1)].tolist():
+        if free[r]:
+            others = column[begin[r] : begin[r] + count[r]]
+            others = others[free[others]]
+            group[others] = r
+            free[others] = False
+    return group

@@ -104,25 +104,43 @@ class Regions:
         return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts - starts[0]), shape)
 
     @cached_property
+    def atoms(self) -> tuple[sp.csr_matrix, Index]:
+        """Sets of pixels of a frame that lie in the same regions.
+
+        Returns
+        -------
+        member, size
+            Regions × atoms, entries 0 or 1; and how many pixels each atom has.
+        """
+        column = numbered(self.frame[self.owner] * self.n_pixels + self.pixels)[1]
+        # A pixel's set of regions is told by the sum of random numbers that its regions have.
+        key = np.random.default_rng(0).integers(1, 2**62, len(self), dtype=np.uint64)
+        total = np.zeros(int(column.max(initial=-1)) + 1, dtype=np.uint64)
+        np.add.at(total, column, key[self.owner])
+        _, first, atom, size = np.unique(
+            total, return_index=True, return_inverse=True, return_counts=True
+        )
+        atom = atom[column]
+        one = np.flatnonzero(first[atom] == column)  # one pixel stands for all of an atom
+        shape = (len(self), len(size))
+        entries = np.ones(len(one), dtype=np.int64), (self.owner[one], atom[one])
+        return sp.csr_matrix(entries, shape), size.astype(np.int64)
+
+    @cached_property
     def overlaps(self) -> sp.csr_matrix:
         """Pixels that every two regions of a frame share, shape (R, R); areas on the diagonal."""
-        blocks = []
-        for t in self.frames:
-            member = self.membership(int(t))
-            used, column = numbered(member.indices)
-            shape = (member.shape[0], len(used))
-            member = sp.csr_matrix((member.data, column, member.indptr), shape)
-            blocks.append(member @ member.T)
-        if not blocks:
-            return sp.csr_matrix((0, 0), dtype=np.int64)
-        return sp.csr_matrix(sp.block_diag(blocks, format="csr"))
+        member, size = self.atoms
+        counted = sp.csr_matrix((size[member.indices], member.indices, member.indptr), member.shape)
+        shared = sp.csr_matrix(counted @ member.T)
+        shared.sort_indices()
+        return shared
 
-    def at_edge(self) -> Mask:
-        """Which regions touch the frame's edge, shape (R,)."""
+    def at_edge(self, in_plane: bool = False) -> Mask:
+        """Which regions touch the frame's edge, shape (R,); of stacks that along y and x alone."""
         places = zip(np.unravel_index(self.pixels, self.shape), self.shape, strict=True)
-        outer = np.logical_or.reduce([(p == 0) | (p == n - 1) for p, n in places])
+        outer = [(p == 0) | (p == n - 1) for p, n in places]
         touches = np.zeros(len(self), dtype=bool)
-        touches[self.owner[outer]] = True
+        touches[self.owner[np.logical_or.reduce(outer[-2:] if in_plane else outer)]] = True
         return touches
 
     def centroid(self) -> Array:
@@ -240,44 +258,14 @@ def exclusions(regions: Regions) -> sp.csr_matrix:
     csr_matrix
         Entries 0 or 1, shape (A, R).
     """
-    # A pixel's set of regions is told by the sum of random numbers that its regions have.
-    key = np.random.default_rng(0).integers(1, 2**62, len(regions), dtype=np.uint64)
-    rows = [np.zeros(0, dtype=np.int64)]
-    columns = [np.zeros(0, dtype=np.int64)]
-    n_atoms = 0
-    for t in regions.frames:
-        found = _atoms(regions, regions.rows(int(t)), key)
-        rows.append(found.row + n_atoms)
-        columns.append(found.col)
-        n_atoms += found.shape[0]
-    row, column = np.concatenate(rows), np.concatenate(columns)
-    shape = (n_atoms, len(regions))
-    return sp.csr_matrix((np.ones(len(row), dtype=np.int64), (row, column)), shape)
-
-
-def _atoms(regions: Regions, rows: slice, key: NDArray[np.uint64]) -> sp.coo_matrix:
-    """The undominated atoms of one frame × all regions."""
-    part = slice(int(regions.starts[rows.start]), int(regions.starts[rows.stop]))
-    pixels, owner = regions.pixels[part], regions.owner[part]
-    order = np.argsort(pixels, kind="stable")
-    pixels, owner = pixels[order], owner[order]
-    first = np.flatnonzero(np.concatenate([[True], np.diff(pixels) > 0]))
-    size = np.diff(np.append(first, len(pixels)))
-    _, one = np.unique(np.add.reduceat(key[owner], first), return_index=True)
-    one = one[size[one] > 1]
-    member = sp.csr_matrix(
-        (
-            np.ones(int(size[one].sum()), dtype=np.int64),
-            owner[ranges(first[one], size[one])],
-            np.concatenate([[0], np.cumsum(size[one])]),
-        ),
-        (len(one), len(regions)),
-    )
-    shared = (member @ member.T).tocoo()
-    within = (shared.data == size[one][shared.row]) & (shared.row != shared.col)
-    kept = np.ones(len(one), dtype=bool)
+    atoms = regions.atoms[0].T.tocsr()
+    size = np.diff(atoms.indptr)
+    atoms, size = atoms[size > 1], size[size > 1]
+    shared = (atoms @ atoms.T).tocoo()
+    within = (shared.data == size[shared.row]) & (shared.row != shared.col)
+    kept = np.ones(len(size), dtype=bool)
     kept[shared.row[within]] = False
-    return member[kept].tocoo()
+    return atoms[kept]
 
 
 def ranges(first: Index, size: Index) -> Index:

@@ -107,13 +107,17 @@ class CellSize:
         return np.asarray(self.debris & (self.doubt(area.astype(np.float64)) > _NONE))
 
 
-def usual_size(areas: Sequence[Array], scores: Sequence[Array]) -> CellSize | None:
+def usual_size(
+    areas: Sequence[Array], scores: Sequence[Array], cut: Sequence[Mask] | None = None
+) -> CellSize | None:
     """Size of the surer half of the cells that were chosen in some frames; None without cells.
 
     Parameters
     ----------
     areas, scores
         Pixels and log-odds of the cells of every frame.
+    cut
+        Which of them the frame's edge cuts: small as they may be, they are no debris.
     """
     if not any(len(a) for a in areas):
         return None
@@ -122,6 +126,8 @@ def usual_size(areas: Sequence[Array], scores: Sequence[Array]) -> CellSize | No
     area = np.concatenate(sure)
     # Beside larger ones in the same frame: cells that become smaller with time are no debris.
     specks = np.concatenate([a < _SPECK * _middle(a) for a in sure])
+    if cut is not None:
+        specks &= ~np.concatenate([c[s >= least] for c, s in zip(cut, scores, strict=True)])
     debris = _MANY < specks.mean() < _ALL
     if debris:
         area = area[area >= _CELL * _middle(area)]
