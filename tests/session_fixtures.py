@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from bridgetrack.active.suggestion import SessionOptions
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.annotations.files import read_history
 from bridgetrack.files import sample_folder
 from bridgetrack.models.library import Library
-from bridgetrack.movie import Movie, open_labels, open_movie
+from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
+from bridgetrack.session.settings import Settings, settings_of
 
 __all__ = [
     "library",
@@ -30,6 +33,12 @@ FRAMES = 6
 
 def _first(movie: Movie, n: int) -> np.ndarray:
     return np.asarray(movie.array[:n, 0].compute())
+
+
+def load_settings(answers: Path) -> Settings:
+    """What was set and learned about a movie, by the file of its answers."""
+    nothing = AnswerHistory(AnnotationSet(Geometry(1, None, (1.0, 1.0))))
+    return settings_of(read_history(answers, nothing).content.settings, str(answers))
 
 
 @pytest.fixture(scope="session")

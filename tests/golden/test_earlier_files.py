@@ -18,7 +18,7 @@ from bridgetrack.cli.main import main
 from bridgetrack.features.default import default_features
 from bridgetrack.models.library import find_model
 from bridgetrack.pipeline.project import load_project
-from bridgetrack.session.settings import load_settings
+from session_fixtures import load_settings
 
 FILES = Path(__file__).parent / "files"
 HERE = {"axes": "TYX", "scale": (0.645, 0.645), "frame_interval": 10.0}

@@ -16,7 +16,8 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.progress import run
 from bridgetrack.session.project import resume, saving
 from bridgetrack.session.session import Session
-from bridgetrack.session.settings import Outcome, Scale, Settings, load_settings
+from bridgetrack.session.settings import Outcome, Scale, Settings
+from session_fixtures import load_settings
 
 WITHOUT = EventKinds.without(["merges"])
 SAID = Outcome(("About 97 % are right.", "The trained weights are kept."), True, ("a",))

@@ -6,15 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from psygnal import Signal
 from pydantic import Field
 
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
-from bridgetrack.annotations.files import read_history
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.models.shipped import shipped_model
@@ -22,6 +19,7 @@ from bridgetrack.movie.geometry import Geometry
 from bridgetrack.schema import OpenEntry, check, made_by, of_dataclass
 
 if TYPE_CHECKING:
+    from bridgetrack.session.movie import MovieAndCells
     from bridgetrack.session.session import Session
 
 
@@ -115,16 +113,9 @@ def settings_of(content: Mapping[str, Any], where: str) -> Settings:
     return settings
 
 
-def load_settings(answers: Path) -> Settings:
-    """What was set and learned about a movie, by the file of its answers.
-
-    Raises
-    ------
-    InputError
-        Where that is damaged.
-    """
-    nothing = AnswerHistory(AnnotationSet(Geometry(1, None, (1.0, 1.0))))
-    return settings_of(read_history(answers, nothing).content.settings, str(answers))
+def _seen(movie: MovieAndCells) -> Geometry:
+    """The extent and scale of a movie's image, or else of its cells."""
+    return movie.geometry if movie.image is None else movie.image.geometry
 
 
 class KeptSettings:
@@ -148,12 +139,18 @@ class KeptSettings:
         self.present = Settings()
         self.back: tuple[str, ...] = ()
 
+    def scale_for(self, movie: MovieAndCells) -> Scale | None:
+        """The scale that was set for a movie, where this is the movie as it was then."""
+        now, read, given = Scale.of(_seen(movie)), self.present.read, self.present.given
+        if read is None or given is None or not now.like(read) or now.like(given):
+            return None
+        return given
+
     def set_scale(self, given: Scale) -> None:
         """Note the scale that is set for the open movie, before it is opened anew with it."""
         movie = self._session.movie
         if movie is not None:
-            geometry = movie.geometry if movie.image is None else movie.image.geometry
-            read = self.present.read or Scale.of(geometry)
+            read = self.present.read or Scale.of(_seen(movie))
             self.write(read=asdict(read), given=asdict(given))
 
     @cached_property

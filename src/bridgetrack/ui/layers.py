@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections, border_distance
-from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.errors import InputError
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
 from bridgetrack.movie.movie import as_labels
 from bridgetrack.notes import plural
-from bridgetrack.session.kept import autosave_path, project_answers
-from bridgetrack.session.settings import Scale, load_settings
+from bridgetrack.session.settings import Scale
 
 KEY = "bridgetrack"
 """Metadata key under which the plugin keeps what it knows of a layer."""
@@ -236,45 +235,6 @@ def share_scale(image: Any, labels: Any) -> None:
     (here, unit), (there, theirs) = scale_of(image), scale_of(labels)
     if role_of(labels) and unit == theirs and all(map(math.isclose, here, there)):
         place_like(labels, image)
-
-
-def take_scale(viewer: Any, image: Any, labels: Any) -> None:
-    """Give layers the scale that was set for their movie earlier, and each that of the other.
-
-    Each may be None.
-    """
-    if not _take_kept(viewer, image, labels):
-        share_scale(image, labels)
-        # What was set took the place of what the masks alone said.
-        _take_kept(viewer, image, labels)
-
-
-def _take_kept(viewer: Any, image: Any, labels: Any) -> bool:
-    """Give layers the scale that was set for their movie earlier; whether there was one."""
-    first = labels if image is None else image
-    if first is None or viewer is None:
-        return False
-    project = None if labels is None else tags_of(labels).get("project")
-    try:
-        geometry = _geometry_of(first)
-        answers = autosave_path(path_of(first), name_of(first), geometry)
-        if project is not None:
-            answers = project_answers(Path(str(project)), geometry)
-        kept = load_settings(answers)
-    except BridgetrackError:
-        return False  # told where the movie is opened
-    if kept.read is None or kept.given is None or not Scale.of(geometry).like(kept.read):
-        return False
-    set_scale(viewer, image, labels, kept.given)
-    viewer.reset_view()
-    return True
-
-
-def _geometry_of(layer: Any) -> Geometry:
-    """Extent and scale of a movie by its image, or else by its cells."""
-    if is_points(layer):
-        return detections_of(layer).geometry
-    return (movie_of if kind_of(layer) == "image" else labels_of)(layer).geometry
 
 
 def _unscaled(layer: Any) -> bool:

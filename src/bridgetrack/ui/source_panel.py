@@ -37,8 +37,9 @@ from bridgetrack.ui.layers import (
     path_of,
     put_time_first,
     role_of,
+    set_scale,
+    share_scale,
     tags_of,
-    take_scale,
     time_seems_last,
     whole_numbers,
 )
@@ -155,7 +156,7 @@ class SourceChooser(QWidget):
         self._ask_for_time(image, labels)
         self._changes.watch(image, labels)
         if self._opened != (image, labels):
-            take_scale(self._panel.state.viewer, image, labels)
+            share_scale(image, labels)
         if labels is None:
             self._open_without_cells(image)
         elif self._opened != (image, labels):
@@ -218,7 +219,6 @@ class SourceChooser(QWidget):
     def _open_with_cells(self, image: Any, labels: Any, again: bool) -> tuple[str, ...]:
         """Open a movie; what is there again."""
         session = self._panel.session
-        self._changes.note_opened()
         try:
             source = self._source(image, labels)
         except BridgetrackError as error:
@@ -234,8 +234,7 @@ class SourceChooser(QWidget):
         if image is not None:
             self._known.add(image)
         self._problem("")
-        project = tags_of(labels).get("project")
-        if not (resume(session, source, Path(str(project))) if project else session.open(source)):
+        if not self._open_movie(source):
             self._forget()
             return ()
         back = self._panel.state.settings.back
@@ -243,6 +242,19 @@ class SourceChooser(QWidget):
         answers = (plural(session.resumed, "answer"),) if session.resumed else ()
         cells = ("the cells that you found or painted",) if source.kept else ()
         return () if again else (*answers, *cells, *back)
+
+    def _open_movie(self, source: MovieAndCells) -> bool:
+        """Open a movie, in the scale that was set for it; whether it could be."""
+        session, (image, labels) = self._panel.session, source.layers
+        self._changes.note_opened()
+        project = tags_of(labels).get("project")
+        opened = resume(session, source, Path(project)) if project else session.open(source)
+        scale = self._panel.state.settings.scale_for(source) if opened else None
+        if scale is None:
+            return opened
+        set_scale(self._panel.state.viewer, image, labels, scale)
+        self._panel.state.viewer.reset_view()
+        return self._open_movie(self._source(image, labels))
 
     def _forget(self) -> None:
         """Nothing is open any more."""
