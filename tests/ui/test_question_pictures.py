@@ -20,6 +20,11 @@ def question(event, slot):
     return Suggestion(event, (), (0.6,), slot, 0, 0.1, 0.9, "why", False)
 
 
+def named(cell):
+    """What a cell is called."""
+    return f"#{cell.label}"
+
+
 def coloured(picture, event):
     """How many pixels have the colour of an event."""
     colour = (255 * np.array(rgba(LOOKS[event].colour)[:3])).astype(np.uint8)
@@ -50,9 +55,9 @@ def test_pictures_name_the_cells_and_number_the_alternatives(source):
     shown = replace(
         source, labels=open_labels(labels, axes="TYX"), image=open_movie(faint, axes="TYX")
     )
-    before, after = run(picture_steps(shown, asked, 8.0, lambda c: f"#{c.label}"))
-    assert [t.words for t in before.tags] == ["#3"]
-    assert {t.words: t.colour for t in after.tags} == {
+    before, after = run(picture_steps(shown, asked, 8.0))
+    assert [t.words(named) for t in before.tags] == ["#3"]
+    assert {t.words(named): t.colour for t in after.tags} == {
         "2": LOOKS[Event.DIVIDE].colour, "#3": "#ffffff", "#4": "#ffffff",
     }  # fmt: skip
     assert coloured(before, Event.DIVIDE) == 0 and coloured(after, Event.DIVIDE) > 50

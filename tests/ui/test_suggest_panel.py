@@ -50,13 +50,16 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     # Where tracks get other numbers, the pictures have them, too, and are not gone meanwhile.
     frames = widget.annotate.frames
     qtbot.waitUntil(lambda: len(frames.pictures) > 0, timeout=20_000)
+    drawn: list[str] = []
     with pytest.MonkeyPatch.context() as renamed:
         renamed.setattr(CellNames, "__call__", lambda self, cell: "#999")
+        renamed.setattr(
+            "bridgetrack.ui.question_view._write",
+            lambda painter, tags, place, name: drawn.extend(t.words(name) for t in tags),
+        )
         asked.session.tracking_changed.emit()
         assert frames.pictures
-        qtbot.waitUntil(
-            lambda: any(t.words == "#999" for p in frames.pictures for t in p.tags), timeout=20_000
-        )
+        qtbot.waitUntil(lambda: "#999" in drawn, timeout=20_000)
     assert asked.canvas.frame == question.frame
     middle = np.array(question.position[-2:]) * 0.645
     near = 3 * shown_diameter(asked.session.scene.detections) * 0.645

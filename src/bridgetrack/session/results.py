@@ -28,17 +28,8 @@ from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.tracks.trees import Lineages, lineages
 
 
-@dataclass(frozen=True)
-class TracksData:
-    """Rows (id, t, [z,] y, x), one feature value per row, and parents of each track."""
-
-    data: Array
-    features: pd.DataFrame
-    graph: dict[int, list[int]]
-
-
-def layer_data(tracks: Tracks) -> TracksData:
-    """Convert tracks, with what the layer is coloured by."""
+def layer_data(tracks: Tracks) -> tuple[Array, pd.DataFrame, dict[int, list[int]]]:
+    """Rows (id, t, [z,] y, x), the values by which a layer is coloured, and parents of tracks."""
     data, properties, graph = to_napari(tracks)
     known = pd.Series(certainties(tracks).to_numpy(), index=tracks.nodes["id"])
     node = np.asarray(properties["node_id"])
@@ -50,7 +41,7 @@ def layer_data(tracks: Tracks) -> TracksData:
             **{name: properties[name] for name in ("node_id", "label", "lineage_id", "area")},
         }
     )
-    return TracksData(data, features, graph)
+    return data, features, graph
 
 
 class CellsByTrack(LazyFrames):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ class AnnotatePanel(Panel):
         self.hint = self.add(text(lines=3))
         self.question = self.add(heading("", lines=2))
         self.reason = self.add(text(lines=2))
-        self.frames = self.add(FrameStrip())
+        self.frames = self.add(FrameStrip(lambda: self.session.names))
         self.frames.picked.connect(self.state.question_view.go_to)
         self.choices = self.add(self._choices())
         words = {"accept": "Yes", "reject": "No", "unsure": "Unsure"}
@@ -148,7 +149,7 @@ class AnnotatePanel(Panel):
         self.tabs.addTab(self._tools(_MENDING), "Mend masks")
         self.tabs.addTab(self._answers(), "Your answers")
         self.column.addWidget(self.tabs, 1)
-        self._pictured: tuple[Suggestion | None, tuple[str, ...]] = None, ()
+        self._pictured: Suggestion | None = None
         self._listen()
         self._show_question()
 
@@ -235,22 +236,17 @@ class AnnotatePanel(Panel):
         self.frames.mark(self.state.canvas.frame)
 
     def _picture(self, asked: Suggestion | None) -> None:
-        """Cut the frames out in the background; anew where cells are renamed."""
-        source, scene, names = self.session.movie, self.session.scene, self.session.names
-        called = _called(asked, names)
-        before, names_before = self._pictured
-        if source is None or scene is None or (asked is before and called == names_before):
+        """Cut the frames out in the background."""
+        source, scene = self.session.movie, self.session.scene
+        self.frames.update()  # cells may be called otherwise now
+        if source is None or scene is None or asked is self._pictured:
             return
-        self._pictured = asked, called
-        if asked is not before:
-            self.frames.show_pictures(())
+        self._pictured = asked
+        self.frames.show_pictures(())
         if asked is not None:
             size = shown_diameter(scene.detections)
-            self.session.run(
-                _PICTURES,
-                lambda: picture_steps(source, asked, size, names),
-                self.frames.show_pictures,
-            )
+            work = partial(picture_steps, source, asked, size)
+            self.session.run(_PICTURES, work, self.frames.show_pictures)
 
     def _on_mode(self) -> None:
         now = self.annotator.picking.mode
@@ -341,10 +337,3 @@ def _reason(asked: Suggestion) -> str:
     if isinstance(asked, SampleQuestion):
         return f"{asked.reason[0].upper()}{asked.reason[1:]}."
     return f"Why this one: {asked.reason}."
-
-
-def _called(asked: Suggestion | None, names: Name) -> tuple[str, ...]:
-    """What the cells in the pictures of a question are called."""
-    if asked is None:
-        return ()
-    return tuple(names(cell) for e in (asked.event, *asked.alternatives) for cell in e.cells)

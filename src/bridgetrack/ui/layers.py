@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -272,6 +273,56 @@ def look_at(viewer: Any, world: Sequence[float]) -> None:
     """Bring a place into the middle of the view."""
     deep = viewer.dims.ndisplay == 3 and len(world) > 3
     camera_of(viewer).center = (float(world[-3]) if deep else 0.0, *map(float, world[-2:]))
+
+
+class MovieCells:
+    """Remembers which layers of cells were used with which movie.
+
+    A movie is known by its file, so that its other channels, and the same file opened again, have
+    the same cells. One without a file is known by its name.
+    """
+
+    def __init__(self) -> None:
+        self._movies: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
+        self._cells: dict[str, weakref.ref[Any]] = {}
+
+    def join(self, image: Any, cells: Any) -> None:
+        """These are used together."""
+        if image is not None and cells is not None:
+            self._movies.setdefault(cells, {})[_mark(image)] = str(image.name)
+            self._cells[_mark(image)] = weakref.ref(cells)
+
+    def part(self, image: Any) -> None:
+        """Somebody wants no cells for this movie."""
+        self._cells.pop(_mark(image), None)
+
+    def cells_of(self, image: Any) -> Any | None:
+        """The layer of cells that was used with a movie last; None where there was none."""
+        known = None if image is None else self._cells.get(_mark(image))
+        return None if known is None else known()
+
+    def other_movie(self, image: Any, cells: Any) -> str:
+        """Name of the movie whose cells these are, where it is another one; otherwise nothing."""
+        known = {} if cells is None else self._movies.get(cells, {})
+        if image is None or not known or _mark(image) in known:
+            return ""
+        return list(known.values())[-1]
+
+    def show_instead(self, viewer: Any, before: Any, image: Any) -> None:
+        """Hide what the plugin opened or made of the movie before, and show the one chosen."""
+        if before is None or _mark(before) == _mark(image):
+            return
+        for movie, visible in ((before, False), (image, True)):
+            for layer in (movie, self.cells_of(movie)):
+                if layer is None or layer not in viewer.layers:
+                    continue
+                if visible or role_of(layer):
+                    layer.visible = visible
+        viewer.reset_view()
+
+
+def _mark(image: Any) -> str:
+    return str(path_of(image) or name_of(image))
 
 
 # ---------------------------------------------------------------------- points

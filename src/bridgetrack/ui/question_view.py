@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QSizePolicy, QWidget
 from scipy.ndimage import binary_erosion
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import CellRef, Name, by_label
+from bridgetrack.annotations.annotation import CellRef, Name
 from bridgetrack.arrays import Array, Mask
 from bridgetrack.movie import Movie
 from bridgetrack.movie.movie import pixels_of
@@ -114,12 +114,16 @@ _BRIGHTER = 1.4
 
 @dataclass(frozen=True)
 class PictureTag:
-    """Words on a picture: where, as shares of its height and width, and their colour."""
+    """A cell's name or numbers on a picture: where, as shares of its height and width."""
 
     y: float
     x: float
-    words: str
+    what: CellRef | str
     colour: str = "#ffffff"
+
+    def words(self, name: Name) -> str:
+        """What is written, where cells are called so."""
+        return self.what if isinstance(self.what, str) else name(self.what)
 
 
 @dataclass(frozen=True)
@@ -138,12 +142,12 @@ def frames_of(asked: Suggestion, n_frames: int) -> list[int]:
 
 
 def picture_steps(
-    source: MovieAndCells, asked: Suggestion, size: float, name: Name = by_label
+    source: MovieAndCells, asked: Suggestion, size: float
 ) -> Steps[tuple[Picture, ...]]:
     """Cut the frames of a question out, with the same brightness.
 
-    `size` is the diameter of a cell in pixels. Cells are called by their `name`, and have the
-    numbers of the alternatives that they are in.
+    `size` is the diameter of a cell in pixels. Cells have the numbers of the alternatives that they
+    are in.
     """
     yield Progress("Cutting out the frames", 0.0)
     cuts = [_Cut(source, asked, size, t) for t in frames_of(asked, source.geometry.n_frames)]
@@ -164,7 +168,7 @@ def picture_steps(
             thick = 6 if cell.cell == asked.slot[1] else 3
             _outline(rgb, cut.mask(cell), cut.zoom, colour, thick)
         named = [*cut.cells, *(n.cell for n in there if cut.holds(n.cell))]
-        tags += [cut.tag(cell, 0.75, name(cell)) for cell in named]
+        tags += [cut.tag(cell, 0.75, cell) for cell in named]
         made.append(Picture(cut.frame, rgb, tuple(tags)))
     return tuple(made)
 
@@ -228,10 +232,12 @@ class _Cut:
         away = np.asarray(cell.position[-2:]) - self._corner
         return bool(((away >= 0) & (away < self._side)).all())
 
-    def tag(self, cell: CellRef, below: float, words: str, colour: str = "#ffffff") -> PictureTag:
-        """Words so many diameters below a cell."""
+    def tag(
+        self, cell: CellRef, below: float, what: CellRef | str, colour: str = "#ffffff"
+    ) -> PictureTag:
+        """Something written so many diameters below a cell."""
         y, x = (np.asarray(cell.position[-2:]) - self._corner).tolist()
-        return PictureTag((y + below * self._size) / self._side, x / self._side, words, colour)
+        return PictureTag((y + below * self._size) / self._side, x / self._side, what, colour)
 
 
 def _contrast(cuts: Sequence[_Cut]) -> tuple[float, float]:
@@ -266,8 +272,9 @@ class FrameStrip(QWidget):
 
     picked = Signal(int)
 
-    def __init__(self) -> None:
+    def __init__(self, name: Callable[[], Name]) -> None:
         super().__init__()
+        self._name = name
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setToolTip("The frames of the question; click one to see it on the left")
         self._pictures: tuple[Picture, ...] = ()
@@ -316,7 +323,7 @@ class FrameStrip(QWidget):
         for k, (picture, image) in enumerate(zip(self._pictures, self._images, strict=True)):
             place = self._place(k)
             painter.drawImage(place, image)
-            _write(painter, picture.tags, place)
+            _write(painter, picture.tags, place, self._name())
             here = picture.frame == self._frame
             if here:
                 painter.setPen(QPen(QColor(_HERE), 2))
@@ -339,18 +346,19 @@ _SMALL = 11
 """Height of names on pictures, in pixels."""
 
 
-def _write(painter: QPainter, tags: Iterable[PictureTag], place: QRect) -> None:
+def _write(painter: QPainter, tags: Iterable[PictureTag], place: QRect, name: Name) -> None:
     """Write names and numbers on a picture, with a dark rim, inside its edges."""
     font = painter.font()
     font.setPixelSize(_SMALL)
     known = QFontMetricsF(font)
     for tag in tags:
-        half, high = known.horizontalAdvance(tag.words) / 2 + 2, known.ascent()
+        words = tag.words(name)
+        half, high = known.horizontalAdvance(words) / 2 + 2, known.ascent()
         middle = place.left() + tag.x * place.width()
         x = min(max(middle, place.left() + half), place.right() - half)
         y = min(place.top() + tag.y * place.height() + high / 2, place.bottom() - 3.0)
         path = QPainterPath()
-        path.addText(QPointF(x - half + 2, max(y, place.top() + high)), font, tag.words)
+        path.addText(QPointF(x - half + 2, max(y, place.top() + high)), font, words)
         painter.strokePath(path, QPen(QColor("#000000"), 3))
         painter.fillPath(path, QColor(tag.colour))
 

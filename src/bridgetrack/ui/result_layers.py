@@ -182,9 +182,7 @@ def _prepared(tracking: Tracking, looks: Looks, frame: int) -> Steps[_Shown]:
     yield Progress("Colouring the tracks", 0.0)
     colours, lines = looks.colouring(tracking.tracks), layer_data(tracking.tracks)
     pixels, (numbers, shades) = _pixels(tracking, colours), _shades(colours)
-    found = _Shown(
-        tracking, colours, lines.data, lines.features, lines.graph, pixels, numbers, shades
-    )
+    found = _Shown(tracking, colours, *lines, pixels, numbers, shades)
     yield Progress("Colouring the tracks", 0.5)
     if pixels is not None:
         for kind in (np.int32, np.uint8):  # of pixels, and of a layer that is not shown yet

@@ -23,8 +23,8 @@ from bridgetrack.session.kept import autosave_path, kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
 from bridgetrack.ui.layer_changes import LayerChanges
-from bridgetrack.ui.layer_choice import LayerChoice, MovieCells
 from bridgetrack.ui.layers import (
+    MovieCells,
     cells_over,
     check_extent,
     detections_of,
@@ -44,7 +44,7 @@ from bridgetrack.ui.layers import (
     whole_numbers,
 )
 from bridgetrack.ui.panel import Notice, Panel
-from bridgetrack.ui.widgets import form_in
+from bridgetrack.ui.widgets import LayerChoice, form_in
 
 _NO_CELLS = ("preview", "marks", "coloured")
 """Roles of layers of masks and points that show no cells to choose."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import (
+    QComboBox,
     QFormLayout,
     QGridLayout,
     QHBoxLayout,
@@ -149,6 +150,46 @@ class Section(Column):
         opened = self.head.isChecked()
         self.head.setText(f"{'▾' if opened else '▸'} {self._title}")
         self.content.setVisible(opened)
+
+
+class LayerChoice(QComboBox):
+    """Chooses one of some layers, or none; emits `chosen` with it where that changes."""
+
+    chosen = Signal(object)
+
+    def __init__(self, none: str, tip: str) -> None:
+        super().__init__()
+        self._none = none
+        self._layers: list[Any] = []
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(100)
+        self.setToolTip(tip)
+        self.currentIndexChanged.connect(lambda _: self.chosen.emit(self.layer))
+
+    @property
+    def layer(self) -> Any:
+        """The layer chosen, None where none is."""
+        k = self.currentIndex() - 1
+        return self._layers[k] if 0 <= k < len(self._layers) else None
+
+    def __contains__(self, layer: Any) -> bool:
+        """Whether a layer can be chosen."""
+        return layer in self._layers
+
+    def choose(self, layer: Any | None) -> None:
+        """Choose a layer."""
+        self.setCurrentIndex(self._layers.index(layer) + 1 if layer in self._layers else 0)
+
+    def offer(self, words: Mapping[Any, str]) -> None:
+        """List these layers by their words; the one that is chosen stays."""
+        kept = self.layer
+        with QSignalBlocker(self):
+            self.clear()
+            self._layers = list(words)
+            self.addItems([self._none, *words.values()])
+            self.choose(kept)
+        if self.layer is not kept:
+            self.chosen.emit(self.layer)
 
 
 _UNITS = {"um2": "µm²", "um3": "µm³", "um": "µm", "/": "/\N{WORD JOINER}"}
