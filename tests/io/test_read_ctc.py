@@ -63,6 +63,13 @@ def test_an_only_child_continues_its_parent(tmp_path: Path) -> None:
     assert tracks.links["event"].tolist() == ["skip"]
 
 
+def test_three_daughters_are_told(tmp_path: Path) -> None:
+    frames = [frame_of({1: (5, 5, 9, 9)}), frame_of({k: (5, 5 * k, 4, 4) for k in (2, 3, 4)})]
+    rows = ["1 0 0 0", *(f"{k} 1 1 1" for k in (2, 3, 4))]
+    tracks = read_ctc(write_ctc_folder(tmp_path / "TRA", frames, rows)).tracks
+    assert "1 cells divide into three or more" in tracks.notes
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [

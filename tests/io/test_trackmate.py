@@ -51,6 +51,9 @@ def test_stacks_and_pixels(tmp_path: Path) -> None:
     (tmp_path / "b.xml").write_text(text.replace('"micron"', '"pixel"'))
     pixels = bt.read_tracks(tmp_path / "b.xml").geometry
     assert (pixels.unit, pixels.scale) == ("pixel", (0.25, 0.5))
+    (tmp_path / "c.xml").write_text(re.sub('(pixelwidth="0.5"|nframes="5")', "", text))
+    unsaid = bt.read_tracks(tmp_path / "c.xml")
+    assert unsaid.nodes["x"].tolist() == [5, 6, 7, 7] and unsaid.geometry.n_frames == 3
 
 
 def test_files_that_are_no_tracks(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ def test_micrometres_and_minutes_with_one() -> None:
     assert table.loc[1, "path_length [um]"] == 8
     assert table.loc[1, "mean_speed [um/min]"] == 0.4
     assert table["ends_in"].tolist() == ["division", "end of movie", "end of movie"]
+    plain = track_table(tracks_of(NODES, EDGES, n_frames=5)).set_index("track_id")
+    assert plain["mean_speed [px/frame]"].tolist() == [3.5, 0, 12]
 
 
 def test_merges_gaps_pieces_and_single_frames() -> None:
