@@ -20,8 +20,12 @@ def project(run: Run, truth: Path, tmp_path: Path) -> Path:
     return project_of(truth, answers, tmp_path / "p.json", model=model, formats=("csv", "geff"))
 
 
-def test_a_record_is_left(run: Run, truth: Path, project: Path, tmp_path: Path) -> None:
+def test_a_record_takes_the_place_of_another(
+    run: Run, truth: Path, project: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
+    assert run("track", truth, "--out", out, "--format", "csv,ctc").status == 0
+    assert (out / "ctc").is_dir(), "a record of another command, to be replaced"
     shown = run("run", project, "--out", out, "--json")
     assert shown.status == 0, shown.err
     record = json.loads((out / "run.json").read_text())
@@ -41,18 +45,6 @@ def test_a_record_is_left(run: Run, truth: Path, project: Path, tmp_path: Path) 
     told = json.loads(shown.out)
     assert told["was_chosen"]
     assert told["margin"] == pytest.approx(least["margin"], abs=1e-6)
-
-
-def test_the_record_of_another_command_is_replaced(
-    run: Run, truth: Path, project: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    assert run("track", truth, "--out", out, "--format", "csv,ctc").status == 0
-    assert json.loads((out / "run.json").read_text())["command"] == "track"
-    assert (out / "ctc").is_dir()
-    assert run("run", project, "--out", out).status == 0
-    assert json.loads((out / "run.json").read_text())["command"] == "run"
-    assert not (out / "ctc").exists()
     assert run("track", truth, "--out", out).status == 0
     record = json.loads((out / "run.json").read_text())
     assert (record["command"], record["input"]["project"]) == ("track", None)

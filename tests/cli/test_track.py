@@ -36,7 +36,8 @@ def test_labels_to_tables(run: Run, movie: Path, truth: Path, tmp_path: Path) ->
 
 def test_record_says_how_it_was_made(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    shown = run("track", truth, "--out", out, "--json", "--frame-interval", "7", "--scale", "2,2")
+    how = ("--frame-interval", "7", "--scale", "2,2", "--without", "merges,skip")
+    shown = run("track", truth, "--out", out, "--json", *how)
     assert shown.status == 0, shown.err
     record = json.loads(shown.out)
     assert record == json.loads((out / "run.json").read_text())
@@ -49,6 +50,7 @@ def test_record_says_how_it_was_made(run: Run, movie: Path, truth: Path, tmp_pat
     assert record["inference"]["gap"] < 1e-6 * abs(record["inference"]["objective"])
     assert set(record["versions"]) >= {"python", "bridgetrack", "numpy", "mip"}
     assert record["seconds"] > 0
+    assert record["settings"]["without"] == ["gaps", "merges"]
     assert any("no image" in note for note in record["notes"])
 
 
@@ -65,7 +67,7 @@ def test_labels_without_a_scale_take_that_of_the_image(
     assert geometry["frame_interval_minutes"] == pytest.approx(10)
 
 
-def test_a_table_of_detections_will_do(run: Run, truth: Path, tmp_path: Path) -> None:
+def test_a_table_of_detections_will_do(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
     first = run("track", truth, "--out", tmp_path / "one", "--json")
     cells = pd.read_csv(tmp_path / "one" / "detections.csv")[["t", "y", "x"]]
     cells["id"] = range(7000, 7000 + len(cells))
@@ -78,17 +80,5 @@ def test_a_table_of_detections_will_do(run: Run, truth: Path, tmp_path: Path) ->
     tracked = pd.read_csv(tmp_path / "two" / "detections.csv")
     assert sorted(tracked["file_id"]) == cells["id"].tolist()
     assert any("table of detections" in note for note in record["notes"])
-
-
-def test_a_table_has_no_image(run: Run, movie: Path, tmp_path: Path) -> None:
-    table = tmp_path / "points.csv"
-    table.write_text("t,y,x\n0,1,1\n1,2,2\n")
-    shown = run("track", table, "--image", movie / "01", "--out", tmp_path / "out")
-    assert shown.status == 1
-    assert "label movie" in shown.err
-
-
-def test_kinds_of_events_that_do_not_occur(run: Run, truth: Path, tmp_path: Path) -> None:
-    shown = run("track", truth, "--out", tmp_path / "out", "--without", "merges,skip", "--json")
-    assert shown.status == 0, shown.err
-    assert json.loads(shown.out)["settings"]["without"] == ["gaps", "merges"]
+    seen = run("track", tmp_path / "points.csv", "--image", movie / "01", "--out", tmp_path / "x")
+    assert seen.status == 1 and "label movie" in seen.err

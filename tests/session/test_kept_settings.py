@@ -109,15 +109,14 @@ def test_what_a_training_said_is_told_again(session, taught, path, again):
     assert trainer.results() == list(said.words), "the model is in use again"
 
 
-def test_opened_again_in_the_same_session_nothing_is_learned_twice(session, source, taught, path):
+def test_opened_again_nothing_is_learned_twice_and_a_scale_is_noted(session, source, taught, path):
     session.set_model(taught)
     session.settings.set_scale(Scale((0.5, 0.5), "micrometer", 10.0))
     assert session.open(source, path)
     assert session.settings.back == ("the model in use",)
     assert session.model is taught
-
-
-def test_a_scale_is_noted_with_the_one_that_the_movie_came_with(session, path):
+    session.undo()
+    # A scale is noted with the one that the movie came with.
     given = Scale((0.5, 0.5), "micrometer", 10.0)
     session.settings.set_scale(Scale((0.4, 0.4), "micrometer"))
     session.settings.set_scale(given)
