@@ -25,7 +25,7 @@ def test_numbered_is_unique_with_the_inverse(values: list[int]) -> None:
 @settings(deadline=None, max_examples=50)
 def test_pairs_are_counted(pairs: list[tuple[int, int]]) -> None:
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    counted = [c.tolist() for c in count_pairs(first, second, 10)]
+    counted = [c.tolist() for c in count_pairs(first, second)]
     expected = sorted({p: pairs.count(p) for p in pairs}.items())
     assert list(zip(*counted, strict=True)) == [(a, b, n) for (a, b), n in expected]
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.progress import in_parts
 
 _SHOWN = 12
 FARTHEST = 1e12
@@ -77,33 +76,29 @@ class Detections:
             )
         for name in (*self.geometry.axes, "area"):
             values = self.table[name].to_numpy(dtype=np.float64)
-            for some in in_parts(len(values)):
-                wild = ~(np.abs(values[some]) <= FARTHEST)
-                bad = some.start + np.flatnonzero(wild | ((values[some] <= 0) & (name == "area")))
-                if len(bad):
-                    raise InputError(
-                        f"{name} is {values[bad[0]]:g} {self._named(int(bad[0]))} of the table of "
-                        "detections; positions must be numbers of pixels, at most "
-                        f"{FARTHEST:g}, and areas above 0"
-                    )
+            wild = ~(np.abs(values) <= FARTHEST)
+            bad = np.flatnonzero(wild | ((values <= 0) & (name == "area")))
+            if len(bad):
+                raise InputError(
+                    f"{name} is {values[bad[0]]:g} {self._named(int(bad[0]))} of the table of "
+                    f"detections; positions must be numbers of pixels, at most {FARTHEST:g}, and "
+                    "areas above 0"
+                )
 
     def _check_order(self) -> None:
-        frame, label = self.frame, self.label
-        outside = np.flatnonzero((frame < 0) | (frame >= self.geometry.n_frames))
+        outside = np.flatnonzero((self.frame < 0) | (self.frame >= self.geometry.n_frames))
         if len(outside):
             raise InputError(
                 f"there is a detection {self._named(int(outside[0]))}, but the movie has frames "
                 f"0 to {self.geometry.n_frames - 1}"
             )
-        for some in in_parts(len(frame)):
-            here = slice(max(some.start - 1, 0), some.stop)
-            step, higher = np.diff(frame[here]), np.diff(label[here])
-            wrong = np.flatnonzero((step < 0) | ((step == 0) & (higher <= 0)))
-            if len(wrong):
-                raise InputError(
-                    "detections must be sorted by frame, then label, each named once; this fails "
-                    f"{self._named(here.start + int(wrong[0]) + 1)}"
-                )
+        step, higher = np.diff(self.frame), np.diff(self.label)
+        wrong = np.flatnonzero((step < 0) | ((step == 0) & (higher <= 0)))
+        if len(wrong):
+            raise InputError(
+                "detections must be sorted by frame, then label, each named once; this fails "
+                f"{self._named(int(wrong[0]) + 1)}"
+            )
 
     def _named(self, row: int) -> str:
         return f"in frame {self.frame[row]} at label {self.label[row]}"

@@ -86,7 +86,7 @@ def movie_overlaps(first: CellIds, second: CellIds) -> Overlaps:
     def one_frame(t: int) -> tuple[Index, Index, Index]:
         here, there = _drawn(first, rows_a[t], t), _drawn(second, rows_b[t], t)
         seen = (here > 0) | (there > 0)
-        a, b, pixels = count_pairs(here[seen], there[seen], len(rows_a[t]) + 1)
+        a, b, pixels = count_pairs(here[seen], there[seen])
         return np.r_[-1, rows_a[t]][a], np.r_[-1, rows_b[t]][b], pixels
 
     with ThreadPoolExecutor(2) as pool:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.features.feature import Feature, FeatureSet
@@ -91,19 +90,7 @@ def _gap(v: EventView) -> Array:
 
 def _nearest(v: EventView, *, forward: bool) -> Array:
     """Distance to the nearest cell of the next (else previous) frame, diameters, at most 5."""
-    detections, motion, rows = v.evidence.detections, v.evidence.motion, v.first
-    points, others = v.position, v.evidence.predicted
-    if forward:
-        points, others = others, points
-    out = np.full(len(rows), 5.0)
-    frame = detections.frame[rows]
-    beside = motion.following if forward else motion.previous
-    for t in np.unique(frame):
-        there = detections.rows(beside[t])
-        mine = np.flatnonzero(frame == t)
-        if there.stop > there.start:
-            out[mine] = cKDTree(others[there]).query(points[rows[mine]])[0] / v.diameter
-    return np.minimum(out, 5.0)
+    return np.minimum(v.evidence.nearest(v.first, 1 if forward else -1) / v.diameter, 5.0)
 
 
 def _lonely(v: EventView, *, forward: bool) -> Array:
@@ -220,6 +207,12 @@ def _late(v: EventView) -> Array:
     frame = v.evidence.detections.frame
     last = np.maximum(frame[v.target], frame[v.other_target])
     return (last - frame[v.source] > 1).astype(np.float64)
+
+
+def _uncovered(v: EventView) -> Array:
+    """How much of the earlier cell that the later region covers less lies outside of it."""
+    inside = [v.evidence.overlap(s, t) / v.area[s] for s, t in v.links]
+    return np.asarray(v.trust * (1 - np.minimum(*inside)))
 
 
 def _parts_growth(v: EventView) -> Array:
@@ -494,6 +487,15 @@ for _event, _parts, _whole, _when, _two, _start in (
     )
     _words = _WAVERING.format(_parts, STEPS, _when, _two)
     _part("wavering", _words, _wavering, needs="mask", start=_start)
+
+_feature(
+    Event.MERGE,
+    "uncovered",
+    f"{_TRUST} * share of an earlier cell that the later region does not cover, the larger one",
+    _uncovered,
+    needs="mask",
+    start=0.0,
+)
 
 for _event, _forward, _which, _again in (
     (Event.APPEAR, False, "previous", "was seen before"),

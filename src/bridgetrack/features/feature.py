@@ -325,10 +325,7 @@ class BlocksOnDemand(Sequence[Block]):
 
 
 def compute_features(
-    evidence: Evidence,
-    hypotheses: Events,
-    features: FeatureSet,
-    cells: CellMeasures | None = None,
+    evidence: Evidence, hypotheses: Events, features: FeatureSet, cells: CellMeasures | None = None
 ) -> FeatureMatrix:
     """The features of all hypotheses, computed when they are asked for.
 

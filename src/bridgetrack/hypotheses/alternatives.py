@@ -19,7 +19,7 @@ from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
-from bridgetrack.hypotheses.near import best_per_row, nearest, neighbours
+from bridgetrack.hypotheses.near import best_per_row, nearest, neighbours, pairs_within
 from bridgetrack.regions.regions import Regions
 
 _NEAR, _MOVES, _BACK = 16, 8, 4
@@ -43,9 +43,7 @@ def alternative_evidence(detections: Detections, regions: Regions, likely: Mask)
         A first choice of regions that do not overlap, shape (R,).
     """
     guess = Detections(
-        detections.table[likely].reset_index(drop=True),
-        detections.geometry,
-        detections.channels,
+        detections.table[likely].reset_index(drop=True), detections.geometry, detections.channels
     )
     motion = estimate_motion(guess)
     predicted = detections.position + _flow(detections, guess, motion)
@@ -92,13 +90,11 @@ def propose_alternatives(evidence: Evidence, conflicts: sp.csr_matrix) -> Events
     gate = motion.reach
     area = detections.table["area"].to_numpy(dtype=np.float64)
     size = np.log(area) / detections.geometry.ndim
-    excluded = _pair_keys(conflicts)
     parts = [
         Events.of_kind(Event.FALSE, [np.arange(len(detections))]),
         Events.of_kind(Event.APPEAR, [], [np.flatnonzero(detections.frame > 0)]),
         Events.of_kind(
-            Event.DISAPPEAR,
-            [np.flatnonzero(detections.frame < detections.geometry.n_frames - 1)],
+            Event.DISAPPEAR, [np.flatnonzero(detections.frame < detections.geometry.n_frames - 1)]
         ),
     ]
     for here, there in _frame_pairs(evidence.detections):
@@ -112,8 +108,8 @@ def propose_alternatives(evidence: Evidence, conflicts: sp.csr_matrix) -> Events
         parts.append(Events.of_kind(Event.MOVE, [i[kept]], [j[kept]]))
         small = np.flatnonzero(area[j] < _GROWN * area[i])
         small = small[best_per_row(i[small], near[small] - shared[small], _DAUGHTERS)]
-        mother, a, b = _pairs(i[small], j[small])
-        apart = ~np.isin(a * len(detections) + b, excluded)
+        mother, a, b = pairs_within(i[small], j[small])
+        apart = np.asarray(conflicts[a, b] == 0).ravel()
         mother, a, b = mother[apart], a[apart], b[apart]
         kept = best_per_row(mother, _division_cost(evidence, area, mother, a, b), _DIVISIONS)
         parts.append(Events.of_kind(Event.DIVIDE, [mother[kept]], [a[kept], b[kept]]))
@@ -151,25 +147,6 @@ def _flow(detections: Detections, guess: Detections, motion: Motion) -> Array:
         _, place = cKDTree(known[there]).query(position[here])
         flow[here] = pair.flow[place]
     return flow
-
-
-def _pairs(row: Index, column: Index) -> tuple[Index, Index, Index]:
-    """All pairs a < b of the columns of every row; rows must ascend."""
-    n = len(row)
-    if not n:
-        return row, column, column
-    ends = np.searchsorted(row, row, side="right")
-    later = ends - np.arange(n) - 1
-    one = np.repeat(np.arange(n), later)
-    two = np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later) + one + 1
-    a, b = column[one], column[two]
-    return row[one], np.minimum(a, b), np.maximum(a, b)
-
-
-def _pair_keys(conflicts: sp.csr_matrix) -> Index:
-    """``i * n + j`` of all pairs that exclude each other, ascending."""
-    entries = conflicts.tocoo()
-    return np.sort(entries.row.astype(np.int64) * conflicts.shape[0] + entries.col)
 
 
 def _pixels(regions: Regions, rows: slice, shift: Array | None = None) -> sp.csr_matrix:

@@ -8,14 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
-from bridgetrack.detections.labels import (
-    Foreground,
-    checked_labels,
-    foreground,
-    shifted_overlap,
-)
+from bridgetrack.detections.labels import Foreground, checked_labels, foreground, shifted_overlap
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.hypotheses.missed import Missed, find_missed
 from bridgetrack.hypotheses.motion import Motion, motion_steps
@@ -81,6 +77,24 @@ class Evidence:
         frame, travelled = self.detections.frame, self.motion.travelled
         known = self.motion.following[frame[i]]
         return np.asarray(self.predicted[i] + travelled[frame[j]] - travelled[known])
+
+    def nearest(self, rows: Index, step: int) -> Array:
+        """Distance from cells to the nearest other one of a frame, infinite without, shape of rows.
+
+        Of their own frame for step 0, of the next one for 1, of the previous one for -1.
+        """
+        detections, motion = self.detections, self.motion
+        same = np.arange(detections.geometry.n_frames)
+        beside = (same, motion.following, motion.previous)[step]
+        points = self.predicted if step > 0 else detections.position
+        others = self.predicted if step < 0 else detections.position
+        frame, out = detections.frame[rows], np.full(len(rows), np.inf)
+        for t in np.unique(frame):
+            there, mine = detections.rows(beside[t]), np.flatnonzero(frame == t)
+            if there.stop - there.start > (step == 0):
+                tree = cKDTree(others[there])
+                out[mine] = tree.query(points[rows[mine]], k=[2 if step == 0 else 1])[0][:, 0]
+        return out
 
 
 Known = tuple[Evidence, Collection[int]]

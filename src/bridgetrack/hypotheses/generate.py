@@ -40,9 +40,7 @@ class _Pair:
 
 
 def generate_hypotheses(
-    evidence: Evidence,
-    required: Events | None = None,
-    kinds: EventKinds = EVERYTHING,
+    evidence: Evidence, required: Events | None = None, kinds: EventKinds = EVERYTHING
 ) -> Events:
     """Propose the events of a movie.
 
@@ -68,10 +66,7 @@ def generate_hypotheses(
 
 
 def events_between(
-    evidence: Evidence,
-    frames: range,
-    rare: Events,
-    kinds: EventKinds = EVERYTHING,
+    evidence: Evidence, frames: range, rare: Events, kinds: EventKinds = EVERYTHING
 ) -> Events:
     """The events of a movie that name cells of some frames alone.
 
@@ -157,10 +152,7 @@ def _direct_events(pair: _Pair, gate: float, diameter: float) -> list[Events]:
 
 
 def _triplets(
-    points: tuple[Array, Array],
-    areas: tuple[Array, Array],
-    near: Near,
-    diameter: float,
+    points: tuple[Array, Array], areas: tuple[Array, Array], near: Near, diameter: float
 ) -> tuple[Index, Index, Index, Array, Index]:
     """A cell and two cells of the other frame: rows (3), cost, and which could be one cell cut.
 

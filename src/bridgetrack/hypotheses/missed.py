@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.detections.table import Detections, equivalent_diameter, median_diameter
+from bridgetrack.detections.table import equivalent_diameter, median_diameter
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.motion import MAX_GAP
 from bridgetrack.hypotheses.near import (
@@ -27,13 +27,8 @@ from bridgetrack.hypotheses.near import (
 if TYPE_CHECKING:
     from bridgetrack.hypotheses.evidence import Evidence
 
-_TINY, _SPECK, _SMALL = 0.45, 0.55, 0.65
-"""Diameters over the median below which a cell may be a speck: where it is badly explained, where
-its mask lies within the frame, and in any case."""
-_SPECK_SHARE, _SMALL_SHARE = 0.1, 0.02
-"""Of all cells, how many of the latter two are proposed at most."""
-_SKIP_SHARE = 0.02
-"""Skips proposed, as a share of all cells; the nearest are kept."""
+_SMALL = 0.6
+"""Diameter over the median below which a cell may be a speck."""
 _NEAREST = 4
 """Cells after the dark that are looked at from one before it, and the other way round."""
 LONELY, _NEARER = 2.0, 0.6
@@ -120,47 +115,27 @@ def _across_dark(evidence: Evidence) -> Links:
 def _skip_pairs(evidence: Evidence, followed: Mask, preceded: Mask) -> tuple[Index, Index, Mask]:
     """Cells lost in one frame and found again a few frames later, though others are seen.
 
-    Only cells of similar size, and no more than a small share of all cells, the nearest first.
-    Those do not count that tie nothing together: skips between cells that are nearer to each other
-    than to any other cell.
-
-    Returns
-    -------
-    source, target
-        Rows, shapes (S,).
-    unrivalled
-        Where no other explanation is nearly as near, shape (S,).
+    Only cells of similar size; the mask says where no other explanation is nearly as near.
     """
-    detections, motion = evidence.detections, evidence.motion
-    offsets, position, travelled = detections.offsets, detections.position, motion.travelled
-    n_frames, reach = detections.geometry.n_frames, motion.reach
-    empty = np.zeros(0, dtype=np.int64)
-    found = [(empty, empty, np.zeros(0), np.zeros(0, dtype=bool))]
-    room = np.full(len(detections), np.nan)  # known once a cell is a candidate
+    detections, motion, found = evidence.detections, evidence.motion, [np.zeros((3, 0))]
+    position, last, travelled = detections.position, len(motion.following) - 1, motion.travelled
     for t, lit in enumerate(motion.following[:-2].tolist()):
-        lost = offsets[t] + np.flatnonzero(~followed[detections.rows(t)])
-        for later in range(lit + 1, min(t + MAX_GAP, n_frames - 1) + 1):
-            rows = detections.rows(later)
-            new = rows.start + np.flatnonzero(~preceded[rows])
-            here = evidence.predicted[lost] + travelled[later] - travelled[lit]
-            match, residual = mutual_neighbours(here, position[new], reach)
+        here = detections.rows(t)
+        lost = here.start + np.flatnonzero(~followed[here])
+        for later in range(lit + 1, min(t + MAX_GAP, last) + 1):
+            there = detections.rows(later)
+            new = there.start + np.flatnonzero(~preceded[there])
+            expected = evidence.predicted[lost] + travelled[later] - travelled[lit]
+            match, away = mutual_neighbours(expected, position[new], motion.reach)
             k = np.flatnonzero(match >= 0)
-            i, j, away = lost[k], new[match[k]], residual[k]
-            alone = np.minimum(_room(evidence, i, room, 1), _room(evidence, j, room, -1))
-            unrivalled = (alone > LONELY * motion.diameter) & (away < _NEARER * alone)
-            near = away <= 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(later - t)
-            kept = near | unrivalled
-            cost = away + 0.3 * (later - t) * motion.diameter
-            found.append(tuple(x[kept] for x in (i, j, cost, unrivalled)))
-    source, target, cost, unrivalled = map(np.concatenate, zip(*found, strict=True))
+            found.append(np.stack([lost[k], new[match[k]], away[k]]))
+    rows, away = np.split(np.concatenate(found, axis=1), [2])
+    source, target = rows.astype(np.int64)
     size = np.log(np.maximum(equivalent_diameter(detections), 1e-9))
-    change = np.abs(size[source] - size[target]) * detections.geometry.ndim
-    similar = change < np.log(2.5)
-    counted = np.flatnonzero(similar & ~unrivalled)
-    most = max(3, int(_SKIP_SHARE * len(detections)))
-    best = counted[np.argsort(cost[counted], kind="stable")[:most]]
-    keep = np.append(np.flatnonzero(similar & unrivalled), best)
-    return source[keep], target[keep], unrivalled[keep]
+    similar = np.abs(size[source] - size[target]) * detections.geometry.ndim < np.log(2.5)
+    source, target, away = source[similar], target[similar], away[0, similar]
+    alone = np.minimum(_room(evidence, source, 1), _room(evidence, target, -1))
+    return source, target, (alone > LONELY * motion.diameter) & (away < _NEARER * alone)
 
 
 def _late_divisions(evidence: Evidence, followed: Mask, preceded: Mask) -> Events:
@@ -206,52 +181,18 @@ def _late_divisions(evidence: Evidence, followed: Mask, preceded: Mask) -> Event
     return Events.join(found).unique()
 
 
-def _room(evidence: Evidence, rows: Index, known: Array, step: int) -> Array:
-    """Distance from cells of a frame to the nearest other one there and beside it, shape of rows.
-
-    Beside it is the next frame for step 1, the previous one for -1; `known` keeps what was found.
-    """
-    missing = rows[np.isnan(known[rows])]
-    if len(missing):
-        detections, position = evidence.detections, evidence.detections.position
-        motion = evidence.motion
-        points, others = position, evidence.predicted
-        if step > 0:
-            points, others = others, points
-        t = int(detections.frame[missing[0]])
-        other = (motion.following if step > 0 else motion.previous)[t]
-        (own, _), (beside, _) = (
-            neighbours(position[missing], position[detections.rows(t)], 2, np.inf),
-            neighbours(points[missing], others[detections.rows(other)], 1, np.inf),
-        )
-        known[missing] = np.concatenate([own[:, 1:], beside], axis=1).min(axis=1, initial=np.inf)
-    return known[rows]
+def _room(evidence: Evidence, rows: Index, step: int) -> Array:
+    """Distance from cells to the nearest other one of their frame and of that beside it."""
+    return np.minimum(evidence.nearest(rows, 0), evidence.nearest(rows, step))
 
 
 def _false_detections(evidence: Evidence, followed: Mask, preceded: Mask) -> Index:
     """Rows of detections that nothing before or after explains, or that are oddly small.
 
-    Specks persist, so small ones are proposed even where neighbours in time explain them, but no
-    more than a share of all cells, the smallest first: a tenth, as in masks that the program makes
-    of phase contrast, and fewer of those that the edge of the frame may have cut, or that are
-    hardly smaller than others.
+    Specks persist, so small ones are proposed even where neighbours in time explain them.
     """
     detections = evidence.detections
     if not len(detections):
         return np.zeros(0, dtype=np.int64)
     relative = equivalent_diameter(detections) / median_diameter(detections)
-    lost = (relative < _TINY) & ~(followed & preceded)
-    alone = np.flatnonzero(lost | (~followed & ~preceded))
-    small = np.flatnonzero(relative < _SMALL)
-    small = small[np.argsort(relative[small], kind="stable")]
-    specks = small[_within(detections)[small] & (relative[small] < _SPECK)]
-    specks = specks[: int(_SPECK_SHARE * len(detections))]
-    smallest = small[: max(3, int(_SMALL_SHARE * len(detections)))]
-    return np.union1d(alone, np.union1d(smallest, specks))
-
-
-def _within(detections: Detections) -> Mask:
-    """Which cells have a mask that does not touch the edge of the frame, shape (n,)."""
-    if not detections.has_masks or "border_distance" not in detections.table.columns:
-        return np.zeros(len(detections), dtype=bool)
-    return np.asarray(detections.table["border_distance"].to_numpy() > 0)
+    return np.flatnonzero((relative < _SMALL) | (~followed & ~preceded))

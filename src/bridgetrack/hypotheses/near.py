@@ -45,12 +45,17 @@ def links(ahead: Near, back: Near, also: Links = _NONE) -> Links:
 
 def neighbour_pairs(near: Near, k: int) -> tuple[Index, Index, Index]:
     """All unordered pairs among the k nearest of every point: (point, a, b), a < b."""
-    distance, neighbour = near[0][:, :k], near[1][:, :k]
-    one, two = np.triu_indices(distance.shape[1], 1)
-    there = np.isfinite(distance)
-    rows, pair = np.nonzero(there[:, one] & there[:, two])
-    a, b = neighbour[rows, one[pair]], neighbour[rows, two[pair]]
-    return rows, np.minimum(a, b), np.maximum(a, b)
+    rows, neighbour, _ = nearest(near, k)
+    return pairs_within(rows, neighbour)
+
+
+def pairs_within(rows: Index, values: Index) -> tuple[Index, Index, Index]:
+    """All unordered pairs a < b of the values of every row; rows must ascend."""
+    after = np.searchsorted(rows, rows, side="right") - np.arange(len(rows)) - 1
+    one = np.repeat(np.arange(len(rows)), after)
+    two = np.arange(len(one)) - np.repeat(np.cumsum(after) - after, after) + one + 1
+    a, b = values[one], values[two]
+    return rows[one], np.minimum(a, b), np.maximum(a, b)
 
 
 def mutual_neighbours(predicted: Array, after: Array, gate: float) -> tuple[Index, Array]:
