@@ -18,7 +18,7 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.detections.measure import measure
+from bridgetrack.detections.measure import assemble, measure_frames
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.geometry import Geometry
@@ -182,6 +182,11 @@ def movie_of(
     array = da.from_array(pixels[:, None], chunks=(1, 1, *pixels.shape[1:]))
     space = pixels.shape[1:]
     return Movie(array, Geometry(len(pixels), space, scale or (1.0,) * len(space)), ("0",), source)
+
+
+def measure(labels: Movie, image: Movie | None = None) -> Detections:
+    """The detections of a movie."""
+    return assemble([table for _, table in measure_frames(labels, image)], labels, image)
 
 
 def measured(situation: Situation) -> Detections:

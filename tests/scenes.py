@@ -9,7 +9,6 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.detections.measure import measure
 from bridgetrack.detections.table import Detections
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureMatrix, FeatureSet, compute_features
@@ -19,7 +18,7 @@ from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.progress import run
-from gallery import Situation, movie_of
+from gallery import Situation, measure, movie_of
 from simulator import SimulatedMovie, SimulationSettings, simulate
 
 

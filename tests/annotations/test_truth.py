@@ -12,7 +12,6 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.constraints import compile_constraints, required_events
 from bridgetrack.annotations.contradictions import find_contradictions
 from bridgetrack.annotations.from_tracks import draw_annotations, read_events
-from bridgetrack.detections.measure import measure
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.truth import match_detections, true_events
 from bridgetrack.hypotheses.events import Event, Events, active_slots
@@ -20,6 +19,7 @@ from bridgetrack.hypotheses.evidence import gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.progress import run
+from gallery import measure
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_data" / "01_GT"
 N_FRAMES, PER_FRAME = 12, 40

@@ -14,14 +14,15 @@ from skimage.measure import regionprops
 from bridgetrack.detections.labels import foreground
 from bridgetrack.detections.measure import (
     _faces,
-    measure,
     measure_frame,
     measure_frames,
 )
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
-from gallery import movie_of
+from bridgetrack.pipeline import scene
+from bridgetrack.progress import run
+from gallery import measure, movie_of
 
 FLAT = (1.0, 1.0)
 
@@ -201,9 +202,9 @@ def test_labels_that_are_none(pixels: np.ndarray, message: str) -> None:
 def test_image_and_labels_of_different_extent() -> None:
     labels = movie_of(np.ones((3, 8, 9), dtype=int))
     with pytest.raises(InputError, match=r"\(3, 9, 8\) and the labels .*\(3, 8, 9\)"):
-        measure(labels, movie_of(np.ones((3, 9, 8))))
+        run(scene.measure(labels, movie_of(np.ones((3, 9, 8)))))
     with pytest.raises(InputError, match=r"\(2, 8, 9\)"):
-        measure(labels, movie_of(np.ones((2, 8, 9))))
+        run(scene.measure(labels, movie_of(np.ones((2, 8, 9)))))
 
 
 def test_channel_names_are_kept() -> None:

@@ -9,11 +9,11 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from bridgetrack.detections.measure import measure
 from bridgetrack.hypotheses.evidence import gather_evidence
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.progress import run
+from gallery import measure
 from scenes import label_movie, simulated
 
 

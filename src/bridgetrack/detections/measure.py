@@ -8,7 +8,7 @@ only intensities need the pixels themselves.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,33 +22,13 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import Foreground, checked_labels, foreground, number_first
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
-from bridgetrack.movie.movie import Movie, check_same_extent
+from bridgetrack.movie.movie import Movie
 from bridgetrack.notes import plural
 from bridgetrack.spread import THREADS, spread
 
 Measured = tuple[pd.DataFrame, Index]
 _FILLED = 0.5
 _APART = 1.5
-
-
-def measure(labels: Movie, image: Movie | None = None) -> Detections:
-    """Measure all cells of a label movie.
-
-    Parameters
-    ----------
-    labels
-        Label movie, one channel.
-    image
-        Intensities with the same extent, or None (then there are no intensity columns).
-
-    Raises
-    ------
-    InputError
-        Where labels are negative or not whole, where image and labels differ in extent, or
-        where there is no cell at all.
-    """
-    check_same_extent(image, labels)
-    return assemble([table for _, table in measure_frames(labels, image)], labels, image)
 
 
 def measure_frames(
@@ -58,19 +38,22 @@ def measure_frames(
 
     Parameters
     ----------
-    labels, image
-        As in `measure`.
+    labels
+        Label movie, one channel.
+    image
+        Intensities with the same extent, or None (then there are no intensity columns).
     client
         A dask client, over whose cluster the frames are spread; this process where None.
 
     Yields
     ------
     t, table
-        The frame's number and its measurements (see `measure_frame`), in order.
+        The frame's number and its measurements (see `measure_frame`) with ``frame``, in order.
 
     Raises
     ------
     InputError
+        Where labels are negative or not whole.
         Where the only label of the movie lies in places far apart: it stands for all cells.
 
     Warns
@@ -88,7 +71,7 @@ def measure_frames(
             apart[t] = scattered
         if len(table) > 1 and table["area"].sum() == size < 2 * table["area"].max():
             background[t] = int(table["label"][table["area"].argmax()])
-        yield t, table
+        yield t, table.assign(frame=t)
     if len(numbers) == 1 and 2 * len(apart) > labels.n_frames:
         what = f"every cell has the number {numbers.pop()}, so this is a yes/no mask"
         raise InputError(f"{labels.source}: {what}; {number_first(labels)}")
@@ -132,16 +115,29 @@ def measure_frame(
     return _measure(labels, image, scale)[0]
 
 
-def assemble(tables: list[pd.DataFrame], labels: Movie, image: Movie | None = None) -> Detections:
-    """Join the tables of all frames into one.
+def assemble(
+    tables: Sequence[pd.DataFrame], labels: Movie, image: Movie | None = None
+) -> Detections:
+    """Join the tables of all frames, in their order, into one.
 
     Raises
     ------
     InputError
         Where no frame has a single cell.
     """
-    return _joined(
-        [table.assign(frame=t) for t, table in enumerate(tables) if len(table)], labels, image
+    tables = [table for table in tables if len(table)]
+    if not tables:
+        raise InputError(
+            f"{labels.source}: there is no cell in any of the {labels.n_frames} frames; "
+            "check that this is the label movie (0 is background, every cell has a number)"
+        )
+    table = pd.concat(tables, ignore_index=True)
+    first = ["frame", "label"]
+    table = table[first + [c for c in table.columns if c not in first]]
+    return Detections(
+        table.astype({"frame": np.int64, "label": np.int64}),
+        labels.geometry,
+        () if image is None else image.channels,
     )
 
 
@@ -161,24 +157,7 @@ def assemble_anew(
         parts += [old.table.iloc[last : rows.start], table.assign(frame=t)]
         last = rows.stop
     parts.append(old.table.iloc[last:])
-    return _joined([part for part in parts if len(part)], labels, image)
-
-
-def _joined(parts: list[pd.DataFrame], labels: Movie, image: Movie | None) -> Detections:
-    """Tables in order of their frames as one."""
-    if not parts:
-        raise InputError(
-            f"{labels.source}: there is no cell in any of the {labels.n_frames} frames; "
-            "check that this is the label movie (0 is background, every cell has a number)"
-        )
-    table = pd.concat(parts, ignore_index=True)
-    first = ["frame", "label"]
-    table = table[first + [c for c in table.columns if c not in first]]
-    return Detections(
-        table.astype({"frame": np.int64, "label": np.int64}),
-        labels.geometry,
-        () if image is None else image.channels,
-    )
+    return assemble(parts, labels, image)
 
 
 def _measure(

@@ -194,12 +194,7 @@ def border_distance(table: pd.DataFrame, geometry: Geometry) -> Array:
     return np.asarray(np.maximum(gaps.min(axis=1), 0.0))
 
 
-def median_diameter(detections: Detections) -> float:
-    """Median equivalent diameter of the cells."""
-    return float(np.median(equivalent_diameter(detections)))
-
-
 def cell_diameter(detections: Detections) -> float:
     """Median equivalent diameter of the movie, in its unit; positive."""
-    diameter = median_diameter(detections) if len(detections) else 1.0
-    return max(diameter, 1e-6)
+    diameter = equivalent_diameter(detections)
+    return max(float(np.median(diameter)), 1e-6) if len(diameter) else 1.0

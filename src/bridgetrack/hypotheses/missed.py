@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.detections.table import equivalent_diameter, median_diameter
+from bridgetrack.detections.table import cell_diameter, equivalent_diameter
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.motion import MAX_GAP
 from bridgetrack.hypotheses.near import (
@@ -192,7 +192,5 @@ def _false_detections(evidence: Evidence, followed: Mask, preceded: Mask) -> Ind
     Specks persist, so small ones are proposed even where neighbours in time explain them.
     """
     detections = evidence.detections
-    if not len(detections):
-        return np.zeros(0, dtype=np.int64)
-    relative = equivalent_diameter(detections) / median_diameter(detections)
+    relative = equivalent_diameter(detections) / cell_diameter(detections)
     return np.flatnonzero((relative < _SMALL) | (~followed & ~preceded))
