@@ -117,7 +117,7 @@ def far_apart(count: int, surest: bool = False) -> np.ndarray:
 def bad_prior() -> Model:
     """Untrained weights that would rather let cells come and go than move."""
     plain = untrained_model()
-    turned = {"move.bias": -4.5, "divide.bias": -4.0}
+    turned = {"move.bias": -5.0, "divide.bias": -4.0}
     weights = [turned.get(k, float(v)) for k, v in zip(plain.keys, plain.weights, strict=True)]
     return Model(plain.keys, np.asarray(weights), plain.units, name="bad")
 

@@ -109,7 +109,9 @@ def propose_alternatives(evidence: Evidence, conflicts: sp.csr_matrix) -> Events
         small = np.flatnonzero(area[j] < _GROWN * area[i])
         small = small[best_per_row(i[small], near[small] - shared[small], _DAUGHTERS)]
         mother, a, b = pairs_within(i[small], j[small])
-        apart = np.asarray(conflicts[a, b] == 0).ravel()
+        if not len(mother):
+            continue
+        apart = np.asarray(conflicts[a, b]).ravel() == 0
         mother, a, b = mother[apart], a[apart], b[apart]
         kept = best_per_row(mother, _division_cost(evidence, area, mother, a, b), _DIVISIONS)
         parts.append(Events.of_kind(Event.DIVIDE, [mother[kept]], [a[kept], b[kept]]))
