@@ -1,8 +1,9 @@
-"""Clicks from ground truth, tracks held to them, and the scores."""
+"""Clicks from ground truth, tracks held to them, scores, and a sample that people judge."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from bridgetrack.annotations.files import load_annotations
@@ -51,3 +52,44 @@ def test_masks_of_the_run_are_found_again(
     assert json.loads(by_distance.out)["matching"] == "distance"
     given = run("evaluate", out, "--ground-truth", movie / "01_GT", "--json", "--labels", truth)
     assert json.loads(given.out) == json.loads(shown.out)
+
+
+def test_from_a_result_to_a_sentence(run: Run, truth: Path, tmp_path: Path) -> None:
+    out, table = tmp_path / "out", tmp_path / "sample.csv"
+    words = ("track", truth, "--out", out)
+    assert run(*words).status == 0
+    assert "Not checked by a random sample" in (out / "methods.txt").read_text(encoding="utf-8")
+    drawn = run("check", out, "--count", 6, "--out", table)
+    assert drawn.status == 0, drawn.err
+    assert f"--judged {table}" in drawn.out
+    head, *rows = table.read_text(encoding="utf-8").splitlines()
+    assert (len(rows), head.split(",")[-1]) == (6, "right")
+    before = (out / "methods.txt").read_bytes()
+    nothing = run("check", out, "--judged", table)
+    assert (nothing.status, nothing.out) == (1, "")
+    assert "no event is judged yet" in nothing.err
+    answers = ["yes"] * 4 + ["no", ""]
+    filled = [row + said for row, said in zip(rows, answers, strict=True)]
+    table.write_text("\n".join([head, *filled]) + "\n", encoding="utf-8")
+    partly = run("check", out, "--judged", table)
+    assert "1 of 6 events are not judged yet, so this estimate is not valid" in partly.out
+    assert (out / "methods.txt").read_bytes() == before
+    table.write_text("\n".join([head, *filled]) + "?\n", encoding="utf-8")
+    shown = run("check", out, "--judged", table, "--json")
+    said = json.loads(shown.out)
+    assert (said["right"], said["judged"], said["unsure"]) == (4, 5, 1)
+    assert said["words"].startswith("links 80.0 % right (95 % interval 28.4-99.5, 5 random events")
+    methods = " ".join((out / "methods.txt").read_text(encoding="utf-8").split())
+    assert f"How right it is: {said['words']}." in methods
+    assert "Not checked" not in methods
+    assert json.loads((out / "run.json").read_text())["checked"]["right"] == 4
+    assert run("check", out, "--judged", table).status == 0, "a second time, with the same result"
+    assert run(*words).status == 0, "still a result of ours"
+    assert "Not checked" in (out / "methods.txt").read_text(encoding="utf-8")
+    other = tmp_path / "other"
+    shutil.copytree(out, other)
+    events = (other / "events.csv").read_text().splitlines(keepends=True)
+    (other / "events.csv").write_text("".join(e for e in events if ",move," not in e))
+    wrong = run("check", other, "--judged", table)
+    assert wrong.status == 1
+    assert "not the events that were drawn from this result" in wrong.err

@@ -1,4 +1,4 @@
-"""Masks chosen again after answers about them, which hold; undo brings the earlier ones back."""
+"""Masks searched, and chosen again after answers about them, which hold; undo brings them back."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding, repair_masks
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind
-from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.session.movie import CellSearch, MovieAndCells
 from drawn_movie import PLACES, drawn, squares
 
 T = 2
@@ -299,3 +301,14 @@ def test_cells_of_confirmed_events_stay_and_what_is_no_cell_goes(doubtful) -> No
     assert not (array[2:] == 9).any(), "nobody spoke of these"
     assert not array[3][tuple(np.rint(at(3, 3)).astype(int))]
     assert array[2][tuple(np.rint(at(3, 2)).astype(int))]
+
+
+def test_a_search_with_other_settings_begins_anew() -> None:
+    movie = open_movie(drawn(2)[0], axes="TYX")
+    finding = Finding(SegmentationSettings(diameter=14.0), "plain")
+    first = CellSearch.of(movie, finding)
+    labels, _ = run(first.steps(None, shipped_model()))
+    again = Finding(SegmentationSettings(diameter=14.0), "plain")
+    assert labels.max() and CellSearch.of(movie, again, first).complete
+    other = Finding(SegmentationSettings(diameter=18.0), "plain")
+    assert not CellSearch.of(movie, other, first).done
