@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline import cell_size, finding, mask_candidates
+from bridgetrack.pipeline import finding, mask_candidates
 from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.regions import describe
 from bridgetrack.regions.regions import Regions, regions_of_labels
@@ -193,7 +193,7 @@ def seg(truth: list[Labels], shown: list[Labels]) -> float:
 
 
 STAGES: dict[str, list[tuple[Any, str]]] = {
-    "readings": [(finding, "estimate_settings"), (cell_size, "estimate_settings")],
+    "readings": [(finding, "estimate_settings"), (mask_candidates, "estimate_settings")],
     "size": [(finding, "fitted_settings")],
     "score": [(finding, "learned_score")],
     "plain": [(mask_candidates, "segment_builtin")],

@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.movie import label_frame, open_labels, open_movie
-from bridgetrack.pipeline.cell_size import fitted_settings
+from bridgetrack.pipeline.mask_candidates import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bridgetrack.movie.opening import open_movie
-from bridgetrack.pipeline.cell_size import fitted_settings
 from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.mask_candidates import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.segment import SegmentedFrame
@@ -48,7 +48,7 @@ def test_a_size_that_is_given_is_kept() -> None:
 
 
 def test_of_large_frames_the_middle_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridgetrack.pipeline.cell_size._LARGEST_SIDE", 96)
+    monkeypatch.setattr("bridgetrack.pipeline.mask_candidates._LARGEST_SIDE", 96)
     images = np.pad(drawn()[0], ((0, 0), (200, 200), (200, 200)), mode="reflect")
     movie = open_movie(images)
     fitted, estimate = run(fitted_settings(movie)), estimate_settings(movie)

@@ -20,9 +20,8 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_same_extent, label_frame, looks_like_labels
 from bridgetrack.movie.opening import open_labels
-from bridgetrack.pipeline.cell_size import fitted_settings
 from bridgetrack.pipeline.joint import FrameChoice, MaskSettings, choose_jointly
-from bridgetrack.pipeline.mask_candidates import MaskReader, learned_score
+from bridgetrack.pipeline.mask_candidates import MaskReader, fitted_settings, learned_score
 from bridgetrack.pipeline.mask_changes import (
     MaskChange,
     changes,

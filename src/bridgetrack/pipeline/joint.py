@@ -29,7 +29,7 @@ from bridgetrack.features.view import describe_cells
 from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_alternatives
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.inference.margins import margin_bounds
-from bridgetrack.inference.problem import Problem, Solution
+from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.movie.geometry import Geometry
@@ -106,6 +106,12 @@ class Candidates:
     table: pd.DataFrame
     scores: Array
     pinned: Mask
+
+    def only(self, exist: Mask) -> Candidates:
+        """Those that are known to exist."""
+        table = self.table[exist].reset_index(drop=True)
+        sure = np.ones(int(exist.sum()), dtype=bool)
+        return Candidates(self.regions.select(exist), table, self.scores[exist], sure)
 
 
 @dataclass(frozen=True)
@@ -193,13 +199,6 @@ class RegionScene:
         named = np.append(pinned, False)[events.sources].any(axis=1)
         return np.asarray((events.event != Event.FALSE) | ~named)
 
-    def exist(self, chosen: Mask) -> Mask:
-        """Which regions a choice of events takes for cells, shape (R,)."""
-        out = np.ones(len(self.regions), dtype=bool)
-        absent = self.hypotheses.of(Event.FALSE)
-        out[self.hypotheses.sources[absent[chosen[absent]], 0]] = False
-        return out
-
     def deciding(self, chosen: Mask) -> Index:
         """The chosen hypothesis that decides whether each region exists, shape (R,)."""
         events, out = self.hypotheses, np.full(len(self.regions), -1, dtype=np.int64)
@@ -284,113 +283,72 @@ def choose_jointly(
         Where answers about regions exclude each other.
     """
     settings = settings or MaskSettings()
-    known: list[Candidates] = []
-    likely: list[Mask] = []
-    n, first, begin = geometry.n_frames, 0, 0
+    n, first, window = geometry.n_frames, 0, list[FrameChoice]()
     while first < n:
         last = min(first + settings.window, n)
-        while begin + len(known) < last:
-            t = begin + len(known)
+        for t in range(window[-1].frame + 1 if window else 0, last):
             yield Progress("Finding candidates", t / n)
-            known.append(next(candidates))
-            likely.append(choose_by_frame(known[-1].regions, known[-1].scores - settings.bias))
-        stop = n if last == n else last - min(settings.overlap, settings.window - 1)
+            found = next(candidates)
+            likely = choose_by_frame(found.regions, found.scores - settings.bias)
+            window.append(FrameChoice(t, found, likely, np.zeros(len(likely))))
         yield Progress("Choosing masks", first / n)
-        if n == 1 or not any(len(one.regions) for one in known):
-            for t in range(first, stop):
-                yield _alone(t, known[t - begin], settings)
-            known, likely = known[stop - 1 - begin :], likely[stop - 1 - begin :]
-            begin, first = stop - 1, stop
-            continue
-        window = _Window.of(begin, first, known, likely, geometry, channels)
-        solved = yield from window.solve(model, settings)
-        yield from window.frames(solved, range(first, stop))
+        if n == 1 or not any(len(one.chosen) for one in window):
+            window = [_alone(one, settings) for one in window]
+        else:
+            window = yield from _together(window, geometry, channels, model, settings)
+        stop = n if last == n else last - min(settings.overlap, settings.window - 1)
+        yield from (one for one in window if first <= one.frame < stop)
         # The last decided frame ties the next window to the past: only what exists is left of it.
-        known, likely = known[stop - 1 - begin :], window.exist(solved)[stop - 1 - begin :]
-        begin, first = stop - 1, stop
+        past, *window = (one for one in window if one.frame >= stop - 1)
+        exist = past.candidates.only(past.chosen)
+        window = [FrameChoice(past.frame, exist, exist.pinned, exist.scores), *window]
+        first = stop
 
 
-def _alone(t: int, candidates: Candidates, settings: MaskSettings) -> FrameChoice:
+def _alone(one: FrameChoice, settings: MaskSettings) -> FrameChoice:
     """A movie of one frame, and frames without any candidate, have no events."""
+    candidates = one.candidates
     worth = settings.trust * candidates.scores - settings.bias
     regions, there = candidates.regions, candidates.pinned
     atoms = exclusions(regions)
     taken = atoms @ there.astype(np.int64)
     if (taken > 1).any():
-        raise InputError(_EXCLUDE.format(f"frame {t}"))
+        raise InputError(_EXCLUDE.format(f"frame {one.frame}"))
     closed = there | (atoms.T @ taken > 0)
     chosen = choose_by_frame(regions, np.where(closed, -1.0, worth)) | there
-    return FrameChoice(t, candidates, chosen, np.abs(worth))
+    return replace(one, chosen=chosen, margin=np.abs(worth))
 
 
-@dataclass(frozen=True)
-class _Window:
-    """Candidates of some frames; of a frame that is decided only the regions that exist."""
-
-    begin: int
-    rows: tuple[Index, ...]
-    known: tuple[Candidates, ...]
-    pinned: Mask
-    region_scores: Array
-    scene: RegionScene
-
-    @classmethod
-    def of(
-        cls,
-        begin: int,
-        first: int,
-        known: list[Candidates],
-        likely: list[Mask],
-        geometry: Geometry,
-        channels: tuple[str, ...],
-    ) -> _Window:
-        """Put the frames together; those before `first` are decided."""
-        rows, parts, tables, pinned = [], [], [], []
-        for k, (one, guess) in enumerate(zip(known, likely, strict=True)):
-            past = begin + k < first
-            row = np.flatnonzero(guess) if past else np.arange(len(one.regions))
-            part = one.regions.select(row)
-            rows.append(row)
-            parts.append(replace(part, frame=np.full(len(row), k, dtype=np.int64)))
-            tables.append(one.table.iloc[row].assign(frame=k))
-            pinned.append(np.ones(len(row), bool) if past else one.pinned)
-        table = pd.concat(tables, ignore_index=True)
-        table = table.astype({"frame": np.int64, "label": np.int64})
-        detections = Detections(table, replace(geometry, n_frames=len(known)), channels)
-        guessed = np.concatenate([g[r] for g, r in zip(likely, rows, strict=True)])
-        scores = np.concatenate([c.scores[r] for c, r in zip(known, rows, strict=True)])
-        scene = region_scene(concatenate(parts), detections, guessed)
-        return cls(begin, tuple(rows), tuple(known), np.concatenate(pinned), scores, scene)
-
-    def solve(self, model: Model, settings: MaskSettings) -> Steps[_Solved]:
-        scores = self.scene.scores(self.region_scores, model, settings)
-        allowed = self.scene.allowed(self.pinned)
-        work = solve_steps(self.scene.problem, scores, allowed)
-        try:
-            solution = yield from relayed(work, partial(Progress, "Choosing masks"))
-        except InfeasibleError as error:
-            frames = f"{self.begin} to {self.begin + len(self.rows) - 1}"
-            raise InputError(_EXCLUDE.format(f"frames {frames}")) from error
-        return solution, margin_bounds(self.scene.problem, scores, solution, allowed)
-
-    def exist(self, solved: _Solved) -> list[Mask]:
-        """Which candidates of every frame exist."""
-        exist, start = self.scene.exist(solved[0].chosen), 0
-        out = [np.zeros(len(one.regions), dtype=bool) for one in self.known]
-        for mask, rows in zip(out, self.rows, strict=True):
-            mask[rows] = exist[start : start + len(rows)]
-            start += len(rows)
-        return out
-
-    def frames(self, solved: _Solved, wanted: range) -> Iterator[FrameChoice]:
-        """What was decided in some frames, all of which were open."""
-        margin = solved[1][self.scene.deciding(solved[0].chosen)]
-        exist = self.exist(solved)
-        start = np.cumsum([0, *(len(r) for r in self.rows)])
-        for k in (t - self.begin for t in wanted):
-            part = margin[start[k] : start[k + 1]]
-            yield FrameChoice(self.begin + k, self.known[k], exist[k], part)
-
-
-_Solved = tuple[Solution, Array]
-"""What was chosen in a window, and the margins of the events."""
+def _together(
+    window: list[FrameChoice],
+    geometry: Geometry,
+    channels: tuple[str, ...],
+    model: Model,
+    settings: MaskSettings,
+) -> Steps[list[FrameChoice]]:
+    """Decide about successive frames; what is chosen in them so far is a guess."""
+    parts = [one.candidates for one in window]
+    regions = concatenate(
+        [
+            replace(part.regions, frame=np.full(len(part.regions), k, dtype=np.int64))
+            for k, part in enumerate(parts)
+        ]
+    )
+    table = pd.concat([part.table for part in parts], ignore_index=True)
+    table = table.assign(frame=regions.frame).astype({"label": np.int64})
+    detections = Detections(table, replace(geometry, n_frames=len(window)), channels)
+    scene = region_scene(regions, detections, np.concatenate([one.chosen for one in window]))
+    scores = scene.scores(np.concatenate([part.scores for part in parts]), model, settings)
+    allowed = scene.allowed(np.concatenate([part.pinned for part in parts]))
+    work = solve_steps(scene.problem, scores, allowed)
+    try:
+        solution = yield from relayed(work, partial(Progress, "Choosing masks"))
+    except InfeasibleError as error:
+        frames = f"frames {window[0].frame} to {window[-1].frame}"
+        raise InputError(_EXCLUDE.format(frames)) from error
+    deciding = scene.deciding(solution.chosen)
+    exist = scene.hypotheses.event[deciding] != Event.FALSE
+    margin = margin_bounds(scene.problem, scores, solution, allowed)[deciding]
+    ends = np.cumsum([len(one.chosen) for one in window])[:-1]
+    each = zip(window, np.split(exist, ends), np.split(margin, ends), strict=True)
+    return [replace(one, chosen=chosen, margin=least) for one, chosen, least in each]

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.detections.labels import numbered
-from bridgetrack.regions.regions import Regions
+from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.cells import order_within
 from bridgetrack.segmentation.signal import Sampling
@@ -58,7 +57,6 @@ FEATURES = {
 SPATIAL = len(FEATURES) - 2
 
 _NEIGHBOURS = 12
-_SAMPLES = 60
 _FAR_INSIDE = 3.0
 _FAINTER = 0.4
 """Share of the outline: the level is not that of the rest, where cells may touch."""
@@ -411,27 +409,12 @@ def _going_on(regions: Regions, step: int, at_end: Mask) -> tuple[Mask, Mask]:
 
 
 def _shared_between(first: Regions, second: Regions) -> sp.coo_matrix:
-    """Pixels that regions of two frames share, shape (R, R'); scaled up from a grid of pixels."""
-    usual = float(np.median(np.concatenate([first.area, second.area])))
-    step = max(1, int((usual / _SAMPLES) ** (1 / len(first.shape))))
-    parts = []
-    for regions in (first, second):
-        places = np.unravel_index(regions.pixels, regions.shape)
-        on_grid = np.logical_and.reduce([p % step == 0 for p in places])
-        parts.append((regions.owner[on_grid], regions.pixels[on_grid]))
-    used, column = numbered(np.concatenate([p for _, p in parts]))
-    split = len(parts[0][0])
-    columns = (column[:split], column[split:])
-    member = [
-        sp.csr_matrix((np.ones(len(owner), np.int32), (owner, c)), (len(regions), len(used)))
-        for (owner, _), c, regions in zip(parts, columns, (first, second), strict=True)
-    ]
-    shared = (member[0] @ member[1].T).tocoo()
-    data = np.minimum(
-        shared.data * float(step ** len(first.shape)),
-        np.minimum(first.area[shared.row], second.area[shared.col]),
-    )
-    return sp.coo_matrix((data, (shared.row, shared.col)), shared.shape)
+    """Pixels that regions of two frames share, shape (R, R')."""
+    n = len(first)
+    both = (replace(regions, frame=np.zeros_like(regions.frame)) for regions in (first, second))
+    member, size = concatenate(list(both)).atoms
+    counted = sp.csr_matrix(member[:n].multiply(size))
+    return sp.csr_matrix(counted @ member[n:].T).tocoo()
 
 
 def described(frames: Iterator[Described]) -> Iterator[Described]:
