@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from bridgetrack.hypotheses.missed import LONELY
 from bridgetrack.hypotheses.motion import MAX_GAP
 from bridgetrack.hypotheses.near import best_other, rank_within
 
+Compute = Callable[[EventView], Array]
 _DECLARED: dict[str, Feature] = {}
 
 
@@ -42,17 +44,63 @@ def _feature(
     event: Event,
     name: str,
     formula: str,
-    compute: Callable[[EventView], Array],
     unit: str = "1",
     needs: str = "",
     start: float | None = None,
-) -> None:
-    """Declare a feature; see `Feature`."""
-    feature = _BuiltIn(event, name, formula, unit, compute, needs, start)
-    _DECLARED[feature.key] = feature
+) -> Callable[[Compute], Compute]:
+    """Declare a feature by what computes it; see `Feature`."""
+
+    def declare(compute: Compute) -> Compute:
+        feature = _BuiltIn(event, name, formula, unit, compute, needs, start)
+        _DECLARED[feature.key] = feature
+        return compute
+
+    return declare
 
 
-# --- cells and links -------------------------------------------------------------------------
+_move, _divide, _split, _merge, _appear, _disappear, _skip, _false = (
+    partial(_feature, event) for event in Event
+)
+
+_APART = "distance between the {} / cell diameter, at most 5"
+_BORDER = "exp(-distance to the frame's edge / cell diameter)"
+_SIZE = "log area over the movie's median, within +-3"
+_BRIGHTNESS = "robust z-score of the mean in its frame"
+_LEVEL = "|change of asinh(2 mean / movie median)|"
+_STEPS = "log(1 + d * diameter / median residual motion)"
+_WAVERING = "how surely the {}, which touch, are one cell within {} frames {}, or the {}, 0 to 1"
+_TRUST = "IoU of nine in ten best overlaps of the movie"
+_OVERLAPS: dict[str, Any] = {"needs": "mask", "start": 0.0}
+"""Of features that compare overlaps with those of rivals."""
+
+for _event in Event:
+    _feature(_event, "bias", "1")(lambda v: np.ones(len(v.source)))
+
+# --- moves -----------------------------------------------------------------------------------
+
+_move("distance", "d = |observed - predicted position| / cell diameter, at most 5", "diameters")(
+    lambda v: v.offset
+)
+_move("distance_squared", "min(d, 3)^2", "diameters^2")(lambda v: np.minimum(v.offset, 3) ** 2)
+_move("distance_steps", _STEPS)(lambda v: _steps(v, v.offset))
+_move("raw_distance", "|shift without any prediction| / cell diameter, at most 5", "diameters")(
+    lambda v: v.apart(v.source, v.target)
+)
+_move("rank_forward", "rank of d among the moves of the earlier cell / 3")(
+    lambda v: rank_within(v.source, v.offset) / 3
+)
+_move("rank_backward", "rank of d among the moves to the later cell / 3")(
+    lambda v: rank_within(v.target, v.offset) / 3
+)
+_move("rival_forward", "log ratio of d to the best other move of the earlier cell")(
+    lambda v: _rival(v, v.source)
+)
+_move("rival_backward", "log ratio of d to the best other move to the later cell")(
+    lambda v: _rival(v, v.target)
+)
+_move("mutual", "1 where the cells are each other's nearest after prediction")(
+    lambda v: v.evidence.match_next[v.source] == v.target
+)
 
 
 def _steps(v: EventView, offset: Array) -> Array:
@@ -66,92 +114,53 @@ def _rival(v: EventView, cell: Index) -> Array:
     return np.clip(np.log(own / other), -3, 3)
 
 
+@_move("overlap", "intersection over union after the predicted shift")
 def _iou(v: EventView) -> Array:
     shared = v.evidence.overlap(v.source, v.target)
     return np.asarray(shared / (v.area[v.source] + v.area[v.target] - shared))
 
 
+_move("covered", "intersection after shift over the smaller area")(
+    lambda v: v.shared(v.source, v.target)
+)
+_move("growth", "log(later area / earlier area), within +-3")(lambda v: v.change(v.cells.size))
+_move("size_change", "|growth|")(lambda v: np.abs(v.change(v.cells.size)))
+_move("shape_change", "|change of 1 - minor/major axis|", needs="mask")(
+    lambda v: np.abs(v.change(v.cells.elongation))
+)
+
+
+@_move("rotation", "sin^2 of the turn of the long axis times the smaller elongation", needs="mask")
 def _rotation(v: EventView) -> Array:
     cosine = np.sum(v.cells.axis[v.source] * v.cells.axis[v.target], axis=1)
     weight = np.minimum(v.cells.elongation[v.source], v.cells.elongation[v.target])
     return np.asarray((1.0 - cosine**2) * weight)
 
 
-def _ahead(v: EventView) -> Array:
-    """Distance from where a cell is expected some frames later."""
-    shift = v.position[v.target] - v.evidence.expected(v.source, v.target)
-    return np.minimum(np.linalg.norm(shift, axis=1) / v.diameter, 5.0)
+_move("level_change", _LEVEL, needs="image")(lambda v: np.abs(v.change(v.cells.level)))
+_move("source_brightness", "robust z-score of the earlier cell's mean in its frame", "sd", "image")(
+    lambda v: v.cells.brightness[v.source]
+)
 
 
-def _gap(v: EventView) -> Array:
-    frame = v.evidence.detections.frame
-    return (frame[v.target] - frame[v.source] - 2).astype(np.float64)
-
-
-def _nearest(v: EventView, *, forward: bool) -> Array:
-    """Distance to the nearest cell of the next (else previous) frame, diameters, at most 5."""
-    return np.minimum(v.evidence.nearest(v.first, 1 if forward else -1) / v.diameter, 5.0)
-
-
-def _lonely(v: EventView, *, forward: bool) -> Array:
-    """By how much `_nearest` exceeds two diameters where a cell is seen again, by far the nearest.
-
-    Cells at the edge of the frame may leave and others come, so that there it counts less.
-    """
-    missed = (v.cells.goes_on if forward else v.cells.returns)[v.first]
-    beyond = np.maximum(_nearest(v, forward=forward) - LONELY, 0.0)
-    return missed * beyond * (1.0 - v.cells.border[v.first])
-
-
-def _best_overlap(v: EventView, *, forward: bool) -> Array:
-    """Largest overlap with a cell of the next (else previous) frame, over the own area."""
-    overlaps = v.cells.overlaps
-    return np.asarray((overlaps.ahead if forward else overlaps.back)[0][v.first])
-
-
+@_move(
+    "without_overlap",
+    f"{_TRUST} * min(max(d - 0.9, 0) / 0.3, 1) * max(1 - 5 covered, 0)",
+    **_OVERLAPS,
+)
 def _without_overlap(v: EventView) -> Array:
-    """How surely a link is too long for cells of which it shares less than a fifth."""
     shared = v.shared(v.source, v.target)
     far = np.clip((v.offset - 0.9) / 0.3, 0, 1)
     return np.asarray(v.trust * far * np.maximum(0, 1 - 5 * shared))
 
 
+@_move(
+    "outdone",
+    f"{_TRUST} * share of the earlier cell by which another later one covers it more",
+    **_OVERLAPS,
+)
 def _outdone(v: EventView) -> Array:
-    """By how much more another later cell overlaps the earlier one."""
     return v.trust * np.maximum(0, -v.lead(v.source, v.target, forward=True))
-
-
-def _daughters_lead(v: EventView) -> tuple[Array, Array]:
-    """By how much more of each daughter the mother covers than another cell."""
-    one, two = ((v.source, v.target), (v.source, v.other_target))
-    return v.lead(*one, forward=False), v.lead(*two, forward=False)
-
-
-def _least_lead(v: EventView) -> Array:
-    return v.trust * np.minimum(*_daughters_lead(v))
-
-
-def _daughters_outdone(v: EventView) -> Array:
-    one, two = _daughters_lead(v)
-    return v.trust * (np.maximum(0, -one) + np.maximum(0, -two))
-
-
-def _rivalled(v: EventView) -> Array:
-    """Trust in the overlaps, but where no other explanation is nearly as near."""
-    return v.trust * (1 - v.cells.goes_on[v.source] * v.cells.returns[v.target])
-
-
-def _dark(v: EventView) -> Array:
-    following, frame = v.evidence.motion.following, v.evidence.detections.frame
-    return np.asarray(frame[v.target] == following[frame[v.source]], dtype=np.float64)
-
-
-def _alone(v: EventView, *, forward: bool) -> Array:
-    return (v.cells.childless if forward else v.cells.orphan)[v.first]
-
-
-def _of_source(measure: str, v: EventView) -> Array:
-    return np.asarray(getattr(v.cells, measure)[v.source])
 
 
 # --- one cell and two: divisions, splits and merges ------------------------------------------
@@ -174,22 +183,79 @@ def _daughters(v: EventView) -> tuple[Array, Array]:
     return v.off(v.source, v.target), v.off(v.source, v.other_target)
 
 
-def _daughters_apart(v: EventView) -> Array:
-    one, two = _daughters(v)
-    return np.minimum(np.linalg.norm(one - two, axis=1), 5.0)
-
-
+@_divide(
+    "middle",
+    "|midpoint of the daughters - predicted mother| / cell diameter, at most 5",
+    "diameters",
+)
 def _middle(v: EventView) -> Array:
     (s1, t1), (s2, t2) = v.links
     return np.minimum(np.linalg.norm(v.off(s1, t1) + v.off(s2, t2), axis=1) / 2, 5.0)
 
 
+@_divide("separation", _APART.format("daughters"), "diameters")
+def _daughters_apart(v: EventView) -> Array:
+    one, two = _daughters(v)
+    return np.minimum(np.linalg.norm(one - two, axis=1), 5.0)
+
+
+_divide(
+    "far_daughter",
+    "distance of the farther daughter from the predicted mother, at most 5",
+    "diameters",
+)(lambda v: np.maximum(v.offset, v.distance(v.source, v.other_target)))
+_divide("unevenness", "|difference of the daughters' distances|", "diameters")(
+    lambda v: np.abs(v.offset - v.distance(v.source, v.other_target))
+)
+
+
+@_divide("angle", "(1 + cosine of the angle daughter-mother-daughter) / 2, 0 when opposite")
 def _angle(v: EventView) -> Array:
     one, two = _daughters(v)
     length = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
     return np.asarray((1.0 + np.sum(one * two, axis=1) / np.maximum(length, 1e-9)) / 2.0)
 
 
+@_divide("growth", "log(areas of the daughters / area of the mother), within +-3")
+def _growth(v: EventView) -> Array:
+    together = v.area[v.target] + v.area[v.other_target]
+    return np.clip(np.log(together) - v.cells.size[v.source], -3, 3)
+
+
+_divide("size_change", "|growth|")(lambda v: np.abs(_growth(v)))
+_divide("size_asymmetry", "|log ratio of the daughters' areas|, at most 3")(
+    lambda v: _asymmetry(v, v.cells.size)
+)
+_divide("daughter_size", "mean log area of the daughters over the movie's median")(
+    lambda v: _mean(v, v.cells.relative_size)
+)
+_divide("mother_size", "log area of the mother over the movie's median")(
+    lambda v: v.cells.relative_size[v.source]
+)
+
+
+@_divide("covered", "share of the shifted mother that the daughters cover")
+def _covered(v: EventView) -> Array:
+    (s1, t1), (s2, t2) = v.links
+    both = v.evidence.overlap(s1, t1) + v.evidence.overlap(s2, t2)
+    return np.minimum(both / v.area[v.whole], 1.0)
+
+
+_divide("least_covered", "smaller of the daughters' overlaps with the shifted mother")(
+    lambda v: np.minimum(*(v.shared(s, t) for s, t in v.links))
+)
+
+
+@_divide("orphans", "daughters without a mutual nearest neighbour before, 0 to 2")
+def _unmatched(v: EventView) -> Array:
+    return 2 * _mean(v, v.cells.orphan if v.fans_out else v.cells.childless)
+
+
+@_divide(
+    "along_axis",
+    "(|cosine of separation and mother's long axis| - 1/2) * elongation",
+    needs="mask",
+)
 def _along(v: EventView) -> Array:
     one, two = _daughters(v)
     apart = one - two
@@ -198,42 +264,24 @@ def _along(v: EventView) -> Array:
     return np.asarray((cosine - 0.5) * v.cells.elongation[v.source])
 
 
-def _growth(v: EventView) -> Array:
-    together = v.area[v.target] + v.area[v.other_target]
-    return np.clip(np.log(together) - v.cells.size[v.source], -3, 3)
-
-
-def _late(v: EventView) -> Array:
-    frame = v.evidence.detections.frame
-    last = np.maximum(frame[v.target], frame[v.other_target])
-    return (last - frame[v.source] > 1).astype(np.float64)
-
-
-def _uncovered(v: EventView) -> Array:
-    """How much of the earlier cell that the later region covers less lies outside of it."""
-    inside = [v.evidence.overlap(s, t) / v.area[s] for s, t in v.links]
-    return np.asarray(v.trust * (1 - np.minimum(*inside)))
-
-
-def _parts_growth(v: EventView) -> Array:
-    a, b = v.two
-    return np.abs(np.log((v.area[a] + v.area[b]) / v.area[v.whole]))
-
-
-def _smaller(v: EventView) -> Array:
-    a, b = v.two
-    return np.minimum(v.cells.relative_size[a], v.cells.relative_size[b])
-
-
-def _covered(v: EventView) -> Array:
-    (s1, t1), (s2, t2) = v.links
-    both = v.evidence.overlap(s1, t1) + v.evidence.overlap(s2, t2)
-    return np.minimum(both / v.area[v.whole], 1.0)
-
-
-def _unmatched(v: EventView) -> Array:
-    return 2 * _mean(v, v.cells.orphan if v.fans_out else v.cells.childless)
-
+_divide("mother_roundness", "isoperimetric ratio of the mother, 1 for a disc", needs="mask")(
+    lambda v: v.cells.roundness[v.source]
+)
+_divide("mother_elongation", "1 - minor/major axis of the mother", needs="mask")(
+    lambda v: v.cells.elongation[v.source]
+)
+_divide("mother_brightness", "robust z-score of the mother's mean in its frame", "sd", "image")(
+    lambda v: v.cells.brightness[v.source]
+)
+_divide("daughter_brightness", "mean robust z-score of the daughters", "sd", "image")(
+    lambda v: _mean(v, v.cells.brightness)
+)
+_divide("brightness_gain", "daughters' mean level minus the mother's, within +-3", needs="image")(
+    lambda v: np.clip(_mean(v, v.cells.level) - v.cells.level[v.source], -3, 3)
+)
+_divide("brightness_asymmetry", "|difference of the daughters' levels|, at most 3", needs="image")(
+    lambda v: _asymmetry(v, v.cells.level)
+)
 
 _FROM, _TO = 2 / 3, 5 / 6
 """Covered shares that say nothing, and all."""
@@ -241,6 +289,12 @@ _NEIGHBOURS = 0.1
 """Share of the parts' outline that touches other cells from which on they are surely neighbours."""
 
 
+@_divide(
+    "wavering",
+    _WAVERING.format("daughters", STEPS, "after", "mother two before"),
+    needs="mask",
+    start=-3.0,
+)
 def _wavering(v: EventView) -> Array:
     """How surely the masks around an event waver between one cell and two, 0 to 1.
 
@@ -255,323 +309,163 @@ def _wavering(v: EventView) -> Array:
     return np.asarray(certain * np.minimum(_mean(v, v.cells.touching) / _NEIGHBOURS, 1.0))
 
 
-# --- the declarations ------------------------------------------------------------------------
+@_divide("late", "1 where a daughter is not seen in the next frame", start=-1.0)
+def _late(v: EventView) -> Array:
+    frame = v.evidence.detections.frame
+    last = np.maximum(frame[v.target], frame[v.other_target])
+    return (last - frame[v.source] > 1).astype(np.float64)
 
-_APART = "distance between the {} / cell diameter, at most 5"
-_BORDER = "exp(-distance to the frame's edge / cell diameter)"
-_SIZE = "log area over the movie's median, within +-3"
-_BRIGHTNESS = "robust z-score of the mean in its frame"
-_LEVEL = "|change of asinh(2 mean / movie median)|"
-_STEPS = "log(1 + d * diameter / median residual motion)"
-_WAVERING = "how surely the {}, which touch, are one cell within {} frames {}, or the {}, 0 to 1"
 
-_TRUST = "IoU of nine in ten best overlaps of the movie"
-
-for _event in Event:
-    _feature(_event, "bias", "1", lambda v: np.ones(len(v.source)))
-
-_move = partial(_feature, Event.MOVE)
-_move(
-    "distance",
-    "d = |observed - predicted position| / cell diameter, at most 5",
-    lambda v: v.offset,
-    "diameters",
-)
-_move("distance_squared", "min(d, 3)^2", lambda v: np.minimum(v.offset, 3) ** 2, "diameters^2")
-_move("distance_steps", _STEPS, lambda v: _steps(v, v.offset))
-_move(
-    "raw_distance",
-    "|shift without any prediction| / cell diameter, at most 5",
-    lambda v: v.apart(v.source, v.target),
-    "diameters",
-)
-_move(
-    "rank_forward",
-    "rank of d among the moves of the earlier cell / 3",
-    lambda v: rank_within(v.source, v.offset) / 3,
-)
-_move(
-    "rank_backward",
-    "rank of d among the moves to the later cell / 3",
-    lambda v: rank_within(v.target, v.offset) / 3,
-)
-_move(
-    "rival_forward",
-    "log ratio of d to the best other move of the earlier cell",
-    lambda v: _rival(v, v.source),
-)
-_move(
-    "rival_backward",
-    "log ratio of d to the best other move to the later cell",
-    lambda v: _rival(v, v.target),
-)
-_move(
-    "mutual",
-    "1 where the cells are each other's nearest after prediction",
-    lambda v: v.evidence.match_next[v.source] == v.target,
-)
-_move("overlap", "intersection over union after the predicted shift", _iou)
-_move(
-    "covered",
-    "intersection after shift over the smaller area",
-    lambda v: v.shared(v.source, v.target),
-)
-_move("growth", "log(later area / earlier area), within +-3", lambda v: v.change(v.cells.size))
-_move("size_change", "|growth|", lambda v: np.abs(v.change(v.cells.size)))
-_move(
-    "shape_change",
-    "|change of 1 - minor/major axis|",
-    lambda v: np.abs(v.change(v.cells.elongation)),
-    needs="mask",
-)
-_move(
-    "rotation",
-    "sin^2 of the turn of the long axis times the smaller elongation",
-    _rotation,
-    needs="mask",
-)
-_move("level_change", _LEVEL, lambda v: np.abs(v.change(v.cells.level)), needs="image")
-_move(
-    "source_brightness",
-    "robust z-score of the earlier cell's mean in its frame",
-    lambda v: v.cells.brightness[v.source],
-    "sd",
-    "image",
-)
-
-_move(
-    "without_overlap",
-    f"{_TRUST} * min(max(d - 0.9, 0) / 0.3, 1) * max(1 - 5 covered, 0)",
-    _without_overlap,
-    needs="mask",
-    start=0.0,
-)
-_move(
-    "outdone",
-    f"{_TRUST} * share of the earlier cell by which another later one covers it more",
-    _outdone,
-    needs="mask",
-    start=0.0,
-)
-
-_divide = partial(_feature, Event.DIVIDE)
-_divide(
-    "middle",
-    "|midpoint of the daughters - predicted mother| / cell diameter, at most 5",
-    _middle,
-    "diameters",
-)
-_divide("separation", _APART.format("daughters"), _daughters_apart, "diameters")
-_divide(
-    "far_daughter",
-    "distance of the farther daughter from the predicted mother, at most 5",
-    lambda v: np.maximum(v.offset, v.distance(v.source, v.other_target)),
-    "diameters",
-)
-_divide(
-    "unevenness",
-    "|difference of the daughters' distances|",
-    lambda v: np.abs(v.offset - v.distance(v.source, v.other_target)),
-    "diameters",
-)
-_divide("angle", "(1 + cosine of the angle daughter-mother-daughter) / 2, 0 when opposite", _angle)
-_divide("growth", "log(areas of the daughters / area of the mother), within +-3", _growth)
-_divide("size_change", "|growth|", lambda v: np.abs(_growth(v)))
-_divide(
-    "size_asymmetry",
-    "|log ratio of the daughters' areas|, at most 3",
-    lambda v: _asymmetry(v, v.cells.size),
-)
-_divide(
-    "daughter_size",
-    "mean log area of the daughters over the movie's median",
-    lambda v: _mean(v, v.cells.relative_size),
-)
-_divide(
-    "mother_size",
-    "log area of the mother over the movie's median",
-    lambda v: v.cells.relative_size[v.source],
-)
-_divide("covered", "share of the shifted mother that the daughters cover", _covered)
-_divide(
-    "least_covered",
-    "smaller of the daughters' overlaps with the shifted mother",
-    lambda v: np.minimum(v.shared(v.source, v.target), v.shared(v.source, v.other_target)),
-)
-_divide("orphans", "daughters without a mutual nearest neighbour before, 0 to 2", _unmatched)
-_divide(
-    "along_axis",
-    "(|cosine of separation and mother's long axis| - 1/2) * elongation",
-    _along,
-    needs="mask",
-)
-_divide(
-    "mother_roundness",
-    "isoperimetric ratio of the mother, 1 for a disc",
-    lambda v: v.cells.roundness[v.source],
-    needs="mask",
-)
-_divide(
-    "mother_elongation",
-    "1 - minor/major axis of the mother",
-    lambda v: v.cells.elongation[v.source],
-    needs="mask",
-)
-_divide(
-    "mother_brightness",
-    "robust z-score of the mother's mean in its frame",
-    lambda v: v.cells.brightness[v.source],
-    "sd",
-    "image",
-)
-_divide(
-    "daughter_brightness",
-    "mean robust z-score of the daughters",
-    lambda v: _mean(v, v.cells.brightness),
-    "sd",
-    "image",
-)
-_divide(
-    "brightness_gain",
-    "daughters' mean level minus the mother's, within +-3",
-    lambda v: np.clip(_mean(v, v.cells.level) - v.cells.level[v.source], -3, 3),
-    needs="image",
-)
-_divide(
-    "brightness_asymmetry",
-    "|difference of the daughters' levels|, at most 3",
-    lambda v: _asymmetry(v, v.cells.level),
-    needs="image",
-)
-_divide(
-    "wavering",
-    _WAVERING.format("daughters", STEPS, "after", "mother two before"),
-    _wavering,
-    needs="mask",
-    start=-3.0,
-)
-
-_divide("late", "1 where a daughter is not seen in the next frame", _late, start=-1.0)
-_divide(
+@_divide(
     "lead",
     f"{_TRUST} * least share of a daughter that the mother covers more than any other",
-    _least_lead,
-    needs="mask",
-    start=0.0,
+    **_OVERLAPS,
 )
-_divide(
+def _least_lead(v: EventView) -> Array:
+    return v.trust * np.minimum(*(v.lead(s, t, forward=False) for s, t in v.links))
+
+
+@_divide(
     "outdone",
     f"{_TRUST} * shares of the daughters that another covers more than the mother",
-    _daughters_outdone,
-    needs="mask",
-    start=0.0,
+    **_OVERLAPS,
 )
+def _daughters_outdone(v: EventView) -> Array:
+    one, two = (np.maximum(0, -v.lead(s, t, forward=False)) for s, t in v.links)
+    return v.trust * (one + two)
 
-for _event, _parts, _whole, _when, _two, _start in (
-    (Event.SPLIT, "pieces", "earlier cell", "after", "earlier cell two before", 6.0),
-    (Event.MERGE, "earlier cells", "later region", "before", "later region two after", 4.0),
+
+def _parts_growth(v: EventView) -> Array:
+    a, b = v.two
+    return np.abs(np.log((v.area[a] + v.area[b]) / v.area[v.whole]))
+
+
+for _part, _parts, _whole, _when, _two, _start in (
+    (_split, "pieces", "earlier cell", "after", "earlier cell two before", 6.0),
+    (_merge, "earlier cells", "later region", "before", "later region two after", 4.0),
 ):
-    _part = partial(_feature, _event)
-    _middle_words = f"|midpoint of the {_parts} - the {_whole}|, after prediction"
-    _part("middle", _middle_words, _middle, "diameters")
-    _part("separation", _APART.format(_parts), lambda v: v.apart(*v.two), "diameters")
-    _part("size_change", f"|log(areas of the {_parts} / area of the {_whole})|", _parts_growth)
-    _part("smaller_part", "log area of the smaller part over the movie's median", _smaller)
-    _part("covered", f"share of the {_whole} that overlaps the {_parts} after shift", _covered)
-    _part("unmatched", "parts without a mutual nearest neighbour, 0 to 2", _unmatched)
-    _part(
-        "touching",
-        "mean share of the parts' outline that touches other cells",
-        lambda v: _mean(v, v.cells.touching),
-        needs="mask",
+    _part("middle", f"|midpoint of the {_parts} - the {_whole}|, after prediction", "diameters")(
+        _middle
+    )
+    _part("separation", _APART.format(_parts), "diameters")(lambda v: v.apart(*v.two))
+    _part("size_change", f"|log(areas of the {_parts} / area of the {_whole})|")(_parts_growth)
+    _part("smaller_part", "log area of the smaller part over the movie's median")(
+        lambda v: np.minimum(*(v.cells.relative_size[part] for part in v.two))
+    )
+    _part("covered", f"share of the {_whole} that overlaps the {_parts} after shift")(_covered)
+    _part("unmatched", "parts without a mutual nearest neighbour, 0 to 2")(_unmatched)
+    _part("touching", "mean share of the parts' outline that touches other cells", needs="mask")(
+        lambda v: _mean(v, v.cells.touching)
     )
     _words = _WAVERING.format(_parts, STEPS, _when, _two)
-    _part("wavering", _words, _wavering, needs="mask", start=_start)
+    _part("wavering", _words, needs="mask", start=_start)(_wavering)
 
-_feature(
-    Event.MERGE,
+
+@_merge(
     "uncovered",
     f"{_TRUST} * share of an earlier cell that the later region does not cover, the larger one",
-    _uncovered,
-    needs="mask",
-    start=0.0,
+    **_OVERLAPS,
 )
+def _uncovered(v: EventView) -> Array:
+    inside = (v.evidence.overlap(s, t) / v.area[s] for s, t in v.links)
+    return np.asarray(v.trust * (1 - np.minimum(*inside)))
 
-for _event, _forward, _which, _again in (
-    (Event.APPEAR, False, "previous", "was seen before"),
-    (Event.DISAPPEAR, True, "next", "is seen again"),
+
+# --- ends, gaps and false detections ---------------------------------------------------------
+
+
+def _nearest(v: EventView, *, forward: bool) -> Array:
+    """Distance to the nearest cell of the next (else previous) frame, diameters, at most 5."""
+    return np.minimum(v.evidence.nearest(v.first, 1 if forward else -1) / v.diameter, 5.0)
+
+
+def _lonely(v: EventView, *, forward: bool) -> Array:
+    """By how much `_nearest` exceeds two diameters where a cell is seen again, by far the nearest.
+
+    Cells at the edge of the frame may leave and others come, so that there it counts less.
+    """
+    missed = (v.cells.goes_on if forward else v.cells.returns)[v.first]
+    beyond = np.maximum(_nearest(v, forward=forward) - LONELY, 0.0)
+    return missed * beyond * (1.0 - v.cells.border[v.first])
+
+
+def _best_overlap(v: EventView, *, forward: bool) -> Array:
+    overlaps = v.cells.overlaps
+    return np.asarray((overlaps.ahead if forward else overlaps.back)[0][v.first])
+
+
+def _alone(v: EventView, *, forward: bool) -> Array:
+    return (v.cells.childless if forward else v.cells.orphan)[v.first]
+
+
+for _end, _forward, _which, _again in (
+    (_appear, False, "previous", "was seen before"),
+    (_disappear, True, "next", "is seen again"),
 ):
-    _end = partial(_feature, _event)
-    _end("border", _BORDER, lambda v: v.cells.border[v.first])
-    _end(
-        "nearest",
-        f"distance to the nearest cell of the {_which} frame, at most 5",
-        partial(_nearest, forward=_forward),
-        "diameters",
+    _end("border", _BORDER)(lambda v: v.cells.border[v.first])
+    _end("nearest", f"distance to the nearest cell of the {_which} frame, at most 5", "diameters")(
+        partial(_nearest, forward=_forward)
     )
-    _end(
-        "unmatched",
-        f"1 without a mutual nearest neighbour in the {_which} frame",
-        partial(_alone, forward=_forward),
+    _end("unmatched", f"1 without a mutual nearest neighbour in the {_which} frame")(
+        partial(_alone, forward=_forward)
     )
-    _end("size", _SIZE, lambda v: v.cells.relative_size[v.first])
-    _end(
-        "covered",
-        f"largest overlap with a cell of the {_which} frame over the own area",
-        partial(_best_overlap, forward=_forward),
-        needs="mask",
-    )
-    _end("brightness", _BRIGHTNESS, lambda v: v.cells.brightness[v.first], "sd", "image")
-    _end(
-        "lonely",
+    _end("size", _SIZE)(lambda v: v.cells.relative_size[v.first])
+    _words = f"largest overlap with a cell of the {_which} frame over the own area"
+    _end("covered", _words, needs="mask")(partial(_best_overlap, forward=_forward))
+    _end("brightness", _BRIGHTNESS, "sd", "image")(lambda v: v.cells.brightness[v.first])
+    _words = (
         f"max(nearest - {LONELY:g}, 0) * (1 - border) where a cell that {_again} within {MAX_GAP} "
-        "frames is nearer by far; 0 elsewhere",
-        partial(_lonely, forward=_forward),
-        "diameters",
-        start=-1.2,
+        "frames is nearer by far; 0 elsewhere"
     )
+    _end("lonely", _words, "diameters", start=-1.2)(partial(_lonely, forward=_forward))
 
-_skip = partial(_feature, Event.SKIP)
-_skip(
+
+@_skip(
     "distance",
     "d = |observed - predicted position, carried on by the drift| / cell diameter, at most 5",
-    _ahead,
     "diameters",
 )
-_skip("distance_steps", _STEPS, lambda v: _steps(v, _ahead(v)))
-_skip("gap", "missed frames beyond the first", _gap, "frames")
-_skip(
-    "size_change",
-    "|log(later area / earlier area)|, at most 3",
-    lambda v: np.abs(v.change(v.cells.size)),
+def _ahead(v: EventView) -> Array:
+    shift = v.position[v.target] - v.evidence.expected(v.source, v.target)
+    return np.minimum(np.linalg.norm(shift, axis=1) / v.diameter, 5.0)
+
+
+_skip("distance_steps", _STEPS)(lambda v: _steps(v, _ahead(v)))
+
+
+@_skip("gap", "missed frames beyond the first", "frames")
+def _gap(v: EventView) -> Array:
+    frame = v.evidence.detections.frame
+    return (frame[v.target] - frame[v.source] - 2).astype(np.float64)
+
+
+_skip("size_change", "|log(later area / earlier area)|, at most 3")(
+    lambda v: np.abs(v.change(v.cells.size))
 )
-_skip("level_change", _LEVEL, lambda v: np.abs(v.change(v.cells.level)), needs="image")
-_skip(
-    "overlap_trust",
-    f"{_TRUST}; 0 where no other cell is nearly as near",
-    _rivalled,
-    needs="mask",
-    start=0.0,
+_skip("level_change", _LEVEL, needs="image")(lambda v: np.abs(v.change(v.cells.level)))
+_skip("overlap_trust", f"{_TRUST}; 0 where no other cell is nearly as near", **_OVERLAPS)(
+    lambda v: v.trust * (1 - v.cells.goes_on[v.source] * v.cells.returns[v.target])
 )
 
-_skip("dark", "1 where nearly all cells are missing in the frames between", _dark, start=2.5)
 
-for _name, _words, _measure, _unit, _needs, _from in (
-    ("size", _SIZE, "relative_size", "1", "", None),
-    ("border", _BORDER, "border", "1", "", 0.0),
-    ("orphan", "1 without a mutual nearest neighbour before", "orphan", "1", "", None),
-    ("childless", "1 without a mutual nearest neighbour after", "childless", "1", "", None),
-    ("brightness", _BRIGHTNESS, "brightness", "sd", "image", None),
-    (
-        "contrast",
-        "standard deviation over mean of its pixels, at most 3",
-        "contrast",
-        "1",
-        "image",
-        0.0,
-    ),
-    ("roundness", "isoperimetric ratio, 1 for a disc", "roundness", "1", "mask", 0.0),
-    ("elongation", "1 - minor/major axis", "elongation", "1", "mask", 0.0),
-    ("touching", "share of its outline that touches other cells", "touching", "1", "mask", 0.0),
-):
-    _feature(Event.FALSE, _name, _words, partial(_of_source, _measure), _unit, _needs, _from)
+@_skip("dark", "1 where nearly all cells are missing in the frames between", start=2.5)
+def _dark(v: EventView) -> Array:
+    following, frame = v.evidence.motion.following, v.evidence.detections.frame
+    return np.asarray(frame[v.target] == following[frame[v.source]], dtype=np.float64)
+
+
+_false("size", _SIZE)(lambda v: v.cells.relative_size[v.source])
+_false("border", _BORDER, start=0.0)(lambda v: v.cells.border[v.source])
+_false("orphan", "1 without a mutual nearest neighbour before")(lambda v: v.cells.orphan[v.source])
+_false("childless", "1 without a mutual nearest neighbour after")(
+    lambda v: v.cells.childless[v.source]
+)
+_false("brightness", _BRIGHTNESS, "sd", "image")(lambda v: v.cells.brightness[v.source])
+_words = "standard deviation over mean of its pixels, at most 3"
+_false("contrast", _words, "1", "image", 0.0)(lambda v: v.cells.contrast[v.source])
+_words = "isoperimetric ratio, 1 for a disc"
+_false("roundness", _words, "1", "mask", 0.0)(lambda v: v.cells.roundness[v.source])
+_words = "1 - minor/major axis"
+_false("elongation", _words, "1", "mask", 0.0)(lambda v: v.cells.elongation[v.source])
+_words = "share of its outline that touches other cells"
+_false("touching", _words, "1", "mask", 0.0)(lambda v: v.cells.touching[v.source])
