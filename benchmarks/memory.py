@@ -36,14 +36,14 @@ RATE, STEP, SPACING = 0.005, 2.5, 18.0
 """Divisions a cell and frame, pixels of a step and between neighbours."""
 
 
-def walk(cells: int, frames: int, path: Path) -> None:
+def walk(cells: int, frames: int, path: Path, spacing: float = SPACING) -> None:
     """A table of cells that walk and divide; as many leave as are born.
 
     Tracks are numbered, and a born cell has the number of its mother as ``parent_track``.
     """
     draw = np.random.default_rng(1)
     number, parent, last = np.arange(1, cells + 1), np.zeros(cells, dtype=int), cells
-    side = SPACING * np.sqrt(cells)
+    side = spacing * np.sqrt(cells)
     place, area = draw.uniform(0, side, (cells, 2)), draw.normal(110, 15, cells).clip(40)
     tables = []
     for t in range(frames):

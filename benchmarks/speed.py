@@ -8,9 +8,9 @@ and repeat, the tools taking turns, and prints a table in markdown. Nobody uses 
 LapTrack and btrack get what their users give them: centroids by scikit-image's
 ``regionprops_table``, and settings that suit the movie; btrack runs in its approximate mode, which
 it advises for many cells. A tool that is not installed is left out with a message. ``--tables``
-tracks tables of so many cells by so many frames once, see `memory.walk`; a tool that takes more
-processor time than the limit is ended. ``--python btrack=PYTHON`` names the interpreter of a tool
-that is installed elsewhere.
+tracks tables of so many cells by so many frames once (`memory.walk`, 40 pixels apart); a tool that
+takes more processor time than the limit is ended. ``--python btrack=PYTHON`` names the interpreter
+of a tool that is installed elsewhere.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ def print_tables(sizes: list[str], limit: int) -> None:
         cells, frames = map(int, size.split("x"))
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "cells.csv"
-            walk(cells, frames, table)
+            walk(cells, frames, table, spacing=2 * REACH)
             for tool in TOOLS:
                 found = in_own_process(tool, table, frames, limit)
                 figures = "- | - | - | -"
