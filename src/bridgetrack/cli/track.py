@@ -278,7 +278,7 @@ def _found(counts: dict[str, int]) -> list[str]:
         plural(counts["skip"], "cell missed for some frames", "cells missed for some frames"),
         plural(counts["split"], "split"),
         plural(counts["merge"], "merge"),
-        plural(counts["false"], "thing that is not a cell", "things that are not cells"),
+        plural(counts["false"], "false detection"),
     ]
     return [
         f"{plural(counts['cells'], 'cell')} in {plural(counts['frames'], 'frame')}: "

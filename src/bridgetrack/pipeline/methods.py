@@ -56,7 +56,7 @@ _FOUND = (
     ("skip", "cell missed for some frames", "cells missed for some frames"),
     ("merge", "merge", "merges"),
     ("split", "cell cut in two", "cells cut in two"),
-    ("false", "thing that is not a cell", "things that are not cells"),
+    ("false", "false detection", "false detections"),
 )
 _CHECKED = "How right it is: "
 _WIDTH = 100
@@ -197,7 +197,7 @@ def _model(model: Model) -> str:
     known = model.provenance
     words = (
         "What may happen to the cells (moves, divisions, merges, cells cut in two, appearances, "
-        "disappearances, cells missed for some frames, things that are not cells) was scored by a "
+        "disappearances, cells missed for some frames, false detections) was scored by a "
         "linear model, "
         f"“{model.name}”, with {len(model.keys)} features"
     )
