@@ -195,22 +195,15 @@ class FeatureMatrix:
 
     def sparse(self) -> sp.csr_matrix:
         """Φ as one sparse matrix, shape (H, d)."""
+        rows, columns, values = [], [], []
+        for event, block in zip(Event, self.blocks, strict=True):
+            row, column = np.nonzero(block)
+            rows.append(self.rows[event][row])
+            columns.append(column.astype(np.int32) + self.features.block(event).start)
+            values.append(block[row, column].astype(np.float64))
+        places = np.concatenate(rows), np.concatenate(columns)
         shape = (self.n_hypotheses, len(self.features))
-        there = [block != 0 for block in self.blocks]
-        count = np.zeros(self.n_hypotheses, dtype=np.int64)
-        for event, mask in zip(Event, there, strict=True):
-            count[self.rows[event]] = mask.sum(axis=1)
-        begin = np.concatenate([[0], np.cumsum(count)])
-        columns, values = np.zeros(begin[-1], dtype=np.int32), np.zeros(begin[-1])
-        for event, block, mask in zip(Event, self.blocks, there, strict=True):
-            # the entries of a row stand side by side, wherever its event has the row
-            mine = count[self.rows[event]]
-            shift = begin[self.rows[event]] - (np.cumsum(mine) - mine)
-            place = np.arange(mine.sum()) + np.repeat(shift, mine)
-            number = np.arange(block.shape[1], dtype=np.int32) + self.features.block(event).start
-            columns[place] = np.broadcast_to(number, block.shape)[mask]
-            values[place] = block[mask]
-        return sp.csr_matrix((values, columns, begin), shape=shape)
+        return sp.csr_matrix((np.concatenate(values), places), shape=shape)
 
 
 def _parts(n: int) -> list[slice]:

@@ -36,11 +36,8 @@ class Held:
     def second(self) -> Array:
         """Of the cells that lie in one, how much of the second does; 0 with fewer, shape (n,)."""
         out = np.zeros(len(self.cell))
-        order = np.lexsort((-self.share, self.cell))
-        outer = self.cell[order]
-        again = np.r_[False, outer[1:] == outer[:-1]] & (outer >= 0)
-        second = again & ~np.r_[False, again[:-1]]
-        out[outer[second]] = self.share[order][second]
+        second = (rank_within(self.cell, -self.share) == 1) & (self.cell >= 0)
+        out[self.cell[second]] = self.share[second]
         return out
 
 

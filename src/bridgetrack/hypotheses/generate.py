@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.hypotheses.events import EVERYTHING, Event, EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.near import Near, best_per_row, links, neighbour_pairs, neighbours
+from bridgetrack.hypotheses.near import (
+    Links,
+    Near,
+    best_per_row,
+    links,
+    neighbour_pairs,
+    neighbours,
+)
 from bridgetrack.spread import THREADS
 
 LAST_RESORT = frozenset((Event.APPEAR, Event.DISAPPEAR))
@@ -24,19 +30,6 @@ _PAIRS, _DIVISIONS = 2, 10
 _PLAUSIBLE = 0.8
 """Cost above that of the best pair up to which further ones are kept. On eight movies with 900
 divisions none is left out, and three to nine pairs are kept."""
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """Two frames: positions, areas, where their rows start, and pairs that overlap much."""
-
-    predicted: Array
-    after: Array
-    area_before: Array
-    area_after: Array
-    start: int
-    next_start: int
-    overlapping: tuple[Index, Index]
 
 
 def generate_hypotheses(
@@ -86,14 +79,9 @@ def events_between(
     Events
         Sorted as by `generate_hypotheses`; some may have no active slot.
     """
-    motion = evidence.motion
-    gate = motion.reach
-
-    def direct(pair: _Pair) -> list[Events]:
-        return [e.unique() for e in _direct_events(pair, gate, motion.diameter)]
-
+    direct = partial(_direct_events, evidence, _strong_overlaps(evidence))
     with ThreadPoolExecutor(THREADS) as pool:
-        parts = list(pool.map(direct, _pairs(evidence, frames)))
+        parts = list(pool.map(direct, frames[:-1]))
     offsets = evidence.detections.offsets
     first, last = offsets[frames.start], offsets[frames.stop]
     within = (rare.sources[:, 0] >= first) & (rare.sources[:, 0] < last)
@@ -111,44 +99,41 @@ def events_between(
     return found.take(~np.isin(found.event, list(absent))) if absent else found
 
 
-def _pairs(evidence: Evidence, frames: range) -> Iterator[_Pair]:
-    """Neighbouring frames with what the proposals need."""
-    detections = evidence.detections
-    position, offsets, n = detections.position, detections.offsets, max(len(detections), 1)
-    area = detections.table["area"].to_numpy(dtype=np.float64)
-    source, target = evidence.overlap_key // n, evidence.overlap_key % n
+def _strong_overlaps(evidence: Evidence) -> Links:
+    """Cells and cells of the next frame that overlap much, in the order of the former."""
+    source, target = np.divmod(evidence.overlap_key, max(len(evidence.detections), 1))
+    area = evidence.detections.table["area"].to_numpy(dtype=np.float64)
     strong = evidence.overlap_pixels > 0.25 * np.minimum(area[source], area[target])
-    source, target = source[strong], target[strong]
-    bounds = np.searchsorted(source, offsets)
-    for t in frames[:-1]:
-        a, b, c = int(offsets[t]), int(offsets[t + 1]), int(offsets[t + 2])
-        part = slice(bounds[t], bounds[t + 1])
-        overlapping = source[part] - a, target[part] - b
-        before, after = evidence.predicted[a:b], position[b:c]
-        yield _Pair(before, after, area[a:b], area[b:c], a, b, overlapping)
+    return source[strong], target[strong]
 
 
-def _direct_events(pair: _Pair, gate: float, diameter: float) -> list[Events]:
-    """The events of one frame pair but skips and false detections, kind by kind."""
-    n, m, start, then = len(pair.predicted), len(pair.after), pair.start, pair.next_start
-    ahead = neighbours(pair.predicted, pair.after, _DAUGHTERS, gate)
-    back = neighbours(pair.after, pair.predicted, _DAUGHTERS, gate)
-    i, j = links(ahead, back, pair.overlapping)
+def _direct_events(evidence: Evidence, overlapping: Links, t: int) -> list[Events]:
+    """The events of a frame and the next but skips and false detections, kind by kind, sorted."""
+    detections, motion = evidence.detections, evidence.motion
+    here, there = detections.rows(t), detections.rows(t + 1)
+    start, then = here.start, there.start
+    points = before, after = evidence.predicted[here], detections.position[there]
+    area = detections.table["area"].to_numpy(dtype=np.float64)
+    areas = area[here], area[there]
+    ahead = neighbours(before, after, _DAUGHTERS, motion.reach)
+    back = neighbours(after, before, _DAUGHTERS, motion.reach)
+    some = slice(*np.searchsorted(overlapping[0], [here.start, here.stop]))
+    i, j = links(ahead, back, (overlapping[0][some] - start, overlapping[1][some] - then))
     # Divisions and splits: one earlier cell, two later ones. Merges: the same, seen backwards.
-    areas = pair.area_before, pair.area_after
-    whole, a, b, cost, one = _triplets((pair.predicted, pair.after), areas, ahead, diameter)
+    whole, a, b, cost, one = _triplets(points, areas, ahead, motion.diameter)
     divide = best_per_row(whole, cost, _PAIRS, _DIVISIONS, _PLAUSIBLE)
     split = one[best_per_row(whole[one], cost[one], _PAIRS)]
-    region, c, d, cost, one = _triplets((pair.after, pair.predicted), areas[::-1], back, diameter)
+    region, c, d, cost, one = _triplets(points[::-1], areas[::-1], back, motion.diameter)
     merge = one[best_per_row(region[one], cost[one], _PAIRS)]
-    return [
+    found = (
         Events.of_kind(Event.MOVE, [i + start], [j + then]),
         Events.of_kind(Event.DIVIDE, [whole[divide] + start], [a[divide] + then, b[divide] + then]),
         Events.of_kind(Event.SPLIT, [whole[split] + start], [a[split] + then, b[split] + then]),
         Events.of_kind(Event.MERGE, [c[merge] + start, d[merge] + start], [region[merge] + then]),
-        Events.of_kind(Event.APPEAR, [], [np.arange(m) + then]),
-        Events.of_kind(Event.DISAPPEAR, [np.arange(n) + start]),
-    ]
+        Events.of_kind(Event.APPEAR, [], [np.arange(then, there.stop)]),
+        Events.of_kind(Event.DISAPPEAR, [np.arange(start, here.stop)]),
+    )
+    return [events.unique() for events in found]
 
 
 def _triplets(
