@@ -208,20 +208,13 @@ class Events:
         active
             Which slots must be covered exactly once, shape (2n,), see `active_slots`.
         """
-        return self._covering(active, np.arange(len(active), dtype=np.int32), len(active))
+        found = self.covering(active)
+        columns = np.flatnonzero(active).astype(np.int32)[found.indices]
+        return sp.csr_matrix((found.data, columns, found.indptr), (len(self), len(active)))
 
     def covering(self, active: Mask) -> sp.csr_matrix:
         """As `incidence`, with the active slots alone as columns."""
         number = np.cumsum(active, dtype=np.int32) - np.int32(1)
-        return self._covering(active, number, int(active.sum()))
-
-    def touching(self, active: Mask) -> Mask:
-        """Which events cover an active slot, shape (E,)."""
-        found = [part._active_slots(active)[1].any(axis=1) for part in self._parts()]
-        return np.concatenate([np.zeros(0, dtype=bool), *found])
-
-    def _covering(self, active: Mask, number: NDArray[np.int32], n_slots: int) -> sp.csr_matrix:
-        """As `incidence`, with these numbers of the slots as columns."""
         counts, named = [np.zeros(1, np.int32)], [np.zeros(0, np.int32)]
         for part in self._parts():
             every, covers = part._active_slots(active)
@@ -230,9 +223,14 @@ class Events:
         start, columns = np.cumsum(np.concatenate(counts), dtype=np.int32), np.concatenate(named)
         # An event covers five slots at most, so that bytes hold all sums over the slots of one.
         ones = np.ones(len(columns), np.int8)
-        matrix = sp.csr_matrix((ones, columns, start), shape=(len(self), n_slots))
+        matrix = sp.csr_matrix((ones, columns, start), shape=(len(self), int(active.sum())))
         matrix.sort_indices()
         return matrix
+
+    def touching(self, active: Mask) -> Mask:
+        """Which events cover an active slot, shape (E,)."""
+        found = [part._active_slots(active)[1].any(axis=1) for part in self._parts()]
+        return np.concatenate([np.zeros(0, dtype=bool), *found])
 
     def _parts(self) -> Iterator[Events]:
         """All events, some at a time, for work that takes much memory for each."""
