@@ -124,8 +124,9 @@ def test_cells_that_appear_and_disappear() -> None:
 
 
 def test_matching_by_distance() -> None:
-    tracks, _ = truth_of([{1: LEFT, 2: FAR, 3: RIGHT}])
-    detections = detections_of(movie_of([frame_of({5: (11, 11, 8, 8), 6: (2, 50, 3, 3)})]))
+    tracks, _ = truth_of([{}, {1: LEFT, 2: FAR, 3: RIGHT}])
+    frames = [frame_of({}), frame_of({5: (11, 11, 8, 8), 6: (2, 50, 3, 3)})]
+    detections = detections_of(movie_of(frames))
     match = match_detections(detections, None, tracks, None)
     assert match.node.tolist() == [0, -1]
     assert match.status.tolist() == [Status.MATCHED, Status.FALSE]

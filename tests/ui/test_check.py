@@ -86,7 +86,8 @@ def test_the_sample_is_kept_and_belongs_to_its_tracks(table, tmp_path, source, l
         questions.check_sample(SampleOptions(3))
     questions.check_sample(SampleOptions(4))
     assert questions.current.number == 3, "a longer one goes on where the shorter one ended"
-    table.annotator.cancel()
+    table.annotator.accept()
+    assert check.finished is not None
     session.note(Kind.REJECT, third.event, "click", 1.0)
     assert check.finished is None
     assert "The tracks have changed since" in check.words

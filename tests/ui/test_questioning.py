@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
+from bridgetrack.annotations.annotation import RANDOM, Kind
 from bridgetrack.errors import OutputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.questions import PAUSE
@@ -88,11 +88,13 @@ def test_an_answer_clicked_cell_by_cell_answers_the_question(asked):
     assert asked.questions.current.slot != first.slot
 
 
-def test_a_rejection_elsewhere_leaves_the_question_open(asked):
+def test_a_rejection_elsewhere_answers_the_question_where_it_is_of_its_event(asked):
     first = asked.until(lambda s: len(s.alternatives) > 0)
-    other: EventRef = first.alternatives[0]
-    asked.session.answers.answer(Kind.REJECT, other, "click")
-    assert asked.questions.current is first
+    asked.session.note(Kind.REJECT, first.alternatives[0], "click")
+    assert asked.questions.current is first and len(asked.answers) == 1
+    asked.session.note(Kind.REJECT, first.event, "click")
+    assert asked.questions.current.slot != first.slot
+    assert [a.events[0].key for a in asked.questions.active.counted] == [first.event.key]
 
 
 def test_only_events_that_can_begin_with_the_cell_begin_with_it(asked):
