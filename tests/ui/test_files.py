@@ -12,13 +12,7 @@ from bridgetrack.errors import OutputError
 from bridgetrack.files import sample_folder
 from bridgetrack.session.kept import project_answers
 from bridgetrack.session.session import Session
-from bridgetrack.ui.file_menu import (
-    csv_reader,
-    folder_reader,
-    project_reader,
-    sample_movie,
-    trackmate_reader,
-)
+from bridgetrack.ui.file_menu import reader, sample_movie
 from bridgetrack.ui.layers import KEY
 
 
@@ -32,7 +26,7 @@ def test_the_sample_is_an_image_with_cells():
 
 def test_a_ctc_folder_is_read():
     folder = sample_folder() / "01_GT" / "TRA"
-    read = folder_reader(str(folder))
+    read = reader(str(folder))
     assert read is not None
     layers = read(str(folder))
     assert [layer[2] for layer in layers] == ["image", "labels", "tracks"]
@@ -43,15 +37,14 @@ def test_a_ctc_folder_is_read():
 def test_other_things_are_left_to_other_readers(tmp_path):
     (tmp_path / "a.csv").write_text("name,colour\ncat,black\n")
     (tmp_path / "a.json").write_text("{}")
-    assert folder_reader(str(tmp_path)) is None
-    assert csv_reader(str(tmp_path / "a.csv")) is None
-    assert project_reader(str(tmp_path / "a.json")) is None
-    assert csv_reader([str(tmp_path / "a.csv")]) is None
+    for name in ("", "a.csv", "a.json"):
+        assert reader(str(tmp_path / name)) is None
+    assert reader([str(tmp_path / "a.csv")]) is None
 
 
 def test_a_file_of_trackmate_is_a_layer_of_tracks():
     path = str(Path(__file__).parents[1] / "io" / "files" / "trackmate7.xml")
-    [(data, options, kind)] = trackmate_reader(path)(path)
+    [(data, options, kind)] = reader(path)(path)
     assert (options["name"], kind, len(data)) == ("trackmate7", "tracks", 4)
     assert options["graph"]
     assert options["metadata"][KEY]["tracks"].nodes["id"].tolist() == [1, 2, 3, 4]

@@ -15,8 +15,14 @@ from qtpy.QtWidgets import QApplication, QMainWindow
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.files import SAMPLE_SEQUENCE, sample_folder
+from bridgetrack.io.columns import check_columns, guess_columns
+from bridgetrack.io.csv import read_tracks_csv
+from bridgetrack.io.ctc import is_ctc, read_ctc
+from bridgetrack.io.geff import is_trackmate, read_trackmate
+from bridgetrack.io.tables import read_detections_csv, read_text_table
 from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
 from bridgetrack.movie.tiff import one_frame
+from bridgetrack.pipeline.project import is_project, load_project
 from bridgetrack.tracks.table import to_napari
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.layers import (
@@ -32,7 +38,7 @@ from bridgetrack.ui.layers import (
 if TYPE_CHECKING:
     from bridgetrack.ui.state import ViewerState
 
-Reader = Callable[[str | list[str]], list[LayerData]]
+Reader = Callable[[Path], list[LayerData]]
 
 _COLOURS = ("gray", "green", "magenta", "cyan", "yellow", "red", "blue")
 """Of the channels of a movie, in order."""
@@ -78,18 +84,15 @@ def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:
     return data, options, "tracks"
 
 
-def folder_reading(path: str | list[str]) -> Reader | None:
-    """Read a folder that holds a movie or masks, None for other things.
-
-    It may be one of the Cell Tracking Challenge, a folder of TIFF files, or an OME-Zarr.
-    """
-    from bridgetrack.io.ctc import is_ctc
-
-    if not isinstance(path, str) or not Path(path).is_dir():
-        return None
-    if is_ctc(Path(path)):
-        return _read_ctc
-    return _read_movie if _is_movie(Path(path)) else None
+def _reading(path: Path) -> Reader | None:
+    """What reads a file or folder that says what it holds; None for others."""
+    if path.is_dir():
+        if is_ctc(path):
+            return _read_ctc
+        return movie_layers if _is_movie(path) else None
+    if is_project(path):
+        return _read_project
+    return _read_trackmate if is_trackmate(path) else _table_reading(path)
 
 
 def _is_movie(path: Path) -> bool:
@@ -98,11 +101,6 @@ def _is_movie(path: Path) -> bool:
     except BridgetrackError:
         return False
     return True
-
-
-def _read_movie(path: str | list[str]) -> list[LayerData]:
-    file = Path(path if isinstance(path, str) else path[0])
-    return movie_layers(file)
 
 
 def movie_layers(path: Path) -> list[LayerData]:
@@ -132,14 +130,10 @@ def layers_of(path: Path) -> list[LayerData]:
         Where it cannot be read; the message says what can.
     """
     path = _whole(path)
-    for reader in (project_reading, trackmate_reading, csv_reading, folder_reading):
-        read = reader(str(path))
-        if read is not None:
-            return read(str(path))
-    if path.suffix.lower() == ".csv":
-        # Says which columns are missing.
-        return _read_detections(str(path))
-    return movie_layers(path)
+    read = _reading(path)
+    if read is None and path.suffix.lower() == ".csv":
+        read = _read_detections  # says which columns are missing
+    return (read or movie_layers)(path)
 
 
 def masks_of(path: Path) -> list[LayerData]:
@@ -184,10 +178,7 @@ def _whole(path: Path) -> Path:
     return path
 
 
-def _read_ctc(path: str | list[str]) -> list[LayerData]:
-    from bridgetrack.io.ctc import read_ctc
-
-    folder = Path(path if isinstance(path, str) else path[0])
+def _read_ctc(folder: Path) -> list[LayerData]:
     found = read_ctc(folder)
     cells, tracks = found.labels, found.tracks
     layers = []
@@ -213,18 +204,9 @@ def _scaled_like(cells: Movie, image: Movie) -> Movie:
     return open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
 
 
-def project_reading(path: str | list[str]) -> Reader | None:
-    """Read a Bridgetrack project, None for other things."""
-    from bridgetrack.pipeline.project import is_project
+def _read_project(file: Path) -> list[LayerData]:
+    from bridgetrack.session.project import channel_of, found_of  # few scripts need it
 
-    return _read_project if isinstance(path, str) and is_project(path) else None
-
-
-def _read_project(path: str | list[str]) -> list[LayerData]:
-    from bridgetrack.pipeline.project import load_project
-    from bridgetrack.session.project import channel_of, found_of
-
-    file = Path(path if isinstance(path, str) else path[0])
     project = load_project(file)
     cells, image = project.open()
     own = {"project": str(file)}
@@ -243,47 +225,26 @@ _HEAD = 50
 """Lines of a table that say what it holds."""
 
 
-def csv_reading(path: str | list[str]) -> Reader | None:
-    """Read a CSV table of tracks or of detections, None for other tables."""
-    from bridgetrack.io.columns import check_columns, guess_columns
-    from bridgetrack.io.tables import read_text_table
-
-    if not isinstance(path, str):
-        return None
+def _table_reading(path: Path) -> Reader | None:
+    """What reads a table of tracks or of detections; None for other tables."""
     try:
         table = read_text_table(path, rows=_HEAD)
         columns = guess_columns(table.header)
-        check_columns(columns, table.header, path)
+        check_columns(columns, table.header, str(path))
     except BridgetrackError:
         return None
     return _read_csv if "track" in columns or "parent" in columns else _read_detections
 
 
-def _read_csv(path: str | list[str]) -> list[LayerData]:
-    from bridgetrack.io.csv import read_tracks_csv
-
-    file = Path(path if isinstance(path, str) else path[0])
+def _read_csv(file: Path) -> list[LayerData]:
     return [tracks_data(read_tracks_csv(file), file.stem, file)]
 
 
-def trackmate_reading(path: str | list[str]) -> Reader | None:
-    """Read the tracks in a file that TrackMate saved, None for other XML."""
-    from bridgetrack.io.geff import is_trackmate
-
-    return _read_trackmate if isinstance(path, str) and is_trackmate(path) else None
-
-
-def _read_trackmate(path: str | list[str]) -> list[LayerData]:
-    from bridgetrack.io.geff import read_trackmate
-
-    file = Path(path if isinstance(path, str) else path[0])
+def _read_trackmate(file: Path) -> list[LayerData]:
     return [tracks_data(read_trackmate(file), file.stem, file)]
 
 
-def _read_detections(path: str | list[str]) -> list[LayerData]:
-    from bridgetrack.io.tables import read_detections_csv
-
-    file = Path(path if isinstance(path, str) else path[0])
+def _read_detections(file: Path) -> list[LayerData]:
     return [points_data(read_detections_csv(file), file.stem, file)]
 
 
@@ -293,25 +254,32 @@ _LATER: list[LayerData] = [(None,)]  # type: ignore[list-item]
 """What a reader returns that has read a file and has no layers for napari to add."""
 
 
-def _beside(read: Reader | None) -> Reader | None:
-    """A reader that has a file read beside the window while a person waits in it.
+def reader(path: str | list[str]) -> Callable[[Any], list[LayerData]] | None:
+    """What napari calls for a file or folder; None for what holds nothing that is known here.
+
+    That is a movie or masks in a folder, a project, or a table of tracks or of detections.
 
     napari calls readers in the thread of its window, which stands still until they return. They may
     return that there is nothing to add, though; the layers are added once they are read. Scripts
     wait for what ``viewer.open`` returns, and get the layers from it.
     """
+    if not isinstance(path, str):
+        return None
+    file = Path(path)
+    read, table = _reading(file), file.suffix.lower() == ".csv"
+    if read is None and table and not _of_napari(file) and _window_of_a_person() is not None:
+        read = layers_of  # a person is told which columns are missing
     if read is None:
         return None
 
-    def reader(path: str | list[str]) -> list[LayerData]:
+    def layers(_: Any) -> list[LayerData]:
         state = _window_of_a_person()
         if state is None:
-            return read(path)
-        name = Path(path if isinstance(path, str) else path[0]).name
-        state.files.read(name, lambda: read(path), state.add_layers)
+            return read(file)
+        state.files.read(file.name, lambda: read(file), state.add_layers)
         return _LATER
 
-    return reader
+    return layers
 
 
 def _window_of_a_person() -> ViewerState | None:
@@ -326,29 +294,6 @@ def _window_of_a_person() -> ViewerState | None:
     return None if viewer is None or len(windows) > 1 else shared_state(viewer)
 
 
-def folder_reader(path: str | list[str]) -> Reader | None:
-    """Read a folder that holds a movie or masks, None for other things."""
-    return _beside(folder_reading(path))
-
-
-def project_reader(path: str | list[str]) -> Reader | None:
-    """Read a Bridgetrack project, None for other things."""
-    return _beside(project_reading(path))
-
-
-def csv_reader(path: str | list[str]) -> Reader | None:
-    """Read a CSV table of tracks or of detections, None for those that napari writes."""
-    read = csv_reading(path)
-    if read is None and isinstance(path, str) and not _of_napari(Path(path)):
-        # A person is told which columns are missing.
-        return _beside(_whatever) if _window_of_a_person() is not None else None
-    return _beside(read)
-
-
-def _whatever(path: str | list[str]) -> list[LayerData]:
-    return layers_of(Path(path if isinstance(path, str) else path[0]))
-
-
 def _of_napari(path: Path) -> bool:
     """Whether a table holds points or shapes in the columns that napari gives them."""
     try:
@@ -356,11 +301,6 @@ def _of_napari(path: Path) -> bool:
             return "axis-0" in file.readline().split(",")
     except OSError:
         return True
-
-
-def trackmate_reader(path: str | list[str]) -> Reader | None:
-    """Read the tracks in a file that TrackMate saved, None for other XML."""
-    return _beside(trackmate_reading(path))
 
 
 def sample_movie() -> list[LayerData]:
