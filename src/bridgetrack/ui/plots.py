@@ -14,7 +14,7 @@ from qtpy.QtCore import QEvent, Signal
 from qtpy.QtGui import QColor
 
 from bridgetrack.active.accuracy import Point
-from bridgetrack.arrays import Index
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import OutputError
 from bridgetrack.session.results import Distribution
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
@@ -43,6 +43,11 @@ class StillPlot(pg.PlotWidget):
             axis.setPen(pen)
             axis.setTextPen(pen)
 
+    def draw_band(self, x: Array, low: Array, high: Array) -> None:
+        """Shade what lies between two lines, shapes (n,)."""
+        edges = [self.plot(x, y, pen=None) for y in (low, high)]
+        self.addItem(pg.FillBetweenItem(*edges, brush=pg.mkBrush(*_BAND)))
+
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """The theme is known."""
         super().showEvent(event)
@@ -64,13 +69,6 @@ class AccuracyPlot(StillPlot):
         self.setLabel("bottom", "clicks")
         self.setLabel("left", "right events, %")
         self.setToolTip("The line is the estimate; the truth lies in the band with 95 %")
-        none = pg.mkPen(None)
-        self._low, self._high = self.plot(pen=none), self.plot(pen=none)
-        self.addItem(pg.FillBetweenItem(self._low, self._high, brush=pg.mkBrush(86, 180, 233, 70)))
-        self._line = self.plot(
-            pen=pg.mkPen(_LINE, width=2), symbol="o", symbolSize=5, symbolBrush=_LINE,
-            symbolPen=none,
-        )  # fmt: skip
         self.hide()
 
     def show_points(self, points: Sequence[Point]) -> None:
@@ -80,15 +78,15 @@ class AccuracyPlot(StillPlot):
             for p in points
             if p.accuracy is not None and p.low is not None and p.high is not None
         ]
-        table = np.asarray(rows, dtype=np.float64).reshape(-1, 4)
-        self.setVisible(len(table) > 0)
-        if not len(table):
+        self.clear()
+        self.setVisible(bool(rows))
+        if not rows:
             return
-        clicks, accuracy, low, high = table.T
-        wide, of = (clicks, slice(None)) if len(table) > 1 else (clicks[0] + _LONE, [0, 0])
-        self._low.setData(wide, low[of])
-        self._high.setData(wide, high[of])
-        self._line.setData(clicks, accuracy)
+        clicks, accuracy, low, high = np.asarray(rows, dtype=np.float64).T
+        wide, of = (clicks, slice(None)) if len(rows) > 1 else (clicks[0] + _LONE, [0, 0])
+        self.draw_band(wide, low[of], high[of])
+        pen = pg.mkPen(_LINE, width=2)
+        self.plot(clicks, accuracy, pen=pen, symbol="o", symbolSize=5, symbolBrush=_LINE)
         self.setXRange(0, max(float(clicks[-1]), 10.0), padding=0.02)
         self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.08)
 
@@ -139,8 +137,7 @@ class NumberPlot(StillPlot):
         def steps(name: str) -> np.ndarray:
             return np.repeat(np.r_[1.0, table[name].to_numpy()], 2)[:-1]
 
-        low, high = (self.plot(edges, steps(name), pen=None) for name in ("low", "high"))
-        self.addItem(pg.FillBetweenItem(low, high, brush=pg.mkBrush(*_BAND)))
+        self.draw_band(edges, steps("low"), steps("high"))
         self.plot(edges, steps("undivided"), pen=pg.mkPen(_LINE, width=2))
         self.setXRange(0, float(edges[-1]), padding=0.02)
         self.setYRange(0, 1, padding=0.03)

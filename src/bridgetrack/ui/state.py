@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from qtpy.QtCore import QEvent, QObject, QTimer
 from qtpy.QtWidgets import QMessageBox, QWidget
+from superqt.utils import qdebounced
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer
@@ -43,11 +44,8 @@ class ViewerState:
         self.elsewhere = BackgroundWork(ThreadRunner())
         self.elsewhere.message.connect(self.session.message.emit)
         self.kept = KeptCells(self.session)
-        self._keep_soon = QTimer()
-        self._keep_soon.setSingleShot(True)
-        self._keep_soon.setInterval(_KEEP)
-        self._keep_soon.timeout.connect(self.kept.keep)
-        self.kept.aging.connect(self._on_aging)
+        self._keep_soon = qdebounced(self.kept.keep, timeout=_KEEP)
+        self.kept.aging.connect(self._keep_soon)
         self.settings = self.session.settings
         self.guard = CloseGuard(self.kept, self.session.work, self.elsewhere)
         self.session.questions.later = lambda act: QTimer.singleShot(0, act)
@@ -59,10 +57,6 @@ class ViewerState:
         self.cancelled: dict[str, Callable[[], str]] = {}
         self.results = ResultLayers(viewer, self.session, self.looks)
         self._panels = 0
-
-    def _on_aging(self) -> None:
-        """The cells changed: keep them once they rest."""
-        self._keep_soon.start()
 
     @property
     def viewer(self) -> Any:
@@ -116,7 +110,7 @@ class ViewerState:
         if self._panels == 0:
             # At the end of the program Qt may be gone before this is called.
             with contextlib.suppress(RuntimeError):
-                self._keep_soon.stop()
+                self._keep_soon.cancel()
                 self.kept.keep_now()
             for part in (
                 self.files, self.elsewhere, self.session, self.question_view, self.results,
