@@ -293,7 +293,7 @@ class AnnotatePanel(Panel):
         if not found:
             return [self._no_proposals()]
         words = [short_words(p.event, self.annotator.history, names) for p in found]
-        notes = ("ruled out by you" if p.excluded else percent(p.confidence) for p in found)
+        notes = ("ruled out" if p.excluded else percent(p.confidence) for p in found)
         return _numbered([p.event for p in found], words, notes)
 
     def _no_proposals(self) -> str:

@@ -12,6 +12,7 @@ from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qdebounced
 
+from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Place
@@ -430,6 +431,13 @@ class Canvas(SliceInView):
         dot = 0.0 if seen is None else letter / _LETTER
         self._layers.draw(self._drawn_in(view), dot, self.plane)
 
+    def outline(self, cell: CellRef) -> Array:
+        """Points along the border of a cell, shape (k, ndim); none before the movie is measured."""
+        scene, finder = self._session.scene, self._annotator.finder
+        if scene is None or finder is None:
+            return np.zeros((0, 2))
+        return finder.outline(scene.detections.row_of(*cell.cell))
+
     def _drawn_in(self, view: SliceShown) -> Drawing:
         annotator, session = self._annotator, self._session
         drawing = Drawing()
@@ -441,17 +449,13 @@ class Canvas(SliceInView):
         if session.scene is None or finder is None:
             return drawing
         row = annotator.outlined
-        outline = finder.outline(row) if row >= 0 else np.zeros((0, 2))
         if annotator.picking.mode == Mode.REVIEW:
             if row >= 0 and annotator.proposals:
-                draw_proposals(drawing, annotator.proposals, view, outline)
+                draw_proposals(drawing, annotator.proposals, view, self.outline)
         else:
             if row >= 0 and not annotator.asking:
-                draw_pointed(drawing, outline, mode_look(picked.mode), view)
-            detections = session.scene.detections
-            ghost = np.zeros((0, 2))
-            if picked.source is not None:
-                ghost = finder.outline(detections.row_of(*picked.source.cell))
+                draw_pointed(drawing, finder.outline(row), mode_look(picked.mode), view)
+            ghost = np.zeros((0, 2)) if picked.source is None else self.outline(picked.source)
             draw_ghost(drawing, ghost, picked.targets, view)
         first = picked.place  # of two clicks on masks
         if first is not None and first[0] == view.frame:

@@ -17,6 +17,9 @@ from bridgetrack.ui.looks import GHOST, LOOKS, PROPOSAL, rgba
 
 Colour = tuple[float, float, float, float]
 
+Outline = Callable[[CellRef], Array]
+"""Points along the border of a cell."""
+
 CLEAR: Colour = (0.0, 0.0, 0.0, 0.0)
 EDGE: Colour = (0.0, 0.0, 0.0, 0.8)
 
@@ -151,24 +154,37 @@ def _draw_event(drawing: Drawing, event: EventRef, view: SliceShown) -> None:
 
 
 def draw_proposals(
-    drawing: Drawing, found: list[Proposal], view: SliceShown, outline: Array
+    drawing: Drawing, found: Sequence[Proposal], view: SliceShown, outline: Outline
 ) -> None:
-    """The best proposal as arrows with its confidence, other targets with their numbers."""
-    if not found:
-        return
+    """The best proposal with its confidence, and numbers on the cells of those that may be."""
     best = found[0]
-    look = LOOKS[best.event.event]
-    colour = rgba(look.colour)
-    draw_outline(drawing, outline, colour, view)
-    around = outline if len(outline) else np.array([best.event.cells[0].position])
-    for a in best.event.sources:
-        for b in best.event.targets:
-            drawing.arrow(a, b, colour)
-            drawing.ring(b.position, 0.5 * view.size, colour)
     listed = [(k, p.event) for k, p in enumerate(found, 1) if k == 1 or not p.excluded]
+    look = LOOKS[best.event.event]
+    _draw_listed(
+        drawing, listed, f"{look.sign} {look.name}, {percent(best.confidence)}", view, outline
+    )
+
+
+def _draw_listed(
+    drawing: Drawing,
+    listed: Sequence[tuple[int, EventRef]],
+    title: str,
+    view: SliceShown,
+    outline: Outline,
+) -> None:
+    """The first of some events with their numbers, and the numbers of the others on their cells.
+
+    Cells of the frame in view are outlined, those of the other frame are rings.
+    """
+    first = listed[0][1]
+    colour = rgba(LOOKS[first.event].colour)
+    shapes = _draw_cells(drawing, first.cells, view, outline, colour)
+    for source in first.sources:
+        for target in first.targets:
+            drawing.arrow(source, target, colour)
     _draw_numbers(drawing, _numbered(listed, view), view)
     _draw_names(drawing, [c for _, event in listed for c in event.cells], view)
-    _draw_title(drawing, f"{look.sign} {look.name}, {percent(best.confidence)}", around, view)
+    _draw_title(drawing, title, shapes, view)
 
 
 def _draw_title(drawing: Drawing, words: str, around: Array, view: SliceShown) -> None:
@@ -334,8 +350,6 @@ _DOTS = 150
 """Dots around a cell at most, where a volume is in view."""
 
 
-Outline = Callable[[CellRef], Array]
-
 _SHADE: Colour = (0.0, 0.0, 0.0, 0.55)
 """Behind numbers, so that they are legible on bright cells."""
 _LETTER = 0.08
@@ -352,22 +366,10 @@ def question_words(asked: Suggestion, frame: int) -> str:
 
 
 def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:
-    """The proposed event, and numbers on the cells of the alternatives.
-
-    Cells of the frame in view are outlined, those of the other frame are rings.
-    """
-    if not asked.frame <= view.frame <= asked.last_frame:
-        return
-    colour = rgba(LOOKS[asked.kind].colour)
-    shapes = _draw_cells(drawing, asked.cells, view, outline, colour)
-    for source in asked.event.sources:
-        for target in asked.event.targets:
-            drawing.arrow(source, target, colour)
-    listed = list(enumerate((asked.event, *asked.alternatives), 1))
-    others = _numbered(listed, view)
-    _draw_numbers(drawing, others, view)
-    _draw_names(drawing, [c for _, event in listed for c in event.cells], view)
-    _draw_title(drawing, question_words(asked, view.frame), shapes, view)
+    """The proposed event, and numbers on the cells of the alternatives."""
+    if asked.frame <= view.frame <= asked.last_frame:
+        listed = list(enumerate((asked.event, *asked.alternatives), 1))
+        _draw_listed(drawing, listed, question_words(asked, view.frame), view, outline)
 
 
 def draw_subject(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:

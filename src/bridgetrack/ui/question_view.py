@@ -21,7 +21,6 @@ from bridgetrack.movie.movie import pixels_of
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
-from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import Links
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.looks import LOOKS, rgba
@@ -34,8 +33,7 @@ _ACROSS = 60.0
 class QuestionView:
     """Shows the model's question on the canvas."""
 
-    def __init__(self, session: Session, annotator: Annotator, canvas: Canvas) -> None:
-        self._session, self._annotator = session, annotator
+    def __init__(self, session: Session, canvas: Canvas) -> None:
         self._canvas, self._questions = canvas, session.questions
         self._shown: Suggestion | None = None
         self._moving = self._zoomed = False
@@ -87,15 +85,9 @@ class QuestionView:
     def _paint(self, drawing: Drawing, view: SliceShown) -> None:
         asked = self._questions.current
         if self._shown is not None:
-            draw_question(drawing, self._shown, view, self._outline)
+            draw_question(drawing, self._shown, view, self._canvas.outline)
         elif self._questions.engaged and asked is not None:
-            draw_subject(drawing, asked, view, self._outline)
-
-    def _outline(self, cell: CellRef) -> Array:
-        scene, finder = self._session.scene, self._annotator.finder
-        if scene is None or finder is None:
-            return np.zeros((0, 2))
-        return finder.outline(scene.detections.row_of(*cell.cell))
+            draw_subject(drawing, asked, view, self._canvas.outline)
 
 
 # ---------------------------------------------------------------------- pictures

@@ -51,7 +51,7 @@ class ViewerState:
         self.session.questions.later = lambda act: QTimer.singleShot(0, act)
         self.annotator = Annotator(self.session)
         self.canvas = Canvas(viewer, self.session, self.annotator)
-        self.question_view = QuestionView(self.session, self.annotator, self.canvas)
+        self.question_view = QuestionView(self.session, self.canvas)
         self.looks = Looks()
         # What to do when people cancel work by its name; says what is kept.
         self.cancelled: dict[str, Callable[[], str]] = {}
