@@ -9,6 +9,7 @@ from scipy.stats import CensoredData, ecdf
 
 import bridgetrack as bt
 from bridgetrack.tracks.cycles import cell_cycles, survival
+from bridgetrack.tracks.table import with_fates
 from lineage_cases import tracks_of
 
 
@@ -36,6 +37,13 @@ def test_times_between_divisions(tracks):
     assert found.generations["tracks"].tolist() == [2, 2]
     assert "4 cells are born" in found.words and "within 1.0 h" in found.words
     assert cell_cycles(bt.Tracks(**{**vars(tracks), "links": tracks.links.head(0)})).words
+
+
+def test_ends_that_somebody_named_are_told(tracks):
+    [last] = tracks.nodes.loc[tracks.nodes["track_id"] == 5, "id"]
+    found = cell_cycles(with_fates(tracks, {int(last): "death"}))
+    assert found.cycles.set_index("track_id")["ends_in"][5] == "death"
+    assert "1 dies, as somebody saw." in found.words
 
 
 def test_uncertain_tracks_are_left_out(tracks):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bridgetrack.arrays import Array, Mask
+from bridgetrack.notes import plural
 from bridgetrack.tracks.table import time_unit, track_table, track_titles
 from bridgetrack.tracks.tracks import Tracks
 
@@ -71,8 +72,12 @@ class CellCycles:
         if np.isnan(high):
             reach = "open" if np.isnan(low) else f"{_time(low, self.unit)} or more"
         seen = "cells that leave or outlast the movie count as long as they are seen"
+        ends = self.cycles["ends_in"].tolist()
+        for name, one, many in (("death", "dies", "die"), ("fusion", "fuses", "fuse")):
+            if n_named := ends.count(name):
+                told.append(f"{plural(n_named, one, many)}, as somebody saw.")
         if not divide:
-            return told[0]
+            return " ".join(told)
         if np.isnan(half):
             told.append(
                 "Fewer than half divide in the time seen (95 % interval of the time by which half "
@@ -82,10 +87,6 @@ class CellCycles:
             told.append(
                 f"Half divide within {_time(half, self.unit)} (95 % interval {reach}; {seen})."
             )
-        ends = self.cycles["ends_in"].tolist()
-        for name, said in (("death", "die"), ("fusion", "fuse"), ("exit", "leave")):
-            if n_named := ends.count(name):
-                told.append(f"{n_named} {said}, as somebody saw.")
         return " ".join(told)
 
 
