@@ -136,7 +136,7 @@ def test_masks_of_a_file_that_were_chosen_anew_are_there_again(images, tmp_path)
 
     session, array, heard = open_file(of_file)
     np.testing.assert_array_equal(array, chosen)
-    assert len(session.masks.answers) == session.resumed == 2
+    assert len(session.masks.answers) == session.answers.resumed == 2
     assert not any(level == "warning" for level, _ in heard)
     session.undo()
     assert array[0][tuple(np.rint(at(4, 0)).astype(int))] > 0
@@ -189,7 +189,7 @@ def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:
     session.mend("remove", 1, at(3, 1))
     session.mend("remove", 0, at(4, 0))
     before, all_three = array.copy(), session.masks.answers
-    session.remove((), ("m1", "m3"))
+    session.edits.remove((), ("m1", "m3"))
     assert [a.id for a in session.masks.answers] == ["m2"]
     np.testing.assert_array_equal(array[[0, T]], start[[0, T]])
     np.testing.assert_array_equal(array[1], before[1])
@@ -221,12 +221,12 @@ def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opene
         assert session.open(found, session.answers.path)
         np.testing.assert_array_equal(array, chosen)
     events, masks = session.annotations, session.masks.answers
-    assert session.remove([a.id for a in events], [a.id for a in masks]) == 3
+    assert session.edits.remove([a.id for a in events], [a.id for a in masks]) == 3
     np.testing.assert_array_equal(array, start)
     session.undo()
     np.testing.assert_array_equal(array, chosen)
     assert len(session.annotations) == 1 and len(session.masks.answers) == 2
-    session.remove((), [next(iter(masks)).id])
+    session.edits.remove((), [next(iter(masks)).id])
     assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0, "one answer takes no others along"
 
 

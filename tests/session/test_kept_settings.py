@@ -80,7 +80,7 @@ def test_undo_takes_answers_models_and_masks_in_turn(session, taught, path, agai
     place = np.argwhere(session.movie.labels.channel_frame(1) == 1).mean(axis=0)
     session.mend("remove", 1, tuple(place.round()))
     made = again()
-    assert len(made.masks.answers) == 1 and made.resumed == 2
+    assert len(made.masks.answers) == 1 and made.answers.resumed == 2
     made.undo()
     assert not made.masks.answers and made.model.name == "taught"
     made.undo()

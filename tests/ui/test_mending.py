@@ -223,7 +223,7 @@ def all_in_view_is_right(opened, viewer, hand, qtbot, pair):
     seen[round(top) : round(bottom) + 1, round(left) : round(right) + 1] = True
     whole = set(np.unique(labels[seen])) - set(np.unique(labels[~seen])) - {0}
     assert {int(labels.ravel()[runs[0][0]]) for runs in answer.right} == whole
-    assert session.checked == len(whole) > 3
+    assert session.masks.answers.checked == len(whole) > 3
     told = widget.notice.text()
     assert str(len(whole)) in told and "16 more" in told
     hand.key("Z", control=True)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -334,16 +333,6 @@ class Session:
         return None if self.answers is None else self.answers.annotations
 
     @property
-    def resumed(self) -> int:
-        """How many answers, of either kind, were there when the movie was opened."""
-        return 0 if self.answers is None else self.answers.resumed
-
-    @property
-    def checked(self) -> int:
-        """Cells in areas that were found right, see `MendKind.CHECK`."""
-        return 0 if self.answers is None else self.answers.masks.checked
-
-    @property
     def names(self) -> CellNames:
         """What cells are called: by their tracks, as soon as there are any."""
         if self._named[0] is not self.tracking:
@@ -573,10 +562,6 @@ class Session:
     def note(self, kind: Kind, event: EventRef, source: str, seconds: float | None = None) -> None:
         """Write an answer down in place of those that it contradicts, and say it back."""
         self.edits.note(kind, event, source, seconds)
-
-    def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
-        """Take answers back, see `Edits.remove`."""
-        return self.edits.remove(annotations, masks)
 
     def track(self) -> Tracking | None:
         """Track with the present model and answers; None while that is under way."""

@@ -321,7 +321,7 @@ class AnnotatePanel(Panel):
         events = [a.id for a in chosen if isinstance(a, Annotation)]
         masks = [a.id for a in chosen if isinstance(a, MaskAnswer)]
         with self.session.telling():
-            self.session.remove(events, masks)
+            self.session.edits.remove(events, masks)
 
 
 def _numbered(events: Sequence[Any], words: Sequence[str], notes: Any) -> list[str]:

@@ -318,7 +318,8 @@ class Annotator:
         session, area = self._session, self.area()
         with session.telling():
             made = session.mend(MendKind.CHECK, frame, *(area or ()))
-            self._say(_checked_words(len(made.cells), session.checked))
+            checked = session.masks.answers.checked if session.masks else 0
+            self._say(_checked_words(len(made.cells), checked))
         self._refresh()
 
     def _mend_at(self, frame: int, point: tuple[float, ...], half: bool = False) -> None:

@@ -239,7 +239,8 @@ class SourceChooser(QWidget):
             return ()
         back = self._panel.state.settings.back
         self.pairs.join(image, labels)
-        answers = (plural(session.resumed, "answer"),) if session.resumed else ()
+        resumed = session.answers.resumed if session.answers else 0
+        answers = (plural(resumed, "answer"),) if resumed else ()
         cells = ("the cells that you found or painted",) if source.kept else ()
         return () if again else (*answers, *cells, *back)
 
