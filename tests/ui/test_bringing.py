@@ -13,7 +13,7 @@ import pytest
 import tifffile
 from qtpy.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
 from qtpy.QtGui import QDropEvent
-from qtpy.QtWidgets import QApplication, QFileDialog, QRadioButton
+from qtpy.QtWidgets import QApplication, QDialogButtonBox, QFileDialog, QRadioButton
 
 from bridgetrack.movie import looks_like_labels, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.project import load_project
@@ -300,3 +300,34 @@ def test_masks_written_as_floats_are_whole_numbers_here(viewer, qtbot, files, tm
     widget.segment.source.labels.choose(taken)
     qtbot.waitUntil(lambda: chosen(widget, "labels").name == "theirs cells", timeout=20_000)
     np.testing.assert_array_equal(chosen(widget, "labels").data, pixels)
+
+
+def test_columns_that_nobody_knows_are_named_in_a_dialog(viewer, qtbot, tmp_path, monkeypatch):
+    table = tmp_path / "spots.csv"
+    rows = [f"{t},{10 * k + t},{20 * k},c{k}" for t in range(3) for k in range(1, 4)]
+    table.write_text("\n".join(["bild,oben,links,name", *rows]))
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(table), ""))
+    widget = fill(viewer, None, None)
+    state, told = state_of(viewer), []
+
+    def answering(answer) -> None:
+        QTimer.singleShot(200, lambda: answer(QApplication.activeModalWidget()))
+        qtbot.mouseClick(widget.segment.open, CLICK)
+
+    def naming(dialog) -> None:
+        ok = dialog.buttons.button(QDialogButtonBox.StandardButton.Ok)
+        told.append(ok.isEnabled())
+        for role, words in (("frame", "bild"), ("y", "oben"), ("x", "links")):
+            dialog.choices[role].setFocus()
+            qtbot.keyClicks(dialog.choices[role], words[0])
+        told.append(ok.isEnabled())
+        qtbot.mouseClick(ok, CLICK)
+
+    answering(lambda dialog: dialog.reject())
+    qtbot.wait(100)
+    assert not len(viewer.layers), "nobody said what they are"
+    answering(naming)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    assert told == [False, True]
+    cells = state.session.scene.detections
+    assert len(cells) == 9 and cells.table["y"].tolist()[:3] == [10, 20, 30]

@@ -38,6 +38,7 @@ from bridgetrack.ui.layers import (
 if TYPE_CHECKING:
     from bridgetrack.ui.state import ViewerState
 
+Columns = dict[str, str] | None
 Reader = Callable[[Path], list[LayerData]]
 
 _COLOURS = ("gray", "green", "magenta", "cyan", "yellow", "red", "blue")
@@ -121,14 +122,18 @@ def _name(path: Path) -> str:
     return path.name.removesuffix(".zarr").removesuffix(".ome") if path.is_dir() else path.stem
 
 
-def layers_of(path: Path) -> list[LayerData]:
+def layers_of(path: Path, columns: Columns = None) -> list[LayerData]:
     """What a file or folder holds, whatever it is: a project, tracks, cells, masks or a movie.
+
+    `columns` says which column of a table has what, where that cannot be guessed.
 
     Raises
     ------
     BridgetrackError
         Where it cannot be read; the message says what can.
     """
+    if columns is not None:
+        return (_read_csv if "track" in columns else _read_detections)(path, columns)
     path = _whole(path)
     read = _reading(path)
     if read is None and path.suffix.lower() == ".csv":
@@ -144,9 +149,9 @@ def masks_of(path: Path) -> list[LayerData]:
     return [labels_data(open_labels(path), _name(path), path)]
 
 
-def table_of(path: Path) -> list[LayerData]:
+def table_of(path: Path, columns: Columns = None) -> list[LayerData]:
     """Cells from a table; where it holds tracks, these with their cells; raises as above."""
-    layers = layers_of(path)
+    layers = layers_of(path, columns)
     if [kind for *_, kind in layers] != ["tracks"]:
         return layers
     tracks = layers[0][1]["metadata"][KEY]["tracks"]
@@ -236,16 +241,26 @@ def _table_reading(path: Path) -> Reader | None:
     return _read_csv if "track" in columns or "parent" in columns else _read_detections
 
 
-def _read_csv(file: Path) -> list[LayerData]:
-    return [tracks_data(read_tracks_csv(file), file.stem, file)]
+def unknown_columns(path: Path) -> list[str]:
+    """The columns of a table of which nobody can guess where cells are; none of other files."""
+    if path.suffix.lower() != ".csv" or _table_reading(path) is not None:
+        return []
+    try:
+        return read_text_table(path, rows=_HEAD).header
+    except BridgetrackError:
+        return []  # told where it is opened
+
+
+def _read_csv(file: Path, columns: Columns = None) -> list[LayerData]:
+    return [tracks_data(read_tracks_csv(file, columns), file.stem, file)]
 
 
 def _read_trackmate(file: Path) -> list[LayerData]:
     return [tracks_data(read_trackmate(file), file.stem, file)]
 
 
-def _read_detections(file: Path) -> list[LayerData]:
-    return [points_data(read_detections_csv(file), file.stem, file)]
+def _read_detections(file: Path, columns: Columns = None) -> list[LayerData]:
+    return [points_data(read_detections_csv(file, columns), file.stem, file)]
 
 
 # ---------------------------------------------------------------------- napari's File menu

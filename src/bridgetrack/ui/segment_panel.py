@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import QDoubleSpinBox, QFileDialog, QWidget
+from qtpy.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QDoubleSpinBox,
+    QFileDialog,
+    QFormLayout,
+    QWidget,
+)
 from superqt.utils import qdebounced
 
+from bridgetrack.io.columns import guess_columns
 from bridgetrack.session.settings import Scale
 from bridgetrack.ui.background import READING
-from bridgetrack.ui.file_menu import layers_of, table_of
+from bridgetrack.ui.file_menu import layers_of, table_of, unknown_columns
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import (
     IMPORTED,
@@ -86,9 +95,13 @@ class SegmentPanel(Panel):
     def _ask(self) -> None:
         """Ask for a file and add what it holds; tracks without other cells come with theirs."""
         name, _ = QFileDialog.getOpenFileName(self, "Open", self.beside_movie(), _KINDS)
-        if name:
-            path, read = Path(name), table_of if self.source.labels.layer is None else layers_of
-            self.bring(path.name, lambda: read(path))
+        if not name:
+            return
+        path, read = Path(name), table_of if self.source.labels.layer is None else layers_of
+        columns, unknown = None, unknown_columns(path)
+        if unknown and (columns := ask_columns(self, unknown)) is None:
+            return
+        self.bring(path.name, lambda: read(path, columns))
 
     def bring(self, name: str, read: Callable[[], list[LayerData]]) -> None:
         """Read something beside the window, add what it holds and choose it.
@@ -152,6 +165,49 @@ class SegmentPanel(Panel):
             f"“{layer.name}” holds tracks that were made elsewhere. To begin with them and correct "
             "them: step 2, Your answers, Import tracks."
         )
+
+
+_ROLES = {
+    "frame": "Frame", "y": "y", "x": "x", "z": "z, where there is one", "track": "Track, if any",
+}  # fmt: skip
+"""What columns of a table may have, in words."""
+
+
+class ColumnsDialog(QDialog):
+    """Asks which columns of a table say where its cells are."""
+
+    def __init__(self, parent: QWidget, header: Sequence[str]) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("What do these columns have?")
+        form, guessed = QFormLayout(self), guess_columns(header)
+        self.choices = {role: QComboBox() for role in _ROLES}
+        for role, choice in self.choices.items():
+            choice.addItems(["–", *header])
+            choice.setCurrentText(guessed.get(role, "–"))
+            choice.currentIndexChanged.connect(lambda _: self._on_choice())
+            form.addRow(_ROLES[role], choice)
+        kinds = QDialogButtonBox.StandardButton
+        self.buttons = QDialogButtonBox(kinds.Ok | kinds.Cancel)
+        self.buttons.accepted.connect(self.accept)
+        self.buttons.rejected.connect(self.reject)
+        form.addRow(self.buttons)
+        self._on_choice()
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns chosen, by what they have."""
+        chosen = self.choices.items()
+        return {role: choice.currentText() for role, choice in chosen if choice.currentIndex() > 0}
+
+    def _on_choice(self) -> None:
+        enough = {"frame", "y", "x"} <= set(self.columns)
+        self.buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(enough)
+
+
+def ask_columns(parent: QWidget, header: Sequence[str]) -> dict[str, str] | None:
+    """What somebody says of the columns of a table; None where they say nothing."""
+    dialog = ColumnsDialog(parent, header)
+    return dialog.columns if dialog.exec() == QDialog.DialogCode.Accepted else None
 
 
 _TYPED = 1000
