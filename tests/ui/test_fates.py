@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from qtpy.QtWidgets import QApplication
 
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.hypotheses.events import Event
@@ -23,7 +24,12 @@ def test_an_end_and_a_beginning_are_named(open_short, viewer, hand, qtbot, tmp_p
     panel.open_step(1)
     state, fates = state_of(viewer), panel.annotate.fates
     session, annotator = state.session, state.annotator
-    qtbot.keyClicks(fates, "d")  # dies
+
+    def named(letter: str) -> None:
+        qtbot.wait(QApplication.keyboardInputInterval() + 100)  # letters before it are of no word
+        qtbot.keyClicks(fates, letter)
+
+    named("d")  # dies
     assert not len(session.annotations), "no cell is chosen"
     cells, t = session.scene.detections, 2
     state.canvas.show(t, None)
@@ -35,7 +41,7 @@ def test_an_end_and_a_beginning_are_named(open_short, viewer, hand, qtbot, tmp_p
         if chosen_event(session.tracking, int(row)).event == Event.MOVE
     )
     hand.click(cells.position[row])
-    qtbot.keyClicks(fates, "d")
+    named("d")
     qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
     [answer] = session.annotations
     assert (answer.named, answer.events[0].event) == ("death", Event.DISAPPEAR)
@@ -52,7 +58,7 @@ def test_an_end_and_a_beginning_are_named(open_short, viewer, hand, qtbot, tmp_p
     assert load_annotations(session.answers.path)[answer.id].named == "death"
     # The same end by another name takes its place; a step takes it back.
     hand.click(cells.position[row])
-    qtbot.keyClicks(fates, "f")  # fuses
+    named("f")  # fuses
     assert [a.named for a in session.annotations] == ["fusion"]
     annotator.undo()
     assert [a.named for a in session.annotations] == ["death"]
