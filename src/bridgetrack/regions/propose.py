@@ -187,6 +187,8 @@ def _collapsed(found: list[_Reading], frame: _Frame, names: tuple[str, ...], t: 
     place = np.array([names.index(r.source) for r in found])
     area = np.concatenate([np.diff(r.starts) for r in found])
     pixels = np.concatenate([r.pixels for r in found])
+    before = np.repeat(np.arange(n) * int(np.prod(frame.shape)), area)
+    pixels = np.sort(pixels + before) - before  # ascending in each
     lasting = np.concatenate([r.persistence for r in found])
     regions = largest_pieces(
         Regions(

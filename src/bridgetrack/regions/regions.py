@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy import ndimage as ndi
+from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.labels import numbered
 from bridgetrack.errors import InputError
 
-_PICTURE = 300_000
-"""Pixels of regions that are looked at together; larger pictures do not fit into a cache."""
+_SPARSE = 16
+"""Pixels of frames for each one of a region, above which these are numbered first."""
 _SAME_CELL = 0.6
 """Overlap over union from which two outlines surely are of one cell."""
 
@@ -112,16 +112,22 @@ class Regions:
         member, size
             Regions × atoms, entries 0 or 1; and how many pixels each atom has.
         """
-        column = numbered(self.frame[self.owner] * self.n_pixels + self.pixels)[1]
+        frame = np.searchsorted(self.frames, self.frame)  # among those that hold any
+        place = np.repeat(frame * self.n_pixels, self.area) + self.pixels
+        if len(self.frames) * self.n_pixels > _SPARSE * len(place):
+            place = numbered(place)[1]
         # A pixel's set of regions is told by the sum of random numbers that its regions have.
         key = np.random.default_rng(0).integers(1, 2**62, len(self), dtype=np.uint64)
-        total = np.zeros(int(column.max(initial=-1)) + 1, dtype=np.uint64)
-        np.add.at(total, column, key[self.owner])
-        _, first, atom, size = np.unique(
-            total, return_index=True, return_inverse=True, return_counts=True
+        total = np.zeros(int(place.max(initial=-1)) + 1, dtype=np.uint64)
+        np.add.at(total, place, key[self.owner])
+        used = np.flatnonzero(total)
+        _, first, numbers, size = np.unique(
+            total[used], return_index=True, return_inverse=True, return_counts=True
         )
-        atom = atom[column]
-        one = np.flatnonzero(first[atom] == column)  # one pixel stands for all of an atom
+        atom = np.zeros(len(total), dtype=np.int64)
+        atom[used] = numbers
+        atom = atom[place]
+        one = np.flatnonzero(used[first[atom]] == place)  # one pixel stands for all of an atom
         shape = (len(self), len(size))
         entries = np.ones(len(one), dtype=np.int64), (self.owner[one], atom[one])
         return sp.csr_matrix(entries, shape), size.astype(np.int64)
@@ -310,56 +316,41 @@ def largest_pieces(regions: Regions) -> Regions:
     """
     if not len(regions):
         return regions
-    begin = regions.starts[:-1]
-    index = np.unravel_index(regions.pixels, regions.shape)
-    low = np.stack([np.minimum.reduceat(i, begin) for i in index])
-    size = np.stack([np.maximum.reduceat(i, begin) for i in index]) - low + 1
-    # Many regions are drawn below each other in one picture, those of like width together.
-    order = np.argsort(size[1:].max(axis=0), kind="stable")
-    picture = np.cumsum(np.prod(size + 1, axis=0)[order]) // _PICTURE
-    owners, pixels = [], []
-    for some in np.split(order, np.flatnonzero(np.diff(picture)) + 1):
-        owner, places = _whole_pieces(regions, some, low[:, some], size[:, some])
-        owners.append(some[owner])
-        pixels.append(places)
-    owner = np.concatenate(owners)
-    area = np.bincount(owner, minlength=len(regions))
-    ordered = np.concatenate(pixels)[np.argsort(owner, kind="stable")]
-    return replace(regions, starts=np.append(0, np.cumsum(area)), pixels=ordered)
+    pixels, shape = regions.pixels, regions.shape
+    begins = (np.diff(pixels, prepend=-2) != 1) | (pixels % shape[-1] == 0)
+    begins[regions.starts[:-1]] = True
+    first = np.flatnonzero(begins)  # of each run of pixels in a row
+    owner, run = regions.owner[first], pixels[first]
+    length = np.diff(first, append=len(pixels))
+    # Every region has a frame for itself, with a margin all around, one after another.
+    padded = tuple(n + 2 for n in shape)
+    index = tuple(i + 1 for i in np.unravel_index(run, shape))
+    start = np.ravel_multi_index(index, padded) + owner * int(np.prod(padded))
+    steps = [int(np.prod(padded[axis:])) for axis in range(1, len(shape))]
+    piece = _pieces(start, start + length, steps)
+    _, one = np.unique(piece, return_index=True)
+    order = np.lexsort((one, -np.bincount(piece, length), owner[one]))
+    largest = order[np.flatnonzero(np.diff(owner[one][order], prepend=-1))]
+    kept = np.isin(piece, largest)
+    owner, run, start, length = owner[kept], run[kept], start[kept], length[kept]
+    stop = start + length
+    gap = _pieces(np.append(0, stop), np.append(start, stop[-1] + int(np.prod(padded))), steps)
+    enclosed = np.flatnonzero(gap != gap[0])  # the first lies around all regions
+    length[enclosed - 1] = start[enclosed] - start[enclosed - 1]
+    area = np.bincount(owner, length, minlength=len(regions)).astype(np.int64)
+    return replace(regions, starts=np.append(0, np.cumsum(area)), pixels=ranges(run, length))
 
 
-def _whole_pieces(regions: Regions, some: Index, low: Index, size: Index) -> tuple[Index, Index]:
-    """Largest pieces of some regions, found in one picture: owner and place of their pixels."""
-    area, height = regions.area[some], size[0] + 1
-    shape = (int(height.sum()) + 1, *(size[1:].max(axis=1) + 2))
-    top = low - 1
-    top[0] -= np.cumsum(height) - height
-    places = np.unravel_index(regions.pixels[ranges(regions.starts[some], area)], regions.shape)
-    drawn = _flat(places, shape) - np.repeat(_flat(top, shape), area)
-    picture = np.zeros(int(np.prod(shape)), dtype=bool)
-    picture[drawn] = True
-    pieces, n = ndi.label(picture.reshape(shape))
-    if n > len(area):
-        piece = pieces.ravel()[drawn]
-        whose = np.zeros(n + 1, dtype=np.int64)
-        whose[piece] = np.repeat(np.arange(len(area)), area)
-        by_size = 1 + np.lexsort((-np.bincount(piece)[1:], whose[1:]))
-        kept = np.zeros(n + 1, dtype=bool)
-        kept[by_size[np.flatnonzero(np.diff(whose[by_size], prepend=-1))]] = True
-        picture[drawn] = kept[piece]
-    gaps, _ = ndi.label(~picture.reshape(shape))
-    picture |= gaps.ravel() > 1  # the first is what lies around all regions
-    found = np.unravel_index(np.flatnonzero(picture), shape)
-    owner = np.repeat(np.arange(len(area)), height)[found[0] - 1]
-    return owner, _flat(found, regions.shape) + _flat(top, regions.shape)[owner]
-
-
-def _flat(index: Sequence[Index] | Index, shape: tuple[int, ...]) -> Index:
-    """Places in a flat frame, also of what lies outside it."""
-    flat = index[0]
-    for places, length in zip(index[1:], shape[1:], strict=True):
-        flat = flat * length + places
-    return flat
+def _pieces(start: Index, stop: Index, steps: Sequence[int]) -> Index:
+    """The piece that each run of pixels belongs to; runs touch where they lie `steps` apart."""
+    pairs = [np.zeros((2, 0), dtype=np.int64)]
+    for step in steps:
+        first = np.searchsorted(stop, start + step, side="right")
+        count = np.searchsorted(start, stop + step) - first
+        pairs.append(np.stack([np.repeat(np.arange(len(start)), count), ranges(first, count)]))
+    row, column = np.concatenate(pairs, axis=1)
+    graph = sp.coo_array((np.ones(len(row), dtype=bool), (row, column)), (len(start),) * 2)
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
 def labels_of(regions: Regions, chosen: Mask | Index, t: int) -> NDArray[np.int32]:
