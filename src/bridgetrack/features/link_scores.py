@@ -97,20 +97,15 @@ class LinkScores:
 def with_link_scores(scores: LinkScores, features: FeatureSet | None = None) -> FeatureSet:
     """A set of features (the built-in ones where None) and the scores of links."""
     made = features or default_features()
-    for event, what, compute in (
-        (Event.MOVE, "logit of the score that was given to the link", _of_move),
-        (Event.DIVIDE, "mean logit of the scores that were given to its links", _of_division),
+    for event, what in (
+        (Event.MOVE, "logit of the score that was given to the link"),
+        (Event.DIVIDE, "mean logit of the scores that were given to its links"),
     ):
-        value = partial(compute, scores)
+        value = partial(_mean_logit, scores)
         made = made.with_feature(Feature(event, LINK_SCORE, what, "1", value, start=WEIGHT))
     return made
 
 
-def _of_move(scores: LinkScores, v: EventView) -> Array:
-    return scores.values(v.evidence.detections, v.source, v.target)
-
-
-def _of_division(scores: LinkScores, v: EventView) -> Array:
-    cells = v.evidence.detections
-    both = [scores.values(cells, v.source, t) for t in (v.target, v.other_target)]
-    return np.asarray(sum(both) / 2)
+def _mean_logit(scores: LinkScores, v: EventView) -> Array:
+    links = v.links if v.fans_out else [(v.source, v.target)]
+    return np.mean([scores.values(v.evidence.detections, s, t) for s, t in links], axis=0)
