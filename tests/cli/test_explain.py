@@ -47,6 +47,11 @@ def test_contributions_add_up_to_the_margin(run: Run, result: Path) -> None:
     to = ",".join(map(str, targets))
     asked = run("explain", result, "--frame", frame, "--cell", cell, "--to", to, "--json")
     assert json.loads(asked.out) == told
+    for one in targets:
+        asked = run("explain", result, "--frame", frame, "--cell", cell, "--to", one, "--json")
+        other = json.loads(asked.out)
+        assert not other["was_chosen"]
+        assert other["event"] == f"cell {cell} in frame {frame} moves to cell {one}"
 
 
 def test_labels_in_place_of_a_result(run: Run, result: Path, truth: Path) -> None:

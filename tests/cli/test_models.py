@@ -33,7 +33,8 @@ def test_from_adding_to_tracking_by_name(
     assert run("models", "add", file, "--name", "HeLa lab 3").status == 0
     (found,) = json.loads(run("models", "list", "--json").out)["models"]
     assert found["name"] == "HeLa lab 3" and found["file"] == str(library / "HeLa lab 3.json")
-    assert str(library) in run("models", "show", "hela lab 3").out
+    shown = run("models", "show", "hela lab 3").out
+    assert str(library) in shown and "weights set by hand" in shown
     out = tmp_path / "result"
     assert run("track", truth, "--model", "HeLa lab 3", "--out", out).status == 0
     assert run("explain", out, "--frame", 1, "--cell", 1).status == 0

@@ -301,3 +301,12 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
         cell = state.annotator.hovered
         assert state.looks.chosen == (below.numbers.track_of(cell),), "the panel below follows"
     assert len(state.session.annotations) == 1, "clicks choose and answer nothing"
+    # A question is asked in its plane.
+    viewer.dims.ndisplay = 2
+    state.annotator.suggest()
+    qtbot.waitUntil(lambda: state.session.questions.current is not None, timeout=20_000)
+    question = state.session.questions.current
+    assert state.canvas.plane == pytest.approx(question.asked.position[0], abs=0.51)
+    qtbot.waitUntil(lambda: len(state.canvas.marks_layer.data) > 5, timeout=20_000)
+    hand.key("Return")
+    assert len(state.session.annotations) == 2

@@ -151,16 +151,3 @@ def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
     assert train.plot.isVisible() == bool(asked.session.questions.report.points)
     assert "9 answers" in train.verdict.text()
     assert "too few to say how accurate it is" in train.verdict.text()
-
-
-def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):
-    viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    state = state_of(viewer)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)
-    state.annotator.suggest()
-    qtbot.waitUntil(lambda: state.session.questions.current is not None, timeout=20_000)
-    question = state.session.questions.current
-    assert state.canvas.plane == pytest.approx(question.asked.position[0], abs=0.51)
-    qtbot.waitUntil(lambda: len(state.canvas.marks_layer.data) > 5, timeout=20_000)
-    hand.key("Return")
-    assert len(state.session.annotations) == 1
