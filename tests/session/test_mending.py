@@ -114,6 +114,10 @@ def test_painting_is_an_answer_and_is_undone_like_others(source, tmp_path) -> No
     array[t].ravel()[pixels] = 0
     session.masks.note_painting(t, pixels, before)
     session.measure(touched={t})
+    whole = bt.run(bt.prepare(session.movie.labels, session.movie.image))
+    np.testing.assert_array_equal(session.scene.hypotheses.sources, whole.hypotheses.sources)
+    matrix = session.scene.matrix.sparse().toarray()
+    np.testing.assert_allclose(matrix, whole.matrix.sparse().toarray())
     [answer] = session.masks.answers
     assert answer.kind == MendKind.PAINT
     rest = np.flatnonzero(array[t] == label)
