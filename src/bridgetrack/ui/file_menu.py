@@ -246,9 +246,10 @@ def unknown_columns(path: Path) -> list[str]:
     if path.suffix.lower() != ".csv" or _table_reading(path) is not None:
         return []
     try:
-        return read_text_table(path, rows=_HEAD).header
+        header = read_text_table(path, rows=_HEAD).header
     except BridgetrackError:
         return []  # told where it is opened
+    return header if len(header) > 2 else []  # a frame and a place need three
 
 
 def _read_csv(file: Path, columns: Columns = None) -> list[LayerData]:
