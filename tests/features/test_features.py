@@ -206,3 +206,16 @@ def test_division_geometry() -> None:
     assert value["divide.size_asymmetry"] == pytest.approx(0.0)
     assert value["divide.orphans"] == 2.0
     assert not any(v for k, v in value.items() if not k.startswith("divide."))
+
+
+def test_a_merge_says_what_of_a_cell_the_region_leaves_uncovered() -> None:
+    labels = np.zeros((2, 60, 160), dtype=np.int32)
+    for k in range(6):  # cells that stay, whose overlap is 1
+        labels[:, 5 + 2 * k : 15 + 2 * k, 60 + 15 * k : 70 + 15 * k] = 10 + k
+    labels[0, 20:30, 20:30], labels[0, 20:30, 30:40] = 1, 2
+    labels[1, 20:30, 20:34] = 3
+    scene = described(movie_of(labels))
+    (row,) = scene.hypotheses.of(Event.MERGE)
+    value = dict(zip(FEATURES.keys, scene.matrix.row(row), strict=True))
+    usual = np.quantile([*[1.0] * 6, 100 / 140], 0.1)
+    assert value["merge.uncovered"] == pytest.approx(usual * 0.6)
