@@ -119,7 +119,7 @@ def _of_image(view: FrameView, frame: _Frame) -> Iterator[_Reading]:
     yield from _outlined("intensity", merge_tree(smooth, low), smooth, frame, _OUTLINES)
     yield from _blobs(view, low, frame)
     around = cell_landscape(signal, low, frame.diameter, frame.sampling)
-    for mask, height in ((low, around), (view.foreground, view.landscape)):
+    for mask, height in ((view.foreground, view.landscape), (low, around)):
         tree = merge_tree(height, mask)
         yield from _outlined("shape", tree, smooth, frame, _OUTLINES[:3])
         cells = merge_shallow(tree.hills, height, float(view.complete.depth or 0.0))
