@@ -95,7 +95,7 @@ def test_cells_that_were_found_and_mended_are_there_again(
     other = state_of(again)
     settled(other, qtbot)
     assert panel.notice.text() == (
-        "✓ There again, as you left them: 1 answer, the cells that you found or painted, the model "
+        "✓ Restored: 1 answer, the cells that you found or painted, the model "
         "in use, what can happen."
     )
     back = find_role(again.layers, "labels")

@@ -122,4 +122,4 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     qtbot.waitUntil(lambda: len(session.annotations) > 0, timeout=20_000)
     settled()
     assert track(1, 1) != track(2, 1)
-    assert "Taken over from detections.csv: 1 event is another now" in notice.text()
+    assert "Imported from detections.csv: 1 event has changed" in notice.text()

@@ -84,7 +84,7 @@ class Edits:
         session = self._session
         if session.answers is not None:
             noted, replaced = session.answers.answer_all(said, source)
-            same = "" if noted else " It was so already."
+            same = "" if noted else " Nothing changed: this was known already."
             session.message.emit("info", f"{told}{same}{_in_place_of(replaced)}")
 
     def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
@@ -205,8 +205,8 @@ class Edits:
             lost = f" {len(found.lost)} events name cells that are not here, e.g. {first.cell}: "
             lost += f"{first.reason}."
         if found.answers:
-            others = plural(len(found.answers), "event is another", "events are others")
-            told = f"Taken over from {name}: {others} now, {found.same} stay as they were.{lost}"
+            others = plural(len(found.answers), "event has changed", "events have changed")
+            told = f"Imported from {name}: {others}, {found.same} are as before.{lost}"
             with session.telling():
                 self.note_all(found.answers, "import", told)
         elif found.same:

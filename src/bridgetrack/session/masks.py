@@ -315,16 +315,16 @@ class MovieMasks:
         if mends:
             with self._session.telling():
                 self._keep(mends)
-                told = f"The masks changed in {len(mends)} frame(s). Undo (Z) takes that back."
+                told = f"The masks changed in {len(mends)} frame(s). Z undoes this."
                 message.emit("info", told)
         elif not changes:
-            message.emit("info", "The masks are as they were: nothing better was found.")
+            message.emit("info", "No better masks were found; nothing has changed.")
         for stay, why in (
             (len(changes) - len(fit), "you changed masks meanwhile"),
             (len(fit) - len(mends), "a verified track is locked against the change"),
         ):
             if stay:
-                message.emit("warning", f"In {stay} frame(s) {why}; these stay.")
+                message.emit("warning", f"In {stay} frame(s) {why}; they are left as they are.")
 
     # ------------------------------------------------------------------ painting
 

@@ -211,11 +211,11 @@ class Session:
         if mended:
             self.masks_changed.emit(mended)
             frames = f"{len(mended)} frames" if len(mended) > 1 else "one frame"
-            self.message.emit("info", f"What you mended in {frames} is there again.")
+            self.message.emit("info", f"Your corrections in {frames} are restored.")
         notices = [ended, answers.notice]
         if lost:
             notices.append(
-                f"In {lost} frames the masks are others than those that you mended; they stay."
+                f"In {lost} frames the masks are not those that you corrected; they are left."
             )
         for notice in filter(None, notices):
             if len(self.message):
@@ -322,7 +322,7 @@ class Session:
             self.message.emit("info", "There is nothing to redo.")
             return
         with self.telling():
-            self.message.emit("info", "Done again. Undo (Z) takes it back.")
+            self.message.emit("info", "Redone. Z undoes it.")
             self.answers.redo()
 
     # ------------------------------------------------------------------ what is known

@@ -135,7 +135,7 @@ class Tracker:
             return
 
         def work() -> Steps[Tracking]:
-            yield Progress("Honouring your answer", 0.0)
+            yield Progress("Applying your answer", 0.0)
             return (yield from resolve_steps(tracking, annotate(base, annotations)))
 
         session.run("correct", work, lambda again: self._tracked(again, annotations))

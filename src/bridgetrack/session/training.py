@@ -29,7 +29,7 @@ PRESENT = ""
 """Key of the model in use; `SHIPPED` is that of the shipped model."""
 
 _WANTED = {
-    Event.MOVE: (10, "press Enter on cells that the model links rightly, C to link others"),
+    Event.MOVE: (10, "press Enter on cells that are linked correctly, C to link others"),
     Event.DIVIDE: (5, "press Y on a mother, then click her daughters"),
     Event.APPEAR: (3, "press A on a cell that was not there before"),
     Event.DISAPPEAR: (3, "press L on a cell in its last frame"),
@@ -212,14 +212,16 @@ class Trainer:
         """Where they are, or that the model does not suit; nothing where neither is."""
         if self.unsuited:
             return (
-                "Many answers contradict what the model was sure of before. It does not suit this "
-                "movie well; what you say counts."
+                "Many answers contradict events that the model was certain of. It does not suit "
+                "this movie well; your answers count."
             )
         n = len(self.doubtful())
         if not n:
             return ""
-        look = "answer looks unusual: it stands" if n == 1 else "answers look unusual: they stand"
-        return f"{n} {look} first among your answers in step 2. A click there goes to the cell."
+        look = "answer looks unusual: it is" if n == 1 else "answers look unusual: they are"
+        return (
+            f"{n} {look} listed first among your answers in step 2. A click there goes to the cell."
+        )
 
     def advice(self) -> list[str]:
         """Which events are thinly annotated, and what to do."""
@@ -242,8 +244,8 @@ def _how_right(estimate: ErrorEstimate | None) -> str:
         return estimate.words
     right = round(sum(share for *_, share in estimate.per_event))
     return (
-        f"with the model in use, {right} of {plural(estimate.n_annotations, 'held-out answer')} "
-        "came out right: too few to say how accurate the whole movie is"
+        f"the model predicts {right} of {plural(estimate.n_annotations, 'held-out answer')} "
+        "correctly: too few to say how accurate the whole movie is"
     )
 
 

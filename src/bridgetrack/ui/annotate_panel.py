@@ -146,7 +146,7 @@ class AnnotatePanel(Panel):
         self.tabs = QTabWidget()
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.addTab(self._tools(_EVENTS), "What happens")
-        self.tabs.addTab(self._tools(_MENDING), "Mend masks")
+        self.tabs.addTab(self._tools(_MENDING), "Correct masks")
         self.tabs.addTab(self._answers(), "Your answers")
         self.column.addWidget(self.tabs, 1)
         self._pictured: Suggestion | None = None
@@ -185,7 +185,7 @@ class AnnotatePanel(Panel):
         if modes is _EVENTS:
             self.fates = tab.add(QComboBox())
             self.fates.addItems(["This cell…", *(words for _, words in FATES.values())])
-            self.fates.setToolTip("What the end or the beginning of the cell chosen is")
+            self.fates.setToolTip("How the track of the selected cell begins or ends")
             self.fates.activated.connect(self._on_fate)
         else:
             self.again = tab.add(self.key_button("again", "Choose the masks again"))

@@ -235,7 +235,9 @@ class Annotator:
         if number is not None:
             self.choose(number)
         else:
-            self._say("That cell is in none of the events listed; C or Y lets you click others.")
+            self._say(
+                "This cell is in none of the listed events. Press C or Y to click other cells."
+            )
 
     # ------------------------------------------------------------------ modes
 
@@ -436,7 +438,7 @@ class Annotator:
         """Take back the last answer, or what was picked so far."""
         if self.asking and self._questions.check.running:
             if not self._questions.take_back():
-                self._say("Nothing was said of this sample yet that could be taken back.")
+                self._say("No event of this sample has been judged yet.")
         elif self.picking.empty:
             self._session.undo()
         else:
@@ -475,8 +477,8 @@ def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
 
 def _checked_words(now: int, all_in_all: int) -> str:
     """What is told after an area was found right, which held some cells."""
-    told = f"Kept: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
+    told = f"Noted: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
     left = FEW - all_in_all
     if left > 0:
-        return f"{told}After {left} more, *{_AGAIN}* goes by what cells look like in this movie."
-    return f"{told}*{_AGAIN}* goes by what cells look like in this movie."
+        return f"{told}After {left} more, *{_AGAIN}* uses the look of the cells in this movie."
+    return f"{told}*{_AGAIN}* now uses the look of the cells in this movie."

@@ -334,7 +334,7 @@ class Canvas(SliceInView):
                     if len(where[0]):
                         own.data_setitem((np.full(len(where[0]), frame), *where), value)
             return ""
-        return "No other layer of masks that is in view has a cell here."
+        return "No other visible layer of masks has a cell here."
 
     @property
     def _painting(self) -> bool:

@@ -71,7 +71,9 @@ class ExplorePanel(Panel):
     def _plots(self) -> Column:
         tab = Column()
         self.feature = tab.add(QComboBox())
-        self.feature.setToolTip("Over time, for the tracks that are chosen; of all where none is")
+        self.feature.setToolTip(
+            "Over time, for the selected tracks, or for all if none is selected"
+        )
         self.feature.currentIndexChanged.connect(lambda _: self._show())
         self.plot = NumberPlot()
         tab.column.addWidget(self.plot, 1)

@@ -26,7 +26,7 @@ from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import DIM, Column, button, form_in, text
 
-_WAYS = {"jointly": "together with their tracks", "plain": "quickly: one reading a frame"}
+_WAYS = {"jointly": "together with their tracks", "plain": "quickly: one segmentation a frame"}
 """How the built-in method chooses cells, in words."""
 
 _PAUSE = 200
@@ -289,7 +289,7 @@ class FindCells(Column):
         search = self._search = CellSearch.of(movie, finding, before)
         self._looked_in = layer
         if search.done:
-            self.words.setText(f"Going on after {len(search.done)} frames.")
+            self.words.setText(f"Continuing after {len(search.done)} frames.")
 
         def work() -> Steps[tuple[NDArray[Any], Finding]]:
             answers = yield from said
@@ -310,9 +310,9 @@ class FindCells(Column):
             return ""
         n = len(search.done)
         self._add(layer, search.labels.copy(), search.finding, partial=True)
-        more = "masks chosen over time are looked for from the start again"
+        more = "a new search for masks chosen over time begins at the first frame"
         if not search.finding.chooses:
-            more = "the button goes on from there"
+            more = "press the button to continue from there"
         words = f"Cancelled: the cells of {n} of {search.movie.n_frames} frames are kept; {more}."
         self.words.setText(words)
         return words
@@ -326,8 +326,8 @@ class FindCells(Column):
             return
         if not labels.any():
             self.words.setText(
-                "No cells were found. Set Cell size to what they are, look at a frame in the live "
-                "preview, and search again."
+                "No cells were found. Set *Cell size* to the size of the cells, check a frame in "
+                "the live preview, and search again."
             )
             return
         self.live.setChecked(False)
@@ -346,8 +346,8 @@ class FindCells(Column):
         if source.image.layer is layer:
             source.labels.choose(made)
             self.words.setText(
-                "Done. Mend wrong masks by a key and a click in step 2, or paint over them with "
-                "the tools of this layer."
+                "Done. Correct wrong masks in step 2 with a key and a click, or paint over them "
+                "with the tools of this layer."
             )
         else:
             made.visible = False

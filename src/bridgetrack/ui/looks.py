@@ -135,7 +135,7 @@ class ColourBox(QComboBox):
         super().__init__()
         self._looks = looks
         self.setToolTip(
-            "Colours of tracks, cells and family trees; for certainty orange is doubtful, blue sure"
+            "Colours of tracks, cells and family trees; for certainty, orange is doubtful"
         )
         self.offer(None)
         self.currentIndexChanged.connect(self._on_chosen)

@@ -182,7 +182,7 @@ class WorkBar(QWidget):
         self.bar = QProgressBar()
         self.bar.setRange(0, 100)
         box.addWidget(self.bar, 1)
-        self.stop = button("Cancel", "Stop; what was there stays as it is", self.cancel)
+        self.stop = button("Cancel", "Stop; nothing is changed", self.cancel)
         box.addWidget(self.stop)
         for doer in (panel.session, self._state.files, self._state.elsewhere):
             panel.listen(doer.progress, self._on_progress)
@@ -212,7 +212,7 @@ class WorkBar(QWidget):
         for doer in (state.session, state.files, state.elsewhere):
             doer.cancel(name)
         kept = state.cancelled.get(name, str)()
-        state.session.message.emit("info", kept or "Cancelled: everything is as it was before.")
+        state.session.message.emit("info", kept or "Cancelled. Nothing has changed.")
 
 
 _SHOWN = {

@@ -104,7 +104,7 @@ _FIRST = {
     Mode.DIVIDE: "Click the mother, then her two daughters one frame later.",
     Mode.DISAPPEAR: "Click a cell in the last frame in which it is seen.",
     Mode.APPEAR: "Click a cell in the first frame in which it is seen.",
-    Mode.FALSE: "Click what is not a cell; with Shift its whole track is none.",
+    Mode.FALSE: "Click what is not a cell. Shift+click: nothing in its track is a cell.",
     Mode.VERIFY: "Click a cell whose track is right: it is locked. Again: it is released. With "
     "Shift: its whole family.",
     Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
@@ -116,8 +116,8 @@ _FIRST = {
     Mode.REMOVE: "Click what is drawn but is no cell.",
     Mode.OUTLINE: "Click a cell for its next outline. Shift+click: the outline that another layer "
     "of masks in view has here.",
-    Mode.CHECK: "Mend what is wrong in view first. Then click the image or press Enter: every cell "
-    "in view is right, and none is missing.",
+    Mode.CHECK: "Correct what is wrong in view first. Then click the image or press Enter: every "
+    "cell in view is right, and none is missing.",
 }
 
 

@@ -141,7 +141,7 @@ def picture_steps(
     `size` is the diameter of a cell in pixels. Cells have the numbers of the alternatives that they
     are in.
     """
-    yield Progress("Cutting out the frames", 0.0)
+    yield Progress("Preparing the pictures", 0.0)
     cuts = [_Cut(source, asked, size, t) for t in frames_of(asked, source.geometry.n_frames)]
     low, high = _contrast(cuts)
     others = numbered(enumerate((asked.event, *asked.alternatives), 1))

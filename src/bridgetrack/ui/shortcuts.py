@@ -43,19 +43,21 @@ SHORTCUTS = (
              "other, to say where they are), or draw the cut", _begin(Mode.CUT)),
     Shortcut("join", ("J",), "These two masks are one cell", _begin(Mode.JOIN)),
     Shortcut("grow", ("N",), "Here is a cell that has no mask", _begin(Mode.GROW)),
-    Shortcut("remove", ("E",), "This is no cell: its mask goes", _begin(Mode.REMOVE)),
+    Shortcut("remove", ("E",), "This is not a cell: remove its mask", _begin(Mode.REMOVE)),
     Shortcut("outline", ("O",), "A better outline: the next one; with Shift+click, that of another "
              "layer of masks", _begin(Mode.OUTLINE)),
     Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
              _begin(Mode.CHECK)),
-    Shortcut("again", (), "Cut, join, add and drop cells in all frames where the image says so; "
-             "what you said of some holds and teaches", Annotator.choose_again),
-    Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
+    Shortcut("again", (), "Cut, join, add and remove cells in all frames where the image shows "
+             "that it is needed. Your answers about masks are kept, and learned from",
+             Annotator.choose_again),
+    Shortcut("suggest", ("G",), "Go to the event for which an answer helps most",
+             Annotator.suggest),
     Shortcut("accept", ("Enter",), "Yes, that is right", Annotator.accept),
     Shortcut("reject", ("Backspace",), "No, not this", Annotator.reject),
     Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
-    Shortcut("undo", ("Z", "Control-Z"), "Take back the last answer", Annotator.undo),
-    Shortcut("redo", ("R", "Control-Shift-Z"), "Repeat what was taken back", Annotator.redo),
+    Shortcut("undo", ("Z", "Control-Z"), "Undo the last answer", Annotator.undo),
+    Shortcut("redo", ("R", "Control-Shift-Z"), "Redo what was undone", Annotator.redo),
     Shortcut("cancel", ("Escape",), "Never mind", Annotator.cancel),
     *(Shortcut(f"choose_{k}", (str(k),), f"Alternative number {k}", _choose(k))
       for k in range(1, 1 + _CHOICES)),

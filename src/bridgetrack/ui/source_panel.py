@@ -163,7 +163,7 @@ class SourceChooser(QWidget):
             with self._panel.session.hearing() as warnings:
                 back = self._open_with_cells(image, labels, again)
             if back and not warnings:
-                words = f"There again, as you left them: {', '.join(back)}."
+                words = f"Restored: {', '.join(back)}."
                 self._panel.session.message.emit("info", words)
 
     def _takes_its_cells(self, image: Any, labels: Any) -> bool:

@@ -54,7 +54,7 @@ class TrackPanel(Panel):
         self.check = self.add(CheckBox(self))
         self.export = self.add(ExportBox(self))
         self.divide = self.add(QCheckBox("Cells divide"))
-        self.divide.setToolTip("Where they do not in this movie, no division is proposed")
+        self.divide.setToolTip("If not checked, no division is proposed")
         self.divide.toggled.connect(self._on_divide)
         self.column.addStretch(1)
         self.listen(self.state.looks.colour_changed, self.colour.follow)
@@ -189,7 +189,7 @@ class ExportBox(Column):
         self.many = button(
             "Many movies…",
             "Track every movie of a folder with the model in use, and write these formats. "
-            "NAME_labels, NAME_masks or NAME_cells are the masks of NAME; others are found",
+            "NAME_labels, NAME_masks or NAME_cells are the masks of NAME; others are segmented",
             self.ask_many,
         )  # fmt: skip
         self.add(self.choice)
@@ -217,7 +217,7 @@ class ExportBox(Column):
     def ask(self) -> None:
         """Ask for a folder and write there."""
         folder = ask_folder(
-            self, "Folder for the results; a new name makes one", self._panel.beside_movie()
+            self, "Folder for the results; a new name creates one", self._panel.beside_movie()
         )
         if folder is not None:
             self.write(folder)
@@ -274,7 +274,7 @@ class ExportBox(Column):
         movies = QFileDialog.getExistingDirectory(self, "Folder of the movies", start)
         if not movies:
             return
-        title = "Folder for the results; a new name makes one"
+        title = "Folder for the results; a new name creates one"
         if (out := ask_folder(self, title, str(Path(movies).parent))) is not None:
             self.begin(Path(movies), out)
 

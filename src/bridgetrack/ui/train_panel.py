@@ -120,7 +120,7 @@ class ModelBox(Column):
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
         self.choice.activated.connect(self._on_choice)
-        self.save = button("Save model…", "Keep it in a file", panel.ask_save)
+        self.save = button("Save model…", "Save the model in use to a file", panel.ask_save)
         self.add(self.choice)
         self.words = self.add(text())
         self.add(self.save)
