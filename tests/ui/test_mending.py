@@ -259,7 +259,7 @@ def the_outline_of_another_layer_is_taken(opened, viewer, hand, qtbot, pair):
     state.canvas.show(T, None)
     hand.key("O")
     hand.click(place, shift=True)
-    assert "No other layer of masks" in widget.notice.text()
+    assert "No other visible layer of masks" in widget.notice.text()
     other = viewer.add_labels(truth.copy(), name="others", scale=(1, SCALE, SCALE))
     state.canvas.activate()
     hand.click(place, shift=True)
