@@ -252,7 +252,7 @@ class Questions:
         finally:
             self._writing = False
         self._answered.append((asked, noted))
-        self._movie.message.emit("info", f"Noted: {describe(noted, names)}. Z takes it back.")
+        self._movie.message.emit("info", f"Noted: {describe(noted, names)}.")
         return True
 
     def _follow_answers(self) -> None:
