@@ -255,7 +255,7 @@ def _outline(rgb: Pixels, mask: Mask, zoom: int, colour: tuple[float, ...], thic
 
 _GAP = 6
 _CAPTION = 18
-_LARGEST = 150
+_LARGEST = 132
 _HERE = "#ffffff"
 
 
