@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QSlider
 
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import EventRef, Kind
@@ -275,6 +276,9 @@ def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbo
     said = looked_for(state, find, qtbot)
     assert said.foreground == "bright" and said.diameter < 40
     assert find.estimate.text().startswith("Cells look bright")
+    (slider,), share = find.split.native.findChildren(QSlider), find.split.value
+    qtbot.keyClick(slider, Qt.Key.Key_PageUp)
+    assert find.split.value == pytest.approx(share + 0.1, abs=0.01)
     # What was chosen under More holds until it is chosen otherwise, and is told.
     find.foreground.value = "texture"
     find.go.click()

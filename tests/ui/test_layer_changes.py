@@ -72,7 +72,15 @@ def test_layers_that_others_change_are_followed(open_short, viewer, hand, qtbot)
     qtbot.wait(1100)
     again = viewer.add_labels(cells.data, name="again", scale=cells.scale)
     widget.segment.source.labels.choose(again)
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: "being measured" in widget.next_words.text(), timeout=20_000)
+    said = set()
+
+    def tracked() -> bool:
+        said.add(widget.next_words.text())
+        return session.tracking is not None
+
+    qtbot.waitUntil(tracked, timeout=20_000)
+    assert not any("cannot be tracked" in words for words in said)
     assert not widget.notice.isVisible() and widget.next_words.text().startswith("Ready")
 
 

@@ -41,8 +41,8 @@ CITATION = (
 """What to cite, as in CITATION.cff."""
 
 UNCHECKED = (
-    "Not checked by a random sample. To add how right the result is: bridgetrack check, or Check a "
-    "sample in the window."
+    "Not checked by a random sample. To add how right the result is: bridgetrack check, or Check "
+    "accuracy in the window."
 )
 """What stands in place of a checked sample."""
 

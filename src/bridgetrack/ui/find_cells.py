@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from magicgui.widgets import ComboBox, create_widget
 from numpy.typing import NDArray
-from qtpy.QtWidgets import QCheckBox, QComboBox, QWidget
+from qtpy.QtWidgets import QCheckBox, QComboBox, QSlider, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.errors import BridgetrackError
@@ -46,7 +46,10 @@ def _setting(settings: type[Any], name: str) -> Any:
         is_share = option.most == 1
         more |= {"readout": False, "step": 0.01} if is_share else {"step": 1.0}
         kind = "FloatSlider" if is_share else "FloatSpinBox"
-    return create_widget(option.default, name=name, widget_type=kind, options=more)
+    made = create_widget(option.default, name=name, widget_type=kind, options=more)
+    for slider in made.native.findChildren(QSlider):  # a click beside the handle moves it a tenth
+        slider.setPageStep(slider.maximum() // 10)
+    return made
 
 
 def preview(

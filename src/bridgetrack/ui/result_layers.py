@@ -143,8 +143,9 @@ class ResultLayers:
             add_below(viewer, layer, "marks", "events")
         else:
             if not np.array_equal(layer.data, found.data):
-                # Tracks of the old graph may be gone, which napari refuses.
-                layer.graph = {}
+                # Tracks of the old graph may be gone, which napari refuses, and with other data it
+                # forgets the features, of which it would warn.
+                layer.graph, layer.color_by = {}, "track_id"
                 layer.data = found.data
             layer.features = features
             layer.colormaps_dict = {_SHADE: shades}

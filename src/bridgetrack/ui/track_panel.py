@@ -26,7 +26,7 @@ from bridgetrack.io.results import write_results
 from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps
 from bridgetrack.pipeline.methods import methods_text
 from bridgetrack.pipeline.summary import unclear_kinds, unclear_words
-from bridgetrack.pipeline.tracking import track_scene
+from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import Done, Factory
 from bridgetrack.session.results import summary
@@ -182,6 +182,7 @@ class ExportBox(Column):
         self.choice.setToolTip(
             "Tables; masks and tracks for the Cell Tracking Challenge; a graph in GEFF"
         )
+        self._written: Tracking | None = None  # what the words below speak of
         self.choice.addItems(list(_FORMATS))
         self.save = button(
             "Export…", "Write the tracks in these formats, to a folder", self.ask,
@@ -212,7 +213,11 @@ class ExportBox(Column):
         self.choice.setCurrentIndex(fit[0] if fit else 0)
 
     def _refresh(self) -> None:
-        self.save.setEnabled(self._panel.session.tracking is not None)
+        tracking = self._panel.session.tracking
+        self.save.setEnabled(tracking is not None)
+        if self._written not in (None, tracking):
+            self._written = None
+            self.words.clear()
 
     def ask(self) -> None:
         """Ask for a folder and write there."""
@@ -254,6 +259,7 @@ class ExportBox(Column):
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
             self.words.setText(f"Written to {folder}.{more}")
+            self._written = session.tracking
             now = session.movie
             if movie is not None and (now is None or now.layers != movie.layers):
                 words = f"The results of “{movie.name}” are written to {folder}."

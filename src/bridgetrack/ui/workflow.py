@@ -116,7 +116,7 @@ class WorkflowPanel(Panel):
         for signal in (
             session.movie_changed, session.scene_changed, session.answers_changed,
             session.model_changed, session.tracking_changed, session.trainer.changed,
-            session.message,
+            session.message, session.progress,
         ):  # fmt: skip
             self.listen(signal, self._say_next)
         self.segment.source.image.chosen.connect(lambda _: self._say_next())
@@ -172,7 +172,8 @@ class WorkflowPanel(Panel):
         if session.movie is None:
             first = "Open a movie, or drop it on the window"
             return f"{first}, then choose its cells." if step == 0 else f"{first}; see step 1."
-        if session.tracking is None and session.busy("measure", "track"):
+        measured = session.scene is not None
+        if session.tracking is None and (measured or session.busy("measure", "track")):
             return "The cells are being measured; this takes a moment."
         if session.tracking is None:
             return "These cells cannot be tracked. Choose others in step 1, or find cells there."
