@@ -24,8 +24,8 @@ def take_manifest() -> None:
     plugins.register(str(MANIFEST))
 
 
-def open_window(qtbot: Any) -> Any:
-    """A new visible viewer."""
+def open_window(qtbot: Any, shown: bool = True) -> Any:
+    """A new viewer, usually visible."""
     from napari import Viewer
 
     take_manifest()
@@ -34,8 +34,9 @@ def open_window(qtbot: Any) -> Any:
         warnings.simplefilter("ignore")
         # The status is computed in a thread that tests do not wait for.
         with patch("napari._qt.threads.status_checker.StatusChecker.start", lambda *_: None):
-            viewer = Viewer(show=True, show_welcome_screen=False)
-    qtbot.waitExposed(viewer.window._qt_window, timeout=20_000)
+            viewer = Viewer(show=shown, show_welcome_screen=False)
+    if shown:
+        qtbot.waitExposed(viewer.window._qt_window, timeout=20_000)
     return viewer
 
 

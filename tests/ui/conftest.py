@@ -95,12 +95,12 @@ def _close_all(made: Iterable[Any]) -> None:
 
 
 @pytest.fixture
-def another_viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Callable[[], Any]]:
+def another_viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Callable[..., Any]]:
     """Opens viewers of the test's own; nothing holds on to them once they are closed."""
     made: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def opened() -> Any:
-        viewer = open_window(qtbot)
+    def opened(shown: bool = True) -> Any:
+        viewer = open_window(qtbot, shown)
         made.update((viewer, viewer.window._qt_viewer))
         return viewer
 
