@@ -94,9 +94,10 @@ def test_cells_that_were_found_and_mended_are_there_again(
     panel = fill(again, file, None)
     other = state_of(again)
     settled(other, qtbot)
+    file = other.session.answers.path.name
     assert panel.notice.text() == (
-        "✓ Restored: 1 answer, the cells that you found or painted, the model "
-        "in use, what can happen."
+        f"✓ Restored from {file}: 1 answer, the cells that you found or painted, the model in use, "
+        "what can happen."
     )
     back = find_role(again.layers, "labels")
     np.testing.assert_array_equal(back.data, mended)

@@ -162,9 +162,11 @@ class SourceChooser(QWidget):
         elif self._opened != (image, labels):
             with self._panel.session.hearing() as warnings:
                 back = self._open_with_cells(image, labels, again)
-            if back and not warnings:
-                words = f"Restored: {', '.join(back)}."
-                self._panel.session.message.emit("info", words)
+            session = self._panel.session
+            if back and not warnings and session.answers is not None:
+                file = session.answers.path
+                where = "" if file is None else f" from {file.name}"
+                session.message.emit("info", f"Restored{where}: {', '.join(back)}.")
 
     def _takes_its_cells(self, image: Any, labels: Any) -> bool:
         """Choose the cells of a movie that was chosen now, in place of those of another one."""
