@@ -35,7 +35,6 @@ def test_ids_are_in_natural_order_and_the_next_is_free():
 def test_an_id_is_never_given_again():
     one = AnnotationSet(MOVIE, [MOVE, LEAVES])
     assert one.remove(LEAVES.id).next_id() == one.next_id()
-    assert one.remove(LEAVES.id).given(LEAVES.id)
     back = one.remove(LEAVES.id).add(LEAVES)
     assert back == one
     history = AnswerHistory(AnnotationSet(MOVIE)).record(add=[MOVE])

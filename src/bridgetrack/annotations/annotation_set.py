@@ -170,11 +170,6 @@ class AnnotationSet:
         )
         return {e: found[e] for e in Event}
 
-    def given(self, annotation_id: str) -> bool:
-        """Whether an id is or may once have been that of an annotation."""
-        prefix, number, _ = natural_key(annotation_id)
-        return annotation_id in self._items or number <= self._last_ids.get(prefix, number - 1)
-
     def next_id(self) -> str:
         """An id that was never given and is later than all others like it."""
         return f"a{1 + self._last_ids.get('a', 0)}"
