@@ -7,21 +7,21 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation, CellRef
 from bridgetrack.annotations.annotation_set import AnswerChange
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, in_order
-from bridgetrack.annotations.mask_targets import honoured, with_events
+from bridgetrack.annotations.mask_targets import with_events
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
-from bridgetrack.movie.movie import Movie, label_frame, pixels_of
+from bridgetrack.movie.movie import label_frame
+from bridgetrack.pipeline.edited import EditedFrames, changes_again
 from bridgetrack.pipeline.finding import chosen_as
 from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers, with_outlines_of
 from bridgetrack.progress import Progress, Steps
@@ -33,26 +33,13 @@ from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.session.movie import LazyFrames, MovieAndCells
+from bridgetrack.session.movie import MovieAndCells
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
 
 JOB = "choose"
 """Name of the background work: choosing masks again."""
-
-
-class _EditedFrames(LazyFrames):
-    """Frames of a label movie, some of them changed in memory."""
-
-    def __init__(self, movie: Movie) -> None:
-        super().__init__(movie.array.shape, movie.array.dtype)
-        self._array = movie.array
-        self.changed: dict[int, NDArray[Any]] = {}
-
-    def frame(self, t: int) -> NDArray[Any]:
-        """One frame with its changes."""
-        return self.changed[t] if t in self.changed else pixels_of(self._array[t])
 
 
 class MovieMasks:
@@ -84,7 +71,7 @@ class MovieMasks:
         self._session, self._movie, self._store = session, movie, store
         self.labels = movie.labels
         self.learned = None if movie.found is None else movie.found.learned
-        self._edited: _EditedFrames | None = None
+        self._edited: EditedFrames | None = None
         self._settings: SegmentationSettings | None = None
 
     @property
@@ -110,37 +97,12 @@ class MovieMasks:
             The frames changed, and in how many others the masks are neither those before nor
             what the answers say; these stay as they are.
         """
-        changes = _by_frame(self.answers.past)
-        chosen = {a.frame for a in self.answers.past if a.says_nothing}
-        fits = [self._led(t, changes[t]) for t in chosen]
         # Cells that were found here may be found anew, which makes others of them.
         anew = self._movie.found is not None and self._movie.files[1] is None
-        others = 2 * sum(fits) < len(fits)  # these are other masks than those chosen from
-        if others:
-            changes = _by_frame(self.answers)
-        frames, lost = set(), len(chosen) if others and not anew else 0
-        for t, mine in changes.items():
-            pixels, _, after = _composed(mine)
-            there = self._frame(t).reshape(-1)[pixels]
-            if np.array_equal(there, after):
-                continue
-            if self._led(t, mine):
-                self._write(t, pixels, after)
-                frames.add(t)
-            elif not (others and t in chosen):
-                lost += t in chosen or not honoured(self._frame(t), self.answers, t)
-        return frames, lost
-
-    def _led(self, t: int, changes: list[MaskAnswer]) -> bool:
-        """Whether changes led from the masks of a frame to what they say."""
-        pixels, before, after = _composed(changes)
-        there = self._frame(t).reshape(-1).copy()
-        if np.array_equal(there[pixels], before):
-            return True
-        for mend in (a.mend for a in changes):
-            if mend.fits(there):
-                there[mend.pixels] = mend.after
-        return np.array_equal(there[pixels], after)
+        changes, lost = changes_again(self.labels, self.answers, anew)
+        for t, (pixels, after) in changes.items():
+            self._write(t, pixels, after)
+        return set(changes), lost
 
     def label_at(self, t: int, place: Place) -> int:
         """The label at a place of a frame, 0 for background and beyond the frame."""
@@ -388,13 +350,9 @@ class MovieMasks:
             self._movie.pixels[t][where] = labels
             return
         if self._edited is None:
-            edited = self._edited = _EditedFrames(self.labels)
-            chunks = tuple((1,) * n if k < 2 else (n,) for k, n in enumerate(edited.shape))
-            array = da.from_array(edited, chunks=chunks, name=False, asarray=False)
-            self.labels = replace(self.labels, array=array)
-        frame = self._edited.frame(t).copy()
-        frame[0][where] = labels
-        self._edited.changed[t] = frame
+            self._edited = EditedFrames(self.labels)
+            self.labels = self._edited.movie
+        self._edited.write(t, where, labels)
 
 
 def _judge(score: MovieScore, settings: SegmentationSettings, scale: tuple[float, ...]) -> Judge:
@@ -410,25 +368,6 @@ def _judge(score: MovieScore, settings: SegmentationSettings, scale: tuple[float
         return np.asarray(1 / (1 + np.exp(-odds)))
 
     return judge
-
-
-def _composed(answers: list[MaskAnswer]) -> tuple[Index, Index, Index]:
-    """Pixels that some answers changed, with their first label before and last one after."""
-    changes = [a.mend for a in answers]
-    pixels = np.concatenate([m.pixels for m in changes])
-    before = np.concatenate([m.before for m in changes])
-    after = np.concatenate([m.after for m in changes])
-    known, first = np.unique(pixels, return_index=True)
-    last = len(pixels) - 1 - np.unique(pixels[::-1], return_index=True)[1]
-    return known, before[first], after[last]
-
-
-def _by_frame(changes: Iterable[MaskAnswer]) -> dict[int, list[MaskAnswer]]:
-    """Changes of each frame, in their order."""
-    found: dict[int, list[MaskAnswer]] = {}
-    for change in changes:
-        found.setdefault(change.frame, []).append(change)
-    return found
 
 
 def _chosen_again(

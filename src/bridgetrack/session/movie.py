@@ -21,31 +21,6 @@ from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.scene import Scene, fingerprints, prepare, remeasure
 from bridgetrack.progress import Progress, Steps
 
-
-class LazyFrames:
-    """Frames of labels that are made when they are looked at, as dask and napari read them.
-
-    Parameters
-    ----------
-    shape, dtype
-        Of all frames, time first.
-    """
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self.shape, self.ndim, self.dtype = shape, len(shape), np.dtype(dtype)
-
-    def frame(self, t: int) -> NDArray[Any]:
-        """One frame."""
-        raise NotImplementedError
-
-    def __getitem__(self, key: Any) -> NDArray[Any]:
-        times, *rest = key if isinstance(key, tuple) else (key,)
-        if not isinstance(times, slice):
-            return np.asarray(self.frame(int(times))[tuple(rest)])
-        frames = [self.frame(t)[tuple(rest)] for t in range(*times.indices(self.shape[0]))]
-        return np.stack(frames) if frames else np.zeros((0, *self.shape[1:]), self.dtype)
-
-
 Prints = dict[int, int]
 """A number for each frame that changes when its pixels do."""
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.notes import plural
+from bridgetrack.pipeline.edited import LazyFrames
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.movie import LazyFrames
 from bridgetrack.tracks.colours import family_shades, title_of
 from bridgetrack.tracks.table import (
     cell_features,

@@ -1,0 +1,152 @@
+"""Label movies whose frames are changed in memory, and changes that answers describe made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
+from bridgetrack.annotations.mask_targets import honoured
+from bridgetrack.arrays import Index
+from bridgetrack.detections.labels import checked_labels
+from bridgetrack.movie.movie import Movie, pixels_of
+
+
+class LazyFrames:
+    """Frames of labels that are made when they are looked at, as dask and napari read them.
+
+    Parameters
+    ----------
+    shape, dtype
+        Of all frames, time first.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape, self.ndim, self.dtype = shape, len(shape), np.dtype(dtype)
+
+    def frame(self, t: int) -> NDArray[Any]:
+        """One frame."""
+        raise NotImplementedError
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        times, *rest = key if isinstance(key, tuple) else (key,)
+        if not isinstance(times, slice):
+            return np.asarray(self.frame(int(times))[tuple(rest)])
+        frames = [self.frame(t)[tuple(rest)] for t in range(*times.indices(self.shape[0]))]
+        return np.stack(frames) if frames else np.zeros((0, *self.shape[1:]), self.dtype)
+
+
+class EditedFrames(LazyFrames):
+    """Frames of a label movie, some of them changed in memory.
+
+    Attributes
+    ----------
+    movie
+        The movie with all changes, also those that are made later.
+    """
+
+    def __init__(self, movie: Movie) -> None:
+        super().__init__(movie.array.shape, movie.array.dtype)
+        self._array = movie.array
+        self._changed: dict[int, NDArray[Any]] = {}
+        chunks = tuple((1,) * n if k < 2 else (n,) for k, n in enumerate(self.shape))
+        array = da.from_array(self, chunks=chunks, name=False, asarray=False)
+        self.movie = replace(movie, array=array)
+
+    def frame(self, t: int) -> NDArray[Any]:
+        """One frame with its changes."""
+        return self._changed[t] if t in self._changed else pixels_of(self._array[t])
+
+    def write(self, t: int, where: tuple[Index, ...], labels: Index) -> None:
+        """Give places of a frame other labels."""
+        frame = self.frame(t).copy()
+        frame[0][where] = labels
+        self._changed[t] = frame
+
+
+Changes = dict[int, tuple[Index, Index]]
+"""Pixels of flat frames and their new labels, by frame."""
+
+
+def changes_again(labels: Movie, answers: MaskAnswers, anew: bool = False) -> tuple[Changes, int]:
+    """What is to be changed in masks so that they are as answers left them.
+
+    Parameters
+    ----------
+    labels
+        The masks, changed or not.
+    answers
+        What was said of them.
+    anew
+        Whether they may have been found once more, which makes others of them.
+
+    Returns
+    -------
+    changes, lost
+        The changes, and in how many other frames the masks are neither those before nor what
+        the answers say; these stay as they are.
+    """
+    by_frame = _by_frame(answers.past)
+    chosen = {a.frame for a in answers.past if a.says_nothing}
+    fits = [_led(checked_labels(labels, t), by_frame[t]) for t in chosen]
+    others = 2 * sum(fits) < len(fits)  # these are other masks than those chosen from
+    if others:
+        by_frame = _by_frame(answers)
+    found: Changes = {}
+    lost = len(chosen) if others and not anew else 0
+    for t, mine in by_frame.items():
+        frame, (pixels, _, after) = checked_labels(labels, t), _composed(mine)
+        if np.array_equal(frame.reshape(-1)[pixels], after):
+            continue
+        if _led(frame, mine):
+            found[t] = pixels, after
+        elif not (others and t in chosen):
+            lost += t in chosen or not honoured(frame, answers, t)
+    return found, lost
+
+
+def mended(labels: Movie, answers: MaskAnswers) -> Movie:
+    """Masks as the answers about them left them."""
+    changes, _ = changes_again(labels, answers)
+    if not changes:
+        return labels
+    edited = EditedFrames(labels)
+    for t, (pixels, after) in changes.items():
+        edited.write(t, np.unravel_index(pixels, labels.geometry.shape or ()), after)
+    return edited.movie
+
+
+def _led(frame: NDArray[np.integer], changes: list[MaskAnswer]) -> bool:
+    """Whether changes led from the masks of a frame to what they say."""
+    pixels, before, after = _composed(changes)
+    there = frame.reshape(-1).copy()
+    if np.array_equal(there[pixels], before):
+        return True
+    for mend in (a.mend for a in changes):
+        if mend.fits(there):
+            there[mend.pixels] = mend.after
+    return np.array_equal(there[pixels], after)
+
+
+def _composed(answers: list[MaskAnswer]) -> tuple[Index, Index, Index]:
+    """Pixels that some answers changed, with their first label before and last one after."""
+    changes = [a.mend for a in answers]
+    pixels = np.concatenate([m.pixels for m in changes])
+    before = np.concatenate([m.before for m in changes])
+    after = np.concatenate([m.after for m in changes])
+    known, first = np.unique(pixels, return_index=True)
+    last = len(pixels) - 1 - np.unique(pixels[::-1], return_index=True)[1]
+    return known, before[first], after[last]
+
+
+def _by_frame(changes: Iterable[MaskAnswer]) -> dict[int, list[MaskAnswer]]:
+    """Changes of each frame, in their order."""
+    found: dict[int, list[MaskAnswer]] = {}
+    for change in changes:
+        found.setdefault(change.frame, []).append(change)
+    return found
