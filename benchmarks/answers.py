@@ -31,7 +31,6 @@ from pathlib import Path
 import numpy as np
 
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
 from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import AutosavingStore
@@ -56,6 +55,7 @@ from common import (
     row,
     score,
 )
+from simulated_annotator import SimulatedAnnotator, answer_by
 
 COUNTS = (10, 20, 50, 100)
 

@@ -22,7 +22,6 @@ import tifffile
 from numpy.typing import NDArray
 
 import bridgetrack as bt
-from bridgetrack.active.simulated_annotator import with_mistakes
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.from_tracks import draw_annotations, read_events
 from bridgetrack.arrays import Array, Mask
@@ -37,6 +36,7 @@ from bridgetrack.progress import run
 from bridgetrack.segmentation.segment import segment_movie
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from simulated_annotator import with_mistakes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"

@@ -262,7 +262,7 @@ def suggest(camera: Camera) -> None:
     from bridgetrack.annotations.from_tracks import read_events
 
     sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
-    from bridgetrack.active.simulated_annotator import SimulatedAnnotator
+    from simulated_annotator import SimulatedAnnotator
 
     asker, cells = camera.session.questions, camera.session.scene.detections
     annotator = SimulatedAnnotator(read_events(true_events_of(camera.session), cells), cells)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, run
 from bridgetrack.segmentation.probability import open_probability
-from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
+from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.sources import Source, Strategy, open_source
@@ -370,7 +370,8 @@ def find_cells(
         If the input cannot be used; the message says why and what to do.
     """
     movie, way = open_movie(image, **reading), choose or _usual(backend)
-    MaskChoice(way)  # refuses others
+    if way not in get_args(Choose):
+        raise InputError(f"choose is {way!r}; it must be one of {', '.join(get_args(Choose))}")
     beside = tuple(open_beside(each, movie) for each in labels)
     foreign = None if probability is None else open_probability(probability, movie)
     if way == "plain" and (beside or foreign is not None):

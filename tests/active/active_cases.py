@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import SimulatedAnnotator
 from bridgetrack.active.suggestion import SessionOptions, SuggestOptions
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
+from simulated_annotator import SimulatedAnnotator
 from training.training_cases import plain_scene, true_columns
 
 

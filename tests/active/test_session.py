@@ -9,7 +9,6 @@ import pytest
 
 from active.active_cases import annotator, session, true_rows
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import answer_by, simulate_session, true_accuracy
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import RANDOM, SUGGESTED, EventRef, Kind
@@ -19,6 +18,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
+from simulated_annotator import answer_by, simulate_session, true_accuracy
 from training.training_cases import blind_prior, plain_scene
 
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from active.active_cases import annotator, session, true_rows
-from bridgetrack.active.simulated_annotator import (
-    simulate_session,
-    true_accuracy,
-)
 from bridgetrack.active.suggester import slot_name, suggest
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
+from simulated_annotator import (
+    simulate_session,
+    true_accuracy,
+)
 from training.training_cases import plain_scene
 
 

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotations.annotation_cases import table_of
-from bridgetrack.active.simulated_annotator import with_mistakes
 from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.constraints import compile_constraints, required_events
@@ -20,6 +19,7 @@ from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.progress import run
 from gallery import measure
+from simulated_annotator import with_mistakes
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_data" / "01_GT"
 N_FRAMES, PER_FRAME = 12, 40

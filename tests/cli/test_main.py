@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgetrack.cli.console import answer
+from bridgetrack.cli.console import Answer
 from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.notes import Note, collecting_warnings
 from cli.conftest import Run, one_line
@@ -37,12 +37,11 @@ def test_every_command_has_help(run: Run, command: str) -> None:
     shown = run(command, "--help")
     assert shown.status == 0
     assert shown.out.startswith(f"Usage: bridgetrack {command}")
-    assert ("--json" in shown.out) == (command not in ("open", "models"))
+    assert ("--json" in shown.out) == (command != "open")
 
 
 WRONG = {
     "": "Missing command",
-    "models": "Missing command",
     "nonsense": "nonsense",
     "track": "LABELS",
     "track x": "--out",
@@ -55,9 +54,7 @@ WRONG = {
     "track '' --out y": "'LABELS': the name is empty",
     "track x --out y --image ''": "'--image': the name is empty",
     "annotate x --ground-truth g --out y": "--count",
-    "annotate x --ground-truth g --out y --suggested": "--count",
     "annotate x --ground-truth g --out y --fraction 1.5": "--fraction",
-    "annotate x --ground-truth g --out y --count 1 --wrong 2": "--wrong",
     "suggest x -n 0": "--count",
     "suggest x --seed -1": "seed is -1",
     "suggest x --random-share 1.5": "random_share is 1.5",
@@ -104,7 +101,7 @@ def test_names_give_no_commands_to_the_terminal(
     done = run("track", "no\x1b[31m.tif", "--out", tmp_path / "out")
     assert done.status == 1
     assert "no?[31m.tif" in done.err
-    answer(False, None, lambda: ["model m\x1b]0;owned\x07"])
+    Answer(None, ["model m\x1b]0;owned\x07"]).show(as_json=False)
     assert capsys.readouterr().out == "model m?]0;owned?\n"
 
 

@@ -26,35 +26,27 @@ def file(tmp_path: Path) -> Path:
     return save_model(untrained_model(), tmp_path / "mine.json")
 
 
-def test_from_adding_to_tracking_by_name(
-    run: Run, truth: Path, file: Path, library: Path, tmp_path: Path
+def test_models_of_the_library_are_given_by_name(
+    run: Run, truth: Path, library: Path, tmp_path: Path
 ) -> None:
-    assert run("models", "list").status == 0
-    assert run("models", "add", file, "--name", "HeLa lab 3").status == 0
-    (found,) = json.loads(run("models", "list", "--json").out)["models"]
+    assert "no models" in run("models").out
+    library.mkdir()
+    save_model(untrained_model(), library / "HeLa lab 3.json")
+    (library / "bad.json").write_text("{}")
+    shown = run("models")
+    assert "HeLa lab 3: weights set by hand" in shown.out and str(library) in shown.out
+    assert "bad: damaged" in shown.out
+    found, _ = sorted(json.loads(run("models", "--json").out)["models"], key=lambda m: -len(m))
     assert found["name"] == "HeLa lab 3" and found["file"] == str(library / "HeLa lab 3.json")
-    shown = run("models", "show", "hela lab 3").out
-    assert str(library) in shown and "weights set by hand" in shown
+    one = json.loads(run("models", "hela lab 3", "--json").out)
+    assert one["file"] == found["file"] and "move.bias" in one["weights"]
+    assert run("models", "bad").status == 1
     out = tmp_path / "result"
     assert run("track", truth, "--model", "HeLa lab 3", "--out", out).status == 0
     assert run("explain", out, "--frame", 1, "--cell", 1).status == 0
-    assert run("models", "add", file, "--name", "hela LAB 3").status == 1
-    assert run("models", "remove", "hela lab 3").status == 0
-    assert run("models", "remove", "hela lab 3").status == 1
-    assert not list(library.glob("*.json"))
-    assert json.loads(run("models", "list", "--json").out)["models"] == []
 
 
-def test_a_damaged_model_is_listed(run: Run, file: Path, library: Path) -> None:
-    run("models", "add", file, "--name", "good")
-    (library / "bad.json").write_text("{}")
-    listed = run("models", "list")
-    assert listed.status == 0
-    assert "good" in listed.out and "bad: damaged" in listed.out
-    assert run("models", "show", "bad").status == 1
-
-
-@pytest.mark.parametrize("command", ["track", "train --source", "models"])
+@pytest.mark.parametrize("command", ["track", "train --source"])
 def test_a_model_without_some_features_is_named(
     run: Run, truth: Path, file: Path, tmp_path: Path, command: str
 ) -> None:
@@ -65,15 +57,15 @@ def test_a_model_without_some_features_is_named(
     words = {
         "track": (truth, "--model", file, "--out", tmp_path / "r"),
         "train --source": (truth, "--source", file, *learning),
-        "models": ("add", file),
     }
     told = run(command.split(maxsplit=1)[0], *words[command])
     assert told.status == 1
     assert "mine.json: " in told.err and gone in told.err
 
 
-def test_names_that_are_nothing(run: Run, truth: Path, file: Path, tmp_path: Path) -> None:
-    run("models", "add", file)
+def test_names_that_are_nothing(run: Run, truth: Path, library: Path, tmp_path: Path) -> None:
+    library.mkdir()
+    save_model(untrained_model(), library / "mine.json")
     for words in (
         ("track", truth, "--model", "other", "--out", tmp_path / "r"),
         ("suggest", truth, "--model", "other"),

@@ -18,7 +18,7 @@ from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import save_annotations
-from bridgetrack.cli.explain import tracked_again
+from bridgetrack.cli.evaluate import tracked_again
 from bridgetrack.cli.main import main
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, save_labels

@@ -1,14 +1,12 @@
-"""Suggestions and the simulated annotator on the command line."""
+"""Suggestions on the command line."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-import pytest
-
 from bridgetrack.annotations.files import load_annotations
-from cli.conftest import Run
+from cli.conftest import Run, draw_answers
 
 
 def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
@@ -34,29 +32,11 @@ def test_random_ones_are_other_events(run: Run, truth: Path) -> None:
     assert asked[0] != asked[1]
 
 
-def test_answers_are_not_asked_again(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
+def test_answers_are_not_asked_again(run: Run, truth: Path, tmp_path: Path) -> None:
     clicks = tmp_path / "a.json"
-    words = ("annotate", truth, "--ground-truth", movie / "01_GT", "--suggested", "--count", 12)
-    shown = run(*words, "--out", clicks, "--json")
-    assert shown.status == 0, shown.err
-    assert len(load_annotations(clicks)) == 12
-    assert 0.9 < json.loads(shown.out)["right"] <= 1
+    draw_answers(run, truth, clicks, 12)
     asked = run("suggest", truth, "--annotations", clicks, "-n", 30, "--json")
     answered = {e.key for a in load_annotations(clicks) for e in a.events}
     for s in json.loads(asked.out)["suggestions"]:
         cells = [tuple(tuple(c) for c in s["event"][end]) for end in ("sources", "targets")]
         assert (s["event"]["event"], *cells) not in {(k[0].key, k[1], k[2]) for k in answered}
-
-
-@pytest.mark.parametrize("how", [(), ("--suggested",)])
-def test_all_answers_may_be_wrong(
-    run: Run, movie: Path, truth: Path, tmp_path: Path, how: tuple[str, ...]
-) -> None:
-    kept = {}
-    for rate in (0, 1):
-        clicks = tmp_path / f"{rate}.json"
-        words = ("annotate", truth, "--ground-truth", movie / "01_GT", "--count", 10, *how)
-        shown = run(*words, "--wrong", rate, "--out", clicks)
-        assert shown.status == 0, shown.err
-        kept[rate] = {e.key for a in load_annotations(clicks) for e in a.events}
-    assert len(kept[0] & kept[1]) <= len(kept[0]) / 2

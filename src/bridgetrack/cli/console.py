@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import typer
@@ -20,6 +21,35 @@ _FEW = 5
 
 class Stopped(Exception):  # noqa: N818 - not an error
     """Ctrl-C after something was saved; the message says what."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command found out, for machines and for people.
+
+    Parameters
+    ----------
+    record
+        JSON values.
+    lines
+        The same in words.
+    problem
+        What failed although there is a result; empty if nothing did.
+    """
+
+    record: Any
+    lines: Sequence[str]
+    problem: str = ""
+
+    def show(self, as_json: bool) -> None:
+        """Print it; ends the program with status 1 if there is a problem."""
+        if as_json:
+            typer.echo(json.dumps(self.record, indent=1, allow_nan=False))
+        for line in () if as_json else self.lines:
+            typer.echo(printable(line))
+        if self.problem:
+            typer.echo(f"error: {printable(self.problem)}", err=True)
+            raise typer.Exit(1)
 
 
 def show(steps: Steps[Result]) -> Result:
@@ -54,13 +84,6 @@ def reporting() -> Iterator[Callable[[Progress], None]]:
             bar.update(tasks[step.stage], completed=step.done)
 
         yield draw
-
-
-def answer(json_wanted: bool, record: Any, lines: Callable[[], Sequence[str]]) -> None:
-    """Print a result for machines, as JSON, or for people."""
-    text = [json.dumps(record, indent=1, allow_nan=False)] if json_wanted else lines()
-    for line in text:
-        typer.echo(line if json_wanted else printable(line))
 
 
 def printable(line: str) -> str:

@@ -1,16 +1,27 @@
-"""``bridgetrack evaluate`` and ``check``: how accurate a result is."""
+"""``bridgetrack evaluate``, ``check`` and ``explain``: how good a result is, and why it is so."""
 
 from __future__ import annotations
 
-import json as json_library
-from collections.abc import Sequence
+import json
+import math
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
+import numpy as np
 import typer
 
-from bridgetrack.cli.console import answer, table
-from bridgetrack.cli.options import GroundTruth, Json, make, one_option_each
+from bridgetrack import api
+from bridgetrack.annotations.annotation_set import AnswerHistory
+from bridgetrack.cli.console import Answer, reporting, show, table
+from bridgetrack.cli.options import (
+    GroundTruth,
+    Image,
+    Weights,
+    path_argument,
+    path_option,
+    word_option,
+)
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import (
     Sample,
@@ -19,37 +30,49 @@ from bridgetrack.evaluation.sample import (
     read_sample,
     write_sample,
 )
-from bridgetrack.evaluation.scores import SPARSE, Scores
+from bridgetrack.evaluation.scores import SPARSE
 from bridgetrack.evaluation.scores import evaluate as score
 from bridgetrack.files import write_text
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.may_write import check_file, is_ours, sign, signed
 from bridgetrack.io.results import METHODS, RUN_FILE, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
-from bridgetrack.notes import plural
-from bridgetrack.pipeline.inputs import is_table
+from bridgetrack.notes import collecting_warnings, plural
+from bridgetrack.pipeline.inputs import (
+    RunInputs,
+    is_table,
+    open_answers,
+    open_files,
+    open_weights,
+)
 from bridgetrack.pipeline.methods import with_checked
-from bridgetrack.pipeline.result_folder import tracked_labels, write_json
+from bridgetrack.pipeline.project import load_project, run_project
+from bridgetrack.pipeline.result_folder import given_run, tracked_labels, write_json
+from bridgetrack.pipeline.summary import explain_event, find_event
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.windows import near
 from bridgetrack.tracks.tracks import Tracks
+
+Kind = Literal["move", "divide", "split", "merge", "appear", "disappear", "skip", "false"]
 
 
 def evaluate(
     result: Annotated[
         Path,
-        typer.Argument(
-            metavar="RESULT_DIR",
-            help="Folder that `bridgetrack track` wrote, a CTC result folder, or a "
-            ".csv, .geff or TrackMate .xml file.",
-            show_default=False,
+        path_argument(
+            "RESULT_DIR",
+            "Folder that `bridgetrack track` wrote, a CTC result folder, or a .csv, .geff or "
+            "TrackMate .xml file.",
         ),
     ],
     ground_truth: GroundTruth,
     labels: Annotated[
         Path | None,
-        typer.Option(
+        path_option(
             "--labels",
-            metavar="LABELS",
-            help="The label movie that was tracked; by default the one named in run.json.",
+            "LABELS",
+            "The label movie that was tracked; by default the one named in run.json.",
         ),
     ] = None,
     sparse: Annotated[
@@ -60,11 +83,36 @@ def evaluate(
             "for this.",
         ),
     ] = False,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Score tracks with py-ctcmetrics and traccuracy."""
     scores = score(result, ground_truth, labels=_masks(result, labels), sparse=sparse)
-    answer(json, scores.to_dict(), lambda: _score_lines(scores))
+    known = scores.to_dict()
+    words = {
+        "edge_f1": ("edges F1", f"of {scores.n_edges:,} true edges"),
+        "edge_precision": ("  precision", ""),
+        "edge_recall": ("  recall", ""),
+        "division_f1": ("divisions F1", f"of {scores.n_divisions:,} true divisions"),
+        "division_f1_within_1": ("  within 1 frame", ""),
+        "division_recall": ("  recall", ""),
+        "tra": ("TRA", "tracking accuracy"),
+        "det": ("DET", "detection accuracy"),
+        "lnk": ("LNK", "linking accuracy"),
+        "bio": ("BIO", "mean of CT, TF, BC, CCA"),
+        "ct": ("CT", "complete tracks"),
+        "tf": ("TF", "track fractions"),
+        "chota": ("CHOTA", ""),
+    }
+    rows = [
+        [name, "-" if known[key] is None else f"{known[key]:.4f}", _yes(key in SPARSE)]
+        for key, (name, _) in words.items()
+    ]
+    head, *lines = table(["", "score", "valid for sparse truth"], rows)
+    lines = [f"{line}  {of}".rstrip() for line, (_, of) in zip(lines, words.values(), strict=True)]
+    return Answer(known, [head, *lines, *(f"note: {note}" for note in scores.notes)])
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
 
 
 def _masks(result: Path, labels: Path | None) -> Movie | None:
@@ -79,59 +127,30 @@ def _masks(result: Path, labels: Path | None) -> Movie | None:
     return open_labels(named)
 
 
-def _score_lines(scores: Scores) -> list[str]:
-    names = (
-        ("edges F1", "edge_f1", f"of {scores.n_edges:,} true edges"),
-        ("  precision", "edge_precision", ""),
-        ("  recall", "edge_recall", ""),
-        ("divisions F1", "division_f1", f"of {scores.n_divisions:,} true divisions"),
-        ("  within 1 frame", "division_f1_within_1", ""),
-        ("  recall", "division_recall", ""),
-        ("TRA", "tra", "tracking accuracy"),
-        ("DET", "det", "detection accuracy"),
-        ("LNK", "lnk", "linking accuracy"),
-        ("BIO", "bio", "mean of CT, TF, BC, CCA"),
-        ("CT", "ct", "complete tracks"),
-        ("TF", "tf", "track fractions"),
-        ("CHOTA", "chota", ""),
-    )
-    values = [getattr(scores, key) for _, key, _ in names]
-    sparse = ["yes" if key in SPARSE else "no" for _, key, _ in names]
-    rows = [
-        [name, "-" if value is None else f"{value:.4f}", holds]
-        for (name, *_), value, holds in zip(names, values, sparse, strict=True)
-    ]
-    head, *lines = table(["", "score", "valid for sparse truth"], rows)
-    described = (f"{line}  {row[2]}".rstrip() for line, row in zip(lines, names, strict=True))
-    return [head, *described, *(f"note: {note}" for note in scores.notes)]
+# ------------------------------------------------------------------ check
 
 
-@one_option_each(SampleOptions)
 def check(
-    *,
     result: Annotated[
         Path,
-        typer.Argument(
-            metavar="RESULT_DIR",
-            help="Folder that `bridgetrack track` wrote, or a .csv, .geff or TrackMate .xml file.",
-            show_default=False,
+        path_argument(
+            "RESULT_DIR",
+            "Folder that `bridgetrack track` wrote, or a .csv, .geff or TrackMate .xml file.",
         ),
     ],
+    options: SampleOptions,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="SAMPLE.csv", help="Where to write the events to judge."),
+        Path | None, path_option("--out", "SAMPLE.csv", "Where to write the events to judge.")
     ] = None,
     judged: Annotated[
         Path | None,
-        typer.Option(
+        path_option(
             "--judged",
-            metavar="SAMPLE.csv",
-            help="The same table with its last column filled in: yes, no or ?.",
+            "SAMPLE.csv",
+            "The same table with its last column filled in: yes, no or ?.",
         ),
     ] = None,
-    json: Json = False,
-    **settings: Any,
-) -> None:
+) -> Answer:
     """Estimate how accurate a result is, from random events that you judge.
 
     With --out, it writes a table of random events, one per row. With --judged, it reads your
@@ -144,10 +163,8 @@ def check(
         )
     tracks = _tracks(result)
     if judged is not None:
-        answer(json, *_judged(read_sample(judged, tracks), result, judged))
-        return
+        return _judged(read_sample(judged, tracks), result, judged)
     assert out is not None
-    options = make(SampleOptions, **settings)
     check_file(out, *(result, *(p for p in result.glob("*") if p.is_file())))
     sample = draw_sample(tracks, options)
     with signed(out) as spare:
@@ -159,55 +176,146 @@ def check(
         "Look at each event in the movie, write yes, no or ? into the last column, then run: "
         f"bridgetrack check {result} --judged {out}",
     ]
-    answer(json, record, lambda: lines)
+    return Answer(record, lines)
 
 
 def _tracks(result: Path) -> Tracks:
     """The tracks of a result folder, or of a file."""
     if not result.exists():
         raise InputError(f"{result}: no such file or folder; give a result folder")
-    for name in ("tracks.geff", "detections.csv"):
-        if (result / name).exists():
-            return read_tracks(result / name)
-    return read_tracks(result)
+    files = (result / name for name in ("tracks.geff", "detections.csv"))
+    return read_tracks(next((file for file in files if file.exists()), result))
 
 
-def _judged(sample: Sample, result: Path, table: Path) -> tuple[dict[str, Any], Any]:
-    """The outcome of a sample, as JSON values and as lines; added to the result of a run."""
+def _judged(sample: Sample, result: Path, judged: Path) -> Answer:
+    """The outcome of a sample; added to the result of a run."""
     accuracy = sample.accuracy
     if accuracy is None:
         raise InputError(
-            f"{table}: no event is judged yet; write yes or no into the column 'right' of every row"
+            f"{judged}: no event is judged yet; write yes or no into the column 'right' of every "
+            "row"
         )
-    left = len(sample.left)
-    kept = not left and _keep(sample, result)
-    record = {**accuracy.to_json(), "left": left, "kept": kept}
+    left, run, methods = len(sample.left), result / RUN_FILE, result / METHODS
+    keep = not left and run.is_file() and methods.is_file()
+    lines = [f"{accuracy.words}."]
+    if left:
+        lines.append(
+            f"note: {left} of {len(sample.events)} events are not judged yet, so this estimate "
+            "is not valid: without the difficult events it is too high; write ? if you cannot "
+            "tell"
+        )
+    if keep:
+        ours, known = is_ours(result), json.loads(run.read_text(encoding="utf-8"))
+        text = with_checked(methods.read_text(encoding="utf-8"), sample)
+        write_text(methods, text, "the methods")
+        write_json(known | {"checked": {**accuracy.to_json(), "seed": sample.options.seed}}, run)
+        if ours:
+            sign(result)
+        lines.append(f"added to {METHODS} and {RUN_FILE} in {result}")
+    return Answer({**accuracy.to_json(), "left": left, "kept": keep}, lines)
 
-    def lines() -> Sequence[str]:
-        text = [f"{accuracy.words}."]
-        if left:
-            text.append(
-                f"note: {left} of {len(sample.events)} events are not judged yet, so this estimate "
-                "is not valid: without the difficult events it is too high; write ? if you cannot "
-                "tell"
-            )
-        elif kept:
-            text.append(f"added to {METHODS} and {RUN_FILE} in {result}")
-        return text
 
-    return record, lines
+# ------------------------------------------------------------------ explain
 
 
-def _keep(sample: Sample, result: Path) -> bool:
-    """Add the accuracy to ``run.json`` and ``methods.txt`` of a run; False if there are none."""
-    run, methods, accuracy = result / RUN_FILE, result / METHODS, sample.accuracy
-    if accuracy is None or not run.is_file() or not methods.is_file():
-        return False
-    ours = is_ours(result)
-    record = json_library.loads(run.read_text(encoding="utf-8"))
-    text = with_checked(methods.read_text(encoding="utf-8"), sample)
-    write_text(methods, text, "the methods")
-    write_json(record | {"checked": {**accuracy.to_json(), "seed": sample.options.seed}}, run)
-    if ours:
-        sign(result)
-    return True
+def explain(
+    source: Annotated[
+        Path,
+        path_argument(
+            "RESULT_DIR|LABELS", "Folder that `bridgetrack track` wrote, or the labels to track."
+        ),
+    ],
+    frame: Annotated[int, word_option("--frame", "T", "Frame of the cell.", show_default=False)],
+    cell: Annotated[int, word_option("--cell", "LABEL", "Label of the cell.", show_default=False)],
+    to: Annotated[
+        str | None,
+        word_option(
+            "--to",
+            "LABEL[,LABEL]",
+            "Cells in the next frame: explains the link to them, whether chosen or not.",
+        ),
+    ] = None,
+    event: Annotated[
+        Kind | None, word_option("--event", "NAME", "Kind of event to explain, e.g. divide.")
+    ] = None,
+    image: Image = None,
+    model: Weights = None,
+    annotations: Annotated[
+        Path | None,
+        path_option("--annotations", "A.json", "Annotations that the tracks must agree with."),
+    ] = None,
+) -> Answer:
+    """Explain what happens to a cell, feature by feature, against the best alternative.
+
+    Without --to and --event it explains the event that was chosen. With RESULT_DIR, it uses the
+    image, model and annotations of that run.
+    """
+    targets = _labels(to)
+    given = given_run(source, image, model, annotations)
+    with collecting_warnings([]):
+        tracking = near(tracked_again(given), frame)
+        if targets or event is not None:
+            column = _column(tracking, frame, cell, targets, event)
+        else:
+            column = find_event(tracking, frame, cell)
+        found = explain_event(tracking, column)
+    record = {
+        "event": found.event,
+        "was_chosen": found.was_chosen,
+        "chosen": list(found.kept),
+        "alternative": list(found.replaced_by),
+        "margin": found.margin if math.isfinite(found.margin) else None,
+        "contributions": [{**asdict(c), "contribution": c.value} for c in found.contributions],
+        "words": found.words(8),
+    }
+    return Answer(record, [found.words(8)])
+
+
+def _labels(text: str | None) -> tuple[int, ...]:
+    try:
+        labels = () if text is None else tuple(int(part) for part in text.split(","))
+    except ValueError:
+        labels = (0, 0, 0)
+    if len(labels) > 2:
+        raise typer.BadParameter(f"--to {text!r} must be one label, or two separated by a comma")
+    return labels
+
+
+def tracked_again(given: RunInputs) -> Tracking:
+    """Track what a run was given, once more."""
+    weights, answers = open_weights(given.model), open_answers(given.annotations)
+    if given.project is not None:
+        project = load_project(given.project)
+        history = project.history if answers is None else AnswerHistory(answers)
+        project = replace(project, model=weights or project.model, history=history)
+        return show(run_project(project))
+    cells, pixels = open_files(given.labels, given.image, given.reading, [])
+    with reporting() as report:
+        return api.track(
+            cells, pixels, weights, answers, without=given.without, memory=given.memory,
+            window=given.window, link_scores=given.link_scores, progress=report,
+        )  # fmt: skip
+
+
+def _column(
+    tracking: Tracking, frame: int, cell: int, targets: tuple[int, ...], event: str | None
+) -> int:
+    """The best-scored hypothesis of this kind between these cells."""
+    detections, hypotheses = tracking.scene.detections, tracking.scene.hypotheses
+    row = detections.row_of(frame, cell)
+    fits = (hypotheses.sources == row).any(axis=1)
+    if event == "appear":
+        fits = (hypotheses.targets == row).any(axis=1)
+    for label in targets:
+        fits &= (hypotheses.targets == detections.row_of(frame + 1, label)).any(axis=1)
+    if targets:
+        fits &= (hypotheses.targets >= 0).sum(axis=1) == len(targets)
+    if event is not None:
+        fits &= hypotheses.event == Event.from_key(event)
+    columns = np.flatnonzero(fits)
+    if not len(columns):
+        raise InputError(
+            f"no such event was proposed for cell {cell} in frame {frame}: the cells are too far "
+            "apart, or others are much nearer; to add it, annotate the event"
+        )
+    return int(columns[np.argmax(tracking.scores[columns])])

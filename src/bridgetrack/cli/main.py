@@ -14,14 +14,12 @@ from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.cli.annotate import annotate, suggest
 from bridgetrack.cli.console import Stopped, printable
-from bridgetrack.cli.demo import demo
-from bridgetrack.cli.evaluate import check, evaluate
-from bridgetrack.cli.explain import explain
+from bridgetrack.cli.evaluate import check, evaluate, explain
+from bridgetrack.cli.options import command
 from bridgetrack.cli.segment import segment
-from bridgetrack.cli.track import batch, run, track
-from bridgetrack.cli.train import models, train
+from bridgetrack.cli.track import batch, demo, run, track
+from bridgetrack.cli.train import annotate, models, suggest, train
 from bridgetrack.errors import BridgetrackError, DependencyError
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
@@ -100,22 +98,11 @@ def _check_display() -> None:
         )
 
 
-for command in (
-    demo,
-    segment,
-    track,
-    annotate,
-    train,
-    explain,
-    evaluate,
-    run,
-    suggest,
-    check,
-    batch,
-):
-    app.command()(command)
+for each in (
+    demo, segment, track, annotate, train, explain, evaluate, run, suggest, check, batch, models
+):  # fmt: skip
+    app.command()(command(each))
 app.command(name="open")(open_)
-app.add_typer(models)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

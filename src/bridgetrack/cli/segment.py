@@ -6,111 +6,104 @@ import math
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from bridgetrack.cli.console import answer, note_lines, show
+from bridgetrack.cli.console import Answer, note_lines, show
 from bridgetrack.cli.options import (
-    Axes,
-    FrameInterval,
-    Json,
-    Scale,
+    Channel,
     Scheduler,
-    Unit,
-    a_name,
-    answers_option,
-    channel_option,
     cluster_at,
-    make,
-    one_option_each,
-    out_option,
     parse_channel,
-    parse_scale,
+    path_argument,
+    path_option,
+    word_option,
 )
 from bridgetrack.files import refuse_inputs
 from bridgetrack.io.may_write import refuse_other, signed
 from bridgetrack.movie.movie import Movie
-from bridgetrack.movie.opening import open_movie
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, plural
 from bridgetrack.pipeline.finding import Finding, FoundMasks, beside_labels, find_masks, open_beside
-from bridgetrack.pipeline.inputs import open_mask_answers
+from bridgetrack.pipeline.inputs import Reading, open_mask_answers
 from bridgetrack.pipeline.result_folder import masks_record, write_json, write_margins
 from bridgetrack.segmentation.probability import open_probability
-from bridgetrack.segmentation.settings import Backend, Choose, MaskChoice, SegmentationSettings
+from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 
 
-@one_option_each(MaskChoice)
-@one_option_each(SegmentationSettings)
 def segment(
-    *,
-    context: typer.Context,
     image: Annotated[
-        Path,
-        typer.Argument(
-            metavar="IMAGE",
-            help="Movie: TIFF stack, folder of TIFFs, OME-TIFF, zarr, .npy.",
-            show_default=False,
-        ),
+        Path, path_argument("IMAGE", "Movie: TIFF stack, folder of TIFFs, OME-TIFF, zarr, .npy.")
     ],
     out: Annotated[
         Path,
-        out_option(
+        path_option(
+            "--out",
             "LABELS",
             "Where to write: a name that ends in .tif gives a TIFF stack, in .ome.zarr an "
             "OME-Zarr, any other a folder of masks.",
         ),
     ],
+    settings: SegmentationSettings,
+    reading: Annotated[Reading, "axes", "scale", "unit", "frame_interval"],
+    choose: Annotated[
+        Choose | None,
+        word_option(
+            "--choose",
+            "WORD",
+            "jointly: cells are chosen among candidates, together with their tracks (the default); "
+            "plain: a single segmentation of each frame, which is faster. Cells of cellpose are "
+            "taken as they are (plain), or become candidates beside those of the built-in method.",
+        ),
+    ] = None,
     backend: Annotated[
-        Backend,
-        typer.Option("--backend", metavar="NAME", help="builtin, or cellpose if installed."),
+        Backend, word_option("--backend", "NAME", "builtin, or cellpose if installed.")
     ] = "builtin",
     network: Annotated[
-        str | None,
-        typer.Option("--network", metavar="NAME", help="Cellpose network: name or file."),
+        str | None, word_option("--network", "NAME", "Cellpose network: name or file.")
     ] = None,
     candidates: Annotated[
         list[Path] | None,
-        typer.Option(
+        word_option(
             "--candidates",
-            metavar="LABELS...",
-            help="Masks of this movie from other programs; their cells become candidates. Cells "
+            "LABELS...",
+            "Masks of this movie from other programs; their cells become candidates. Cells "
             "chosen from the first file keep their label numbers.",
         ),
     ] = None,
     probability: Annotated[
         Path | None,
-        typer.Option(
+        path_option(
             "--probability",
-            metavar="MOVIE",
-            help="Probability map from another program: the probability, 0 to 1, that each pixel "
+            "MOVIE",
+            "Probability map from another program: the probability, 0 to 1, that each pixel "
             "belongs to a cell. If it has several channels, the one named cell is used.",
-            parser=a_name,
         ),
     ] = None,
     answers: Annotated[
         Path | None,
-        answers_option("Annotations of masks: the result agrees with them and learns from them."),
+        path_option(
+            "--annotations",
+            "A.json",
+            "Annotations of masks: the result agrees with them and learns from them.",
+        ),
     ] = None,
-    channel: Annotated[str | None, channel_option()] = None,
-    scale: Scale = None,
-    unit: Unit = None,
-    frame_interval: FrameInterval = None,
-    axes: Axes = None,
+    channel: Channel = None,
     scheduler: Scheduler = None,
-    json: Json = False,
-    **settings: Any,
-) -> None:
+) -> Answer:
     """Segment the cells of a movie; all settings are estimated unless given.
 
     Beside the labels it writes LABELS.run.json with the settings, and LABELS.masks.csv, which says
     how certain each cell is.
     """
-    choose = _way(settings.pop("choose"), backend, context)
-    wanted = make(SegmentationSettings, **settings)
+    way = choose or ("jointly" if backend == "builtin" else "plain")
     brought = candidates or []
-    _refuse_odd(choose, answers, foreign=bool(brought) or probability is not None)
+    if way == "plain" and (answers is not None or brought or probability is not None):
+        raise typer.BadParameter(
+            "--annotations, --candidates and --probability need candidates to choose from: "
+            "--choose jointly"
+        )
     record_file, margins_file = beside_labels(out, "run"), beside_labels(out, "masks", "csv")
     inputs = [image, None if network is None else Path(network), answers, *brought, probability]
     refuse_inputs([out, record_file, margins_file], inputs)
@@ -119,14 +112,12 @@ def segment(
     notes, began, number = list[Note](), time.perf_counter(), parse_channel(channel)
     with signed(record_file) as record_spare, signed(out) as spare:  # the record comes last
         with collecting_warnings(notes), ExitStack() as cluster:
-            movie = open_movie(
-                image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval
-            )
+            movie = reading.open_image(image)
             pixels = movie.n_frames * math.prod(movie.geometry.shape or ())
             pixels *= backend == "builtin"  # a network has a device of its own, or all cores
             client = cluster.enter_context(cluster_at(scheduler, pixels))
             how = Finding(
-                wanted, choose, backend, network,
+                settings, way, backend, network,
                 beside=tuple(open_beside(path, movie) for path in brought),
                 probability=None if probability is None else open_probability(probability, movie),
             )  # fmt: skip
@@ -162,29 +153,7 @@ def segment(
         *note_lines(notes),
         f"{seconds:.1f} s; labels: {out}",
     ]
-    answer(json, record, lambda: lines)
-
-
-def _refuse_odd(choose: Choose, answers: Path | None, *, foreign: bool) -> None:
-    """Refuse options that have no effect together."""
-    if choose != "plain":
-        return
-    if answers is not None:
-        raise typer.BadParameter(
-            "--annotations of masks need candidates to choose from: --choose jointly"
-        )
-    if foreign:
-        raise typer.BadParameter(
-            "--candidates and --probability add candidates to choose from: --choose jointly"
-        )
-
-
-def _way(choose: str, backend: str, context: typer.Context) -> Choose:
-    """How masks are chosen; by default the cells of a network are taken as they are."""
-    given = context.get_parameter_source("choose")
-    if backend != "builtin" and given is not None and given.name == "DEFAULT":
-        return "plain"
-    return make(MaskChoice, choose=choose).choose
+    return Answer(record, lines)
 
 
 def _remarks(movie: Movie, done: FoundMasks, channel: int | str) -> list[Note]:

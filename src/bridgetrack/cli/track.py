@@ -1,8 +1,8 @@
-"""``bridgetrack track``, ``run`` and ``batch``: from labels, projects or folders to tracks."""
+"""``bridgetrack track``, ``run``, ``batch`` and ``demo``: from labels or images to tracks."""
 
 from __future__ import annotations
 
-import json as json_library
+import json
 import math
 import time
 from collections.abc import Sequence
@@ -13,105 +13,99 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack import api
-from bridgetrack.cli.console import answer, note_lines, reporting, show, table
+from bridgetrack.annotations.files import load_annotations
+from bridgetrack.cli.console import Answer, note_lines, reporting, show, table
 from bridgetrack.cli.options import (
+    Channel,
     Formats,
     Image,
-    Json,
     Labels,
     LinkScoresFile,
+    Memory,
     OutFolder,
     Repair,
     Scheduler,
     Weights,
     Without,
-    answers_option,
-    channel_option,
     cluster_at,
-    make,
-    one_option_each,
     parse_channel,
-    parse_choices,
+    parse_formats,
     parse_kinds,
-    reads_movie,
+    path_argument,
+    path_option,
     refuse_masks_alone,
+    word_option,
 )
-from bridgetrack.files import lent_folder
-from bridgetrack.io.may_write import check_folder
-from bridgetrack.io.results import FORMATS, RUN_FILE
+from bridgetrack.cli.train import learn, training_record
+from bridgetrack.evaluation.scores import evaluate
+from bridgetrack.files import SAMPLE_SEQUENCE, lent_folder, sample_folder
+from bridgetrack.io.ctc import read_ctc
+from bridgetrack.io.may_write import check_file, check_folder, signed
+from bridgetrack.io.results import RUN_FILE
 from bridgetrack.models.library import find_model_file
 from bridgetrack.models.model import check_usable
 from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import Note, NoteKind, collecting_warnings, plural
 from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps, table_of
+from bridgetrack.pipeline.finding import Finding, find_masks
 from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_files, open_weights
 from bridgetrack.pipeline.project import load_project, run_project
-from bridgetrack.pipeline.result_folder import (
-    REPAIRS,
-    repair_into,
-    save_run,
-)
-from bridgetrack.pipeline.summary import misfit
-from bridgetrack.pipeline.windows import parse_memory
-from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
+from bridgetrack.pipeline.result_folder import REPAIRS, repair_into, save_run
+from bridgetrack.pipeline.scene import annotate, prepare
+from bridgetrack.pipeline.summary import count_words, misfit
+from bridgetrack.pipeline.tracking import track_scene
+from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.session.project import found_of
 
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        help="Memory limit, such as 4GB: a movie that needs more is tracked in windows of frames. "
-        "By default the free memory of the computer.",
-    ),
-]
 _ROUNDING = 1e-8
 """Differences in score below this share are rounding errors."""
+_DEMO_SCORES = {
+    "edges F1": "edge_f1",
+    "divisions F1": "division_f1",
+    "TRA": "tra",
+    "complete tracks": "ct",
+}
 
 
-@reads_movie
 def track(
     labels: Labels,
     out: OutFolder,
-    *,
+    reading: Reading,
     image: Image = None,
     model: Weights = None,
     annotations: Annotated[
         Path | None,
-        answers_option(
+        path_option(
+            "--annotations",
+            "A.json",
             "Annotations that the tracks must agree with; with --repair also annotations of "
-            "masks, either this file or one beside it."
+            "masks, either this file or one beside it.",
         ),
     ] = None,
     formats: Formats = "csv",
     repair: Repair = False,
-    channel: Annotated[str | None, channel_option(" for --repair")] = None,
+    channel: Channel = None,
     memory: Memory = None,
     window: Annotated[
         int | None,
-        typer.Option(
-            "--window", metavar="N", min=2, help="Number of frames that are tracked together."
-        ),
+        word_option("--window", "N", "Number of frames that are tracked together.", min=2),
     ] = None,
     scheduler: Scheduler = None,
     without: Without = "",
     link_scores: LinkScoresFile = None,
-    reading: Reading,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Track the cells of a label movie, or of a table of detections.
 
     Writes tables of cells, links and events into DIR, and run.json with everything needed to
     repeat the run.
     """
-    if memory is not None:
-        parse_memory(memory)  # refused before the work
     refuse_masks_alone(annotations, "--repair", repair)
     given = RunInputs(
         labels, image, None if model is None else find_model_file(model), annotations, reading,
-        parse_choices(formats, FORMATS, "--format"), repair=repair,
-        without=parse_kinds(without).words, link_scores=link_scores,
-        channel=parse_channel(channel), memory=memory, window=window,
+        parse_formats(formats), repair=repair, without=parse_kinds(without).words,
+        link_scores=link_scores, channel=parse_channel(channel), memory=memory, window=window,
     )  # fmt: skip
     check_folder(out, *given.inputs)
     notes, began = list[Note](), time.perf_counter()
@@ -124,8 +118,7 @@ def track(
             client = temporary.enter_context(cluster_at(scheduler))
             if repair:
                 beside = temporary.enter_context(lent_folder(out))
-                work = repair_into(beside, out, cells, pixels, weights, given, client)
-                cells = show(work)
+                cells = show(repair_into(beside, out, cells, pixels, weights, given, client))
             with reporting() as report:
                 tracking = api.track(
                     cells, pixels, weights, answers, without=given.without,
@@ -134,17 +127,13 @@ def track(
                 )  # fmt: skip
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
-        record, notes = save_run(tracking, out, given, began, notes, beside)
-    answer(json, record, lambda: run_lines(record, notes))
+        return run_answer(*save_run(tracking, out, given, began, notes, beside))
 
 
 def run(
-    project: Annotated[
-        Path, typer.Argument(metavar="PROJECT", help="Project file saved from the plugin.")
-    ],
+    project: Annotated[Path, path_argument("PROJECT", "Project file saved from the plugin.")],
     out: OutFolder,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Track the movie of a project with its model, annotations and export formats.
 
     The result is the same as that of the plugin's export, with run.json in addition.
@@ -165,71 +154,54 @@ def run(
     with collecting_warnings(notes):
         tracking = show(run_project(loaded))
     found = found_of(loaded, project)
-    record, notes = save_run(tracking, out, given, began, notes, found=found)
-    answer(json, record, lambda: run_lines(record, notes))
+    return run_answer(*save_run(tracking, out, given, began, notes, found=found))
 
 
-@reads_movie
-@one_option_each(MaskChoice)
-@one_option_each(SegmentationSettings, "diameter")
 def batch(
     folder: Annotated[
         Path,
-        typer.Argument(
-            metavar="FOLDER",
-            help="Folder of movies: images, masks, or tables of detections; NAME.tif belongs to "
+        path_argument(
+            "FOLDER",
+            "Folder of movies: images, masks, or tables of detections; NAME.tif belongs to "
             "NAME_labels.tif, NAME_masks.tif or NAME_cells.tif.",
-            show_default=False,
         ),
     ],
     out: OutFolder,
-    *,
+    settings: Annotated[SegmentationSettings, "diameter"],
+    reading: Reading,
     model: Weights = None,
     labels: Annotated[
         Path | None,
-        typer.Option(
-            "--labels", metavar="DIR", help="Folder with the masks, named like their movies."
-        ),
+        path_option("--labels", "DIR", "Folder with the masks, named like their movies."),
     ] = None,
     formats: Formats = "csv",
-    channel: Annotated[str | None, channel_option()] = None,
+    choose: Annotated[
+        Choose, word_option("--choose", "WORD", "How cells are found, see segment: jointly, plain.")
+    ] = "jointly",
+    channel: Channel = None,
     repair: Repair = False,
     without: Without = "",
     memory: Memory = None,
-    reading: Reading,
-    json: Json = False,
-    **settings: Any,
-) -> None:
+) -> Answer:
     """Track every movie of a folder with one model.
 
     Movies without masks are segmented first. Every movie gets a result folder in DIR, and
     DIR/batch.csv lists all movies, the least certain first. If a movie fails, the others are still
     tracked, and the exit status is 1.
     """
-    if memory is not None:
-        parse_memory(memory)  # refused before the work
-    choose = make(MaskChoice, choose=settings.pop("choose"))
     given = BatchRun(
-        folder, out, model, labels, parse_choices(formats, FORMATS, "--format"), choose,
-        make(SegmentationSettings, **settings), parse_channel(channel), repair,
-        parse_kinds(without), reading, memory,
+        folder, out, model, labels, parse_formats(formats), choose, settings,
+        parse_channel(channel), repair, parse_kinds(without), reading, memory,
     )  # fmt: skip
     rows = show(batch_steps(given))
     failed = [r for r in rows if r.problem]
-    record = {
-        "table": str(out / TABLE),
-        "movies": json_library.loads(table_of(rows).to_json(orient="records")),
-        "failed": len(failed),
-    }
-    answer(json, record, lambda: _batch_lines(rows, out))
+    movies = json.loads(table_of(rows).to_json(orient="records"))
+    record = {"table": str(out / TABLE), "movies": movies, "failed": len(failed)}
+    problem = ""
     if failed:
-        first = failed[0]
-        typer.echo(
-            f"error: {len(failed)} of {plural(len(rows), 'movie')} failed; {first.name}: "
-            f"{first.problem}",
-            err=True,
-        )
-        raise typer.Exit(1)
+        many = f"{len(failed)} of {plural(len(rows), 'movie')} failed"
+        problem = f"{many}; {failed[0].name}: {failed[0].problem}"
+    return Answer(record, _batch_lines(rows, out), problem)
 
 
 def _batch_lines(rows: Sequence[BatchRow], out: Path) -> list[str]:
@@ -239,7 +211,7 @@ def _batch_lines(rows: Sequence[BatchRow], out: Path) -> list[str]:
         [
             r.name,
             *(f"{(r.counts or {}).get(key, 0):,}" for key in ("cells", "tracks", "divide")),
-            *(_share(value) for value in (r.certainty, r.doubtful)),
+            *("-" if math.isnan(v) else f"{v:.1%}" for v in (r.certainty, r.doubtful)),
         ]
         for r in good
     ]
@@ -249,51 +221,26 @@ def _batch_lines(rows: Sequence[BatchRow], out: Path) -> list[str]:
     return [*lines, f"{plural(len(good), 'movie')} tracked; table: {out / TABLE}"]
 
 
-def _share(value: float) -> str:
-    return "-" if math.isnan(value) else f"{100 * value:.1f} %"
-
-
 # ------------------------------------------------------------------ what is shown
 
 
-def run_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
-    """Counts, least certain events, and where the files are."""
-    return [
-        *_found(record["counts"]),
-        *_repaired(record.get("repair")),
-        *_annotations(record["annotations"]),
-        *_inference(record["inference"]),
-        *_least_certain(record["least_certain"]),
-        *note_lines(notes),
-        f"{record['seconds']:.1f} s; files in {record['out']}: "
-        + ", ".join([*record["files"], RUN_FILE]),
-    ]
-
-
-def _found(counts: dict[str, int]) -> list[str]:
-    events = [
-        plural(counts["divide"], "division"),
-        plural(counts["appear"], "appearance"),
-        plural(counts["disappear"], "disappearance"),
-        plural(counts["skip"], "cell missed for some frames", "cells missed for some frames"),
-        plural(counts["split"], "split"),
-        plural(counts["merge"], "merge"),
-        plural(counts["false"], "false detection"),
-    ]
-    return [
-        f"{plural(counts['cells'], 'cell')} in {plural(counts['frames'], 'frame')}: "
-        f"{plural(counts['tracks'], 'track')}, {plural(counts['lineages'], 'lineage')}",
-        ", ".join(events),
-    ]
-
-
-def _repaired(repair: dict[str, int] | None) -> list[str]:
-    if repair is None:
-        return []
-    if not repair:
-        return ["labels repaired: no changes needed"]
-    kinds = ", ".join(f"{count} {kind}" for kind, count in repair.items())
-    return [f"labels repaired: {plural(sum(repair.values()), 'change')} ({kinds}), see {REPAIRS}"]
+def run_answer(record: dict[str, Any], notes: Sequence[Note]) -> Answer:
+    """The record of a run, and its counts, least certain events and files in words."""
+    repair, events = record.get("repair"), record["least_certain"]
+    lines = [count_words(record["counts"])]
+    if repair is not None:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in repair.items())
+        changed = f"{plural(sum(repair.values()), 'change')} ({kinds}), see {REPAIRS}"
+        lines.append(f"labels repaired: {changed if repair else 'no changes needed'}")
+    lines += [*_annotations(record["annotations"]), *_inference(record["inference"])]
+    if events:
+        lines.append("least certain events (margin to the best alternative):")
+    for event in events:
+        bound = "at least " if "at_least" in event else ""
+        lines.append(f"  {bound}{event['margin']:.3f}  {event['words']}")
+    files = ", ".join([*record["files"], RUN_FILE])
+    lines += [*note_lines(notes), f"{record['seconds']:.1f} s; files in {record['out']}: {files}"]
+    return Answer(record, lines)
 
 
 def _annotations(use: dict[str, Any]) -> list[str]:
@@ -326,11 +273,59 @@ def _inference(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _least_certain(events: list[dict[str, Any]]) -> list[str]:
-    if not events:
-        return []
+# ------------------------------------------------------------------ the demo
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")] = (
+        Path("demo")
+    ),
+) -> Answer:
+    """Segment and track the sample movie, train, track again, and score all results."""
+    folder, notes = sample_folder(), list[Note]()
+    images, clicks = folder / SAMPLE_SEQUENCE, folder / "annotations.json"
+    masks, weights, result = out / "labels.tif", out / "model.json", out / "result"
+    formats = ("csv", "ctc", "geff", "lineage")
+    given = RunInputs(masks, images, weights, clicks, formats=formats, command="demo")
+    check_folder(result, *given.inputs)
+    for path in (masks, weights):
+        check_file(path, images, clicks)
+    with collecting_warnings(notes):
+        began, image = time.perf_counter(), open_movie(images)
+        with signed(masks) as spare, label_writer(spare, image.geometry) as writer:
+            found = show(find_masks(Finding(SegmentationSettings()), image, writer.write))
+        labels = open_labels(masks)
+        scene = show(prepare(labels, image))
+        clicked = annotate(scene, load_annotations(clicks))
+        training = learn(lambda report: api.train(clicked, progress=report), weights)
+        model, held = training.model, "trained, with annotations as constraints"
+        tracked = {
+            "untrained": show(track_scene(scene)),
+            f"trained on {plural(training.n_annotations, 'annotation')}": show(
+                track_scene(scene, model)
+            ),
+            held: show(track_scene(clicked, model)),
+        }
+        truth = read_ctc(folder / f"{SAMPLE_SEQUENCE}_GT")
+        scores = {
+            name: evaluate(t.tracks, truth, labels=labels).to_dict() for name, t in tracked.items()
+        }
+        done = run_answer(
+            *save_run(tracked[held], result, given, began, notes, found=found.finding)
+        )
+    learned = training_record(training, weights, began, ())
+    record = {"run": done.record, "training": learned, "scores": scores}
+    rows = [[name, *(_figure(s[k]) for k in _DEMO_SCORES.values())] for name, s in scores.items()]
     lines = [
-        f"  {'at least ' if 'at_least' in event else ''}{event['margin']:.3f}  {event['words']}"
-        for event in events
+        *done.lines,
+        "",
+        f"training: {learned['words']}",
+        *([learned["estimate_words"]] if learned["estimate_words"] else []),
+        "",
+        *table(["compared with ground truth", *_DEMO_SCORES], rows),
     ]
-    return ["least certain events (margin to the best alternative):", *lines]
+    return Answer(record, lines)
+
+
+def _figure(value: Any) -> str:
+    return "-" if value is None else f"{value:.4f}"

@@ -1,10 +1,11 @@
-"""``bridgetrack train`` and ``models``: learn weights, and the model library."""
+"""``bridgetrack suggest``, ``annotate``, ``train`` and ``models``: what is learned from answers."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,132 +13,199 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack import api
-from bridgetrack.cli.console import Stopped, answer, note_lines, reporting
+from bridgetrack.active.suggester import suggest_steps
+from bridgetrack.active.suggestion import Suggestion, SuggestOptions
+from bridgetrack.annotations.files import save_annotations
+from bridgetrack.annotations.from_tracks import draw_annotations
+from bridgetrack.cli.console import Answer, Stopped, note_lines, reporting, show
 from bridgetrack.cli.options import (
+    GroundTruth,
     Image,
-    Json,
     Labels,
     LinkScoresFile,
+    Weights,
     Without,
-    a_name,
-    answers_option,
-    files_behind,
-    make,
-    one_option_each,
-    open_scene,
-    out_option,
     parse_kinds,
-    reads_movie,
+    path_option,
+    word_option,
 )
+from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ModelError
+from bridgetrack.evaluation.truth import match_detections, true_events
+from bridgetrack.features.link_scores import with_link_scores
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
+from bridgetrack.io.ctc import read_ctc
 from bridgetrack.io.may_write import check_file, signed
 from bridgetrack.models.library import SHIPPED, Library, find_model, find_model_file
-from bridgetrack.models.model import Model, check_usable, load_model, save_model
+from bridgetrack.models.model import Model, check_usable, save_model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, plural
-from bridgetrack.pipeline.inputs import Reading, open_weights
-from bridgetrack.pipeline.project import is_project
+from bridgetrack.pipeline.inputs import (
+    Reading,
+    check_belonging,
+    open_answers,
+    open_files,
+    open_weights,
+)
+from bridgetrack.pipeline.project import is_project, load_project
+from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.progress import Progress
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.sources import Strategy
 
-HOW = ("loss", "regularizer", "learner", "curriculum", "treatment")
-"""Fields of the training options that have an option, besides ``--lambda``."""
-PANEL = "Earlier movies and models"
 
-SourceFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--source",
-        metavar="MODEL|PROJECT",
-        rich_help_panel=PANEL,
-        help="A model (file or name in the library), or a project file saved from the plugin "
-        "(a movie with its annotations); can be given several times.",
-        show_default=False,
-    ),
-]
-StrategyName = Annotated[
-    Strategy | None,
-    typer.Option(
-        "--strategy",
-        metavar="NAME",
-        rich_help_panel=PANEL,
-        help="How to use the sources: transfer (default for projects), union or source; prior "
-        "(default for a model) or delta.",
-        show_default=False,
-    ),
-]
+def suggest(
+    labels: Labels,
+    reading: Reading,
+    options: Annotated[SuggestOptions, "random_share", "seed"],
+    image: Image = None,
+    model: Weights = None,
+    annotations: Annotated[
+        Path | None,
+        path_option(
+            "--annotations", "A.json", "Annotations so far; these events are not suggested again."
+        ),
+    ] = None,
+    count: Annotated[
+        int, typer.Option("-n", "--count", metavar="N", min=1, help="Number of suggestions.")
+    ] = 20,
+    without: Without = "",
+) -> Answer:
+    """List the events that are most worth annotating.
+
+    The least certain events come first, no two of them neighbours; a share is drawn at random.
+    """
+    kinds, notes = parse_kinds(without), list[Note]()
+    with collecting_warnings(notes):
+        weights = open_weights(model) or shipped_model()
+        scene = _open_scene(labels, image, annotations, reading, notes, kinds)
+        answered = len(scene.anchored.annotations)
+        found = show(suggest_steps(scene, weights, count, options, answered=answered))
+    record = {"suggestions": [s.to_json() for s in found], "notes": note_texts(notes)}
+    lines = [line for k, s in enumerate(found, 1) for line in _suggested(k, s)]
+    return Answer(record, [*(lines or ["no events are left to suggest"]), *note_lines(notes)])
 
 
-@one_option_each(TrainingOptions, *HOW, panel="Advanced options")
-@reads_movie
+def _suggested(number: int, s: Suggestion) -> list[str]:
+    place = ", ".join(f"{p:.0f}" for p in s.position)
+    only = s.margin == float("inf")
+    sure = "nothing else is possible" if only else f"margin at least {s.margin:.2f}"
+    return [
+        f"{number:>3}. {s.question}",
+        f"     frames {s.frame} and {s.last_frame}, at {place}; {sure}",
+        f"     {s.reason}" if s.random else f"     because {s.reason}",
+    ]
+
+
+def annotate(
+    labels: Labels,
+    ground_truth: GroundTruth,
+    out: Annotated[Path, path_option("--out", "A.json", "File to write.")],
+    reading: Annotated[Reading, "axes"],
+    fraction: Annotated[
+        float | None,
+        word_option("--fraction", "F", "Share of the true events, 0 to 1.", min=0, max=1),
+    ] = None,
+    count: Annotated[int | None, word_option("--count", "N", "Number of events.", min=1)] = None,
+    seed: Annotated[int, word_option("--seed", "S", "Seed of the draw.", min=0)] = 0,
+    image: Image = None,
+) -> Answer:
+    """Write the annotations that a person who knows the ground truth would give.
+
+    Detections are matched to the true cells by overlap. Events are drawn at random, and rare kinds
+    are overrepresented. For experiments: how many annotations does a movie need?
+    """
+    if (fraction is None) == (count is None):
+        raise typer.BadParameter("give one of --fraction and --count")
+    check_file(out, labels, image, ground_truth)
+    notes = list[Note]()
+    with collecting_warnings(notes):
+        cells, pixels = open_files(labels, image, reading, [])
+        truth = read_ctc(ground_truth)
+        detections = show(prepare(cells, pixels)).detections
+        movie = None if isinstance(cells, Detections) else cells
+        match = match_detections(detections, movie, truth.tracks, truth.labels)
+        events = true_events(detections, truth.tracks, match)
+        answers = draw_annotations(events, detections, count=count, fraction=fraction, seed=seed)
+        with signed(out) as spare:
+            save_annotations(answers, spare)
+    counts = {event.key: number for event, number in answers.counts().items()}
+    total = sum(counts.values())
+    record = {"out": str(out), "annotations": total, "events": counts, "notes": note_texts(notes)}
+    kinds = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
+    return Answer(record, [f"{plural(total, 'annotation')} ({kinds}) in {out}", *note_lines(notes)])
+
+
 def train(
     labels: Labels,
-    out: Annotated[Path, out_option("MODEL.json", "File to write.")],
-    *,
-    annotations: Annotated[Path | None, answers_option("Annotations to learn from.")] = None,
+    out: Annotated[Path, path_option("--out", "MODEL.json", "File to write.")],
+    reading: Reading,
+    options: Annotated[
+        TrainingOptions, "loss", "regularizer", "lambda_", "learner", "curriculum", "treatment"
+    ],
+    annotations: Annotated[
+        Path | None, path_option("--annotations", "A.json", "Annotations to learn from.")
+    ] = None,
     image: Image = None,
     prior: Annotated[
         Path | None,
-        typer.Option(
+        path_option(
             "--prior",
-            metavar="MODEL",
-            help="Model to start from: a file or a name in the library; by default the shipped "
-            "model.",
-            parser=a_name,
+            "MODEL",
+            "Model to start from: a file or a name in the library; by default the shipped model.",
         ),
     ] = None,
-    lambda_: Annotated[
-        float | None,
-        typer.Option(
-            "--lambda",
-            metavar="X",
-            help="Strength of the regulariser: how close to stay to the starting weights; by "
-            "default it depends on the number of annotations.",
+    source: Annotated[
+        list[Path] | None,
+        word_option(
+            "--source",
+            "MODEL|PROJECT",
+            "A model (file or name in the library), or a project file saved from the plugin "
+            "(a movie with its annotations); can be given several times.",
         ),
     ] = None,
-    source: SourceFiles = None,
-    strategy: StrategyName = None,
+    strategy: Annotated[
+        Strategy | None,
+        word_option(
+            "--strategy",
+            "NAME",
+            "How to use the sources: transfer (default for projects), union or source; prior "
+            "(default for a model) or delta.",
+        ),
+    ] = None,
     without: Without = "",
     link_scores: LinkScoresFile = None,
-    reading: Reading,
-    json: Json = False,
-    **how: Any,
-) -> None:
+) -> Answer:
     """Learn from a few annotations how the cells of a movie behave.
 
     Ctrl-C saves the best model so far. The accuracy of the model is estimated on held-out
     annotations.
     """
-    used = [path for given in (prior, *(source or ())) for path in files_behind(given)]
+    used = [path for given in (prior, *(source or ())) for path in _files_behind(given)]
     check_file(out, labels, annotations, image, link_scores, *used)
-    options = make(TrainingOptions, lambda_=lambda_, **how)
     if annotations is None and (not source or strategy in ("target", "prior", "delta")):
         raise typer.BadParameter(
             "--annotations is missing; it may only be left out with --source PROJECT"
         )
     notes, began, kinds = list[Note](), time.perf_counter(), parse_kinds(without)
 
-    def work(report: api.Report) -> Training:
+    def work(report: api.Report) -> api.TrainedModel:
         start = open_weights(prior)
         sources = [_source(path, strategy) for path in source or ()]
-        scene = open_scene(
-            labels, image, annotations, reading, notes, kinds=kinds,
-            link_scores=link_scores,
-        )  # fmt: skip
-        learned = api.train(
+        scene = _open_scene(labels, image, annotations, reading, notes, kinds, link_scores)
+        return api.train(
             scene, sources=sources, start=start, strategy=strategy, options=options, progress=report
         )
-        assert learned.training is not None
-        return learned.training
 
     with collecting_warnings(notes):
         training = learn(work, out, options)
     notes += _doubts(training)
     origin = training.origin[:1]
     called = source[0] if source and origin in (("prior",), ("delta",)) else prior
-    record = describe_training(training, out, began, notes, _called(called))
-    answer(json, record, lambda: training_lines(record, [*notes, *training.notes]))
+    shipped = called is None or find_model_file(called) is None
+    record = training_record(training, out, began, notes, SHIPPED if shipped else str(called))
+    return Answer(record, _training_lines(record, [*notes, *training.notes]))
 
 
 def _source(path: Path, strategy: Strategy | None) -> Path | Model:
@@ -148,8 +216,42 @@ def _source(path: Path, strategy: Strategy | None) -> Path | Model:
     return check_usable(model, path) if strategy in (None, "prior") else model
 
 
+def _files_behind(given: Path | None) -> tuple[Path, ...]:
+    """The files that a model (also by its name in the library) or a project is read from."""
+    if given is None:
+        return ()
+    if is_project(given):
+        project = load_project(given)
+        movies = (project.labels, project.image)
+        return (given, *(movie.path for movie in movies if movie is not None))
+    with suppress(ModelError):  # told when it is opened
+        file = find_model_file(given)
+        return () if file is None else (file,)
+    return (given,)
+
+
+def _open_scene(
+    labels: Path,
+    image: Path | None,
+    annotations: Path | None,
+    reading: Reading,
+    notes: list[Note],
+    kinds: EventKinds = EVERYTHING,
+    link_scores: Path | None = None,
+) -> Scene:
+    """Open and prepare a movie with its answers; adds to `notes`."""
+    answers, scores = open_answers(annotations), api.open_link_scores(link_scores)
+    features = None if scores is None else with_link_scores(scores)
+    cells, pixels = open_files(labels, image, reading, notes)
+    scene = show(prepare(cells, pixels, answers, features, kinds))
+    api.check_link_scores(scores, scene)
+    if answers is not None and annotations is not None:
+        check_belonging(scene, labels, annotations, notes)
+    return scene
+
+
 def learn(
-    work: Callable[[api.Report], Training],
+    work: Callable[[api.Report], api.TrainedModel],
     out: Path,
     options: TrainingOptions | None = None,
 ) -> Training:
@@ -164,7 +266,8 @@ def learn(
                 if isinstance(step, TrainingProgress) and step.model is not None:
                     best[:] = [step.model]
 
-            training = work(remember)
+            training = work(remember).training
+            assert training is not None
     except KeyboardInterrupt:
         if not best:
             left = "is unchanged" if out.exists() else "was not written"
@@ -188,29 +291,20 @@ def _doubts(training: Training) -> list[Note]:
     if estimate is None:
         return []
     right = sum(count for *_, count in estimate.per_event) / max(estimate.n_annotations, 1)
-    if right >= 0.5:
-        return []
-    return [
-        Note(
-            NoteKind.WARNING,
-            f"on held-out annotations the model is wrong in {100 * (1 - right):.0f} % of the "
-            "cases: do not use it; check that the annotations belong to these labels, and that "
-            "most labels are single cells",
-        )
-    ]
+    words = (
+        f"on held-out annotations the model is wrong in {100 * (1 - right):.0f} % of the "
+        "cases: do not use it; check that the annotations belong to these labels, and that "
+        "most labels are single cells"
+    )
+    return [Note(NoteKind.WARNING, words)] if right < 0.5 else []
 
 
-def _called(model: Path | None) -> str:
-    """The name of a starting model: a file, a name in the library, or the shipped one."""
-    return SHIPPED if model is None or find_model_file(model) is None else str(model)
-
-
-def describe_training(
-    training: Training, out: Path, began: float, notes: Sequence[Note], prior: str = "shipped"
+def training_record(
+    training: Training, out: Path, began: float, notes: Sequence[Note], prior: str = SHIPPED
 ) -> dict[str, Any]:
     """The outcome of a training that started from the model `prior`, as JSON values."""
     result, estimate = training.result, training.estimate
-    return {
+    record = {
         "model": str(out),
         "prior": prior,
         "words": training.words,
@@ -218,146 +312,87 @@ def describe_training(
         "pseudo_answers": {"events": training.n_pseudo, "weight": training.pseudo_weight},
         "step": training.step,
         "lambda": training.lambda_,
-        **_origin(training),
         "objective": _finite(result.objective),
         "gap": _finite(result.gap),
         "converged": result.converged,
         "estimate": None if estimate is None else estimate.to_json(),
         "estimate_words": None if estimate is None else estimate.words,
-        "changes": {event: _change(training, event) for event in training.changes},
+        "changes": {
+            event: dict(zip(("before", "after", "gained", "lost"), (*ends, *swapped), strict=True))
+            for (event, ends), swapped in zip(
+                training.changes.items(), training.exchanged.values(), strict=True
+            )
+        },
         "unusual": [annotation.id for annotation in training.unusual],
         "seconds": round(time.perf_counter() - began, 3),
         "notes": note_texts([*notes, *training.notes]),
     }
-
-
-def _origin(training: Training) -> dict[str, Any]:
-    """What a training used besides the annotations of its movie."""
-    if not training.origin:
-        return {}
-    strategy, *sources = training.origin
-    found: dict[str, Any] = {"strategy": strategy, "sources": sources}
+    if training.origin:
+        record |= {"strategy": training.origin[0], "sources": list(training.origin[1:])}
     if training.rho is not None:
-        found["rho"] = _finite(training.rho)
-    return found
-
-
-def _change(training: Training, event: str) -> dict[str, int]:
-    before, after = training.changes[event]
-    gained, lost = training.exchanged[event]
-    return {"before": before, "after": after, "gained": gained, "lost": lost}
+        record["rho"] = _finite(training.rho)
+    return record
 
 
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
-    """The same for people."""
+def _training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
     gap = "unknown" if record["gap"] is None else f"{record['gap']:.1e}"
     prior = "the shipped model" if record["prior"] == SHIPPED else record["prior"]
-    lines = [
+    used = plural(record["annotations"], "annotation")
+    lines = []
+    if record.get("sources"):
+        lines.append(f"{record['strategy']} from {', '.join(record['sources'])}")
+    lines += [
         f"starting model: {prior}",
-        f"{plural(record['annotations'], 'annotation')} used, lambda {record['lambda']:g}, "
-        f"gap {gap}",
-        str(record["words"]),
+        f"{used} used, lambda {record['lambda']:g}, gap {gap}",
+        record["words"],
     ]
     pseudo = record["pseudo_answers"]
     if pseudo["events"]:
-        lines.append(
-            f"{plural(pseudo['events'], 'pseudo-answer')} of the starting model, each with "
-            f"weight {pseudo['weight']:.2g}"
-        )
-    if record.get("sources"):
-        lines.insert(0, f"{record['strategy']} from {', '.join(record['sources'])}")
+        events = plural(pseudo["events"], "pseudo-answer")
+        lines.append(f"{events} of the starting model, each with weight {pseudo['weight']:.2g}")
     if record["estimate_words"]:
         lines.append(f"estimated accuracy: {record['estimate_words']}")
-    lines.append(f"against the starting model: {_gained_and_lost(record['changes'])}")
-    lines += note_lines(notes)
-    return [*lines, f"{record['seconds']:.1f} s; model: {record['model']}"]
-
-
-def _gained_and_lost(changes: dict[str, dict[str, int]]) -> str:
-    parts = [
+    changed = [
         f"{event} {c['before']:,} -> {c['after']:,} ({c['gained']:,} gained, {c['lost']:,} lost)"
-        for event, c in changes.items()
+        for event, c in record["changes"].items()
         if c["gained"] or c["lost"]
     ]
-    return ", ".join(parts) or "the same events"
+    lines.append(f"against the starting model: {', '.join(changed) or 'the same events'}")
+    return [*lines, *note_lines(notes), f"{record['seconds']:.1f} s; model: {record['model']}"]
 
 
 # ---------------------------------------------------------------------- the library
 
-models = typer.Typer(
-    name="models",
-    help="List, add, remove and show the models of the model library.",
-    no_args_is_help=False,
-    rich_markup_mode=None,
-)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a model.", show_default=False)]
-
-
-@models.command(name="list")
-def list_(json: Json = False) -> None:
-    """List the models of the library, a folder of model files."""
-    library, found, lines = Library(), list[dict[str, Any]](), list[str]()
-    for name in library.names():
-        try:
-            record = _described(name, library.file(name), library.load(name))
-            lines.append(f"{name}: {_learned_from(record)}")
-        except ModelError as error:
-            record = {"name": name, "file": str(library.file(name)), "damaged": str(error)}
-            lines.append(f"{name}: damaged: {error}")
-        found.append(record)
-    lines.append(f"folder: {library.folder}" if found else f"no models in {library.folder}")
-    answer(json, {"folder": str(library.folder), "models": found}, lambda: lines)
-
-
-@models.command()
-def add(
-    file: Annotated[
-        Path, typer.Argument(metavar="MODEL.json", help="Model file.", show_default=False)
-    ],
+def models(
     name: Annotated[
-        str | None,
-        typer.Option(
-            "--name", metavar="NAME", help="Name in the library; by default the file name."
-        ),
+        Path | None,
+        typer.Argument(metavar="[MODEL]", help="A name in the library, or a file."),
     ] = None,
-    json: Json = False,
-) -> None:
-    """Copy a model file into the library, so that it can be given by name."""
-    kept = Library().add(check_usable(load_model(file), file), file.stem if name is None else name)
-    answer(json, {"name": kept.stem, "file": str(kept)}, lambda: [f"added as {kept.stem}: {kept}"])
+) -> Answer:
+    """List the models of the library, a folder of model files; or describe one of them.
 
-
-@models.command()
-def remove(name: Name, json: Json = False) -> None:
-    """Delete the file of a model in the library."""
-    file = Library().remove(name)
-    answer(json, {"name": name, "file": str(file)}, lambda: [f"removed {name}: {file}"])
-
-
-@models.command()
-def show(name: Name, json: Json = False) -> None:
-    """Describe a model: a name in the library, or a file."""
-    file, model = find_model_file(name), find_model(name)
-    record = _described(name, file, model)
-    record["weights"] = dict(zip(model.keys, model.weights.tolist(), strict=True))
-
-    def lines() -> list[str]:
-        estimate = record["estimate"]
-        told = [f"{name}: {_learned_from(record)}"]
-        if estimate:
-            told.append(
-                "estimated accuracy: {accuracy:.1%} (95% interval {low:.1%} to {high:.1%})".format(
-                    **estimate
-                )
-            )
-        return told if file is None else [*told, f"file: {file}"]
-
-    answer(json, record, lines)
+    A model file that is copied into the folder can be given by its name; delete the file to remove
+    it.
+    """
+    if name is not None:
+        model = find_model(name)
+        record = _described(str(name), find_model_file(name), model)
+        record["weights"] = dict(zip(model.keys, model.weights.tolist(), strict=True))
+        return Answer(record, [_words(record), f"file: {record['file'] or 'of the program'}"])
+    library, found = Library(), list[dict[str, Any]]()
+    for each in library.names():
+        try:
+            found.append(_described(each, library.file(each), library.load(each)))
+        except ModelError as error:
+            found.append({"name": each, "file": str(library.file(each)), "damaged": str(error)})
+    lines = [_words(record) for record in found] or ["no models are in the library"]
+    record = {"folder": str(library.folder), "models": found}
+    return Answer(record, [*lines, f"folder: {library.folder}"])
 
 
 def _described(name: str, file: Path | None, model: Model) -> dict[str, Any]:
@@ -375,9 +410,16 @@ def _described(name: str, file: Path | None, model: Model) -> dict[str, Any]:
     }
 
 
-def _learned_from(record: dict[str, Any]) -> str:
+def _words(record: dict[str, Any]) -> str:
+    """A model in a line."""
+    if record["damaged"]:
+        return f"{record['name']}: damaged: {record['damaged']}"
     if record["loss"] is None:
-        return "weights set by hand"
-    answers = record["annotations"]
+        return f"{record['name']}: weights set by hand"
+    answers, estimate = record["annotations"], record["estimate"]
     learned = f"learned from {answers} annotations" if answers else "learned"
-    return f"{learned}, loss {record['loss']}"
+    line = f"{record['name']}: {learned}, loss {record['loss']}"
+    if estimate:
+        interval = "{accuracy:.1%} (95% interval {low:.1%} to {high:.1%})".format(**estimate)
+        line += f", estimated accuracy {interval}"
+    return line

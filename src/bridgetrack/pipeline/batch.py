@@ -43,7 +43,7 @@ from bridgetrack.pipeline.summary import count_events
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
+from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.tracks.tracks import EDGE_EVENTS, margin_column
 
 TABLE = "batch.csv"
@@ -100,7 +100,7 @@ class BatchRun:
     model: Model | Path | None = None
     labels: Path | None = None
     formats: tuple[str, ...] = ("csv",)
-    choose: MaskChoice = field(default_factory=MaskChoice)
+    choose: Choose = "jointly"
     settings: SegmentationSettings = field(default_factory=SegmentationSettings)
     channel: int | str = 0
     repair: bool = False
@@ -238,7 +238,7 @@ def _found_here(
     pixels: Movie, inputs: RunInputs, beside: Path, how: BatchRun, notes: list[Note]
 ) -> Steps[tuple[Movie, Finding]]:
     """Find the cells of a movie that has no masks; what is doubtful about them goes to `notes`."""
-    finding, known = Finding(how.settings, how.choose.choose), pixels.geometry
+    finding, known = Finding(how.settings, how.choose), pixels.geometry
     with label_writer(beside / FOUND_HERE[0], known) as writer:
         found = yield from find_masks(finding, pixels, writer.write, channel=how.channel)
     told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in found.doubts]

@@ -50,7 +50,7 @@ class Finding:
     settings
         Of the built-in segmentation; what is left open is decided by the movie.
     choose
-        See `MaskChoice`; the cells of a network are taken as they are (plain), or are candidates
+        See `Choose`; the cells of a network are taken as they are (plain), or are candidates
         beside others.
     backend, network
         See `segment_frame`.

@@ -17,7 +17,7 @@ from bridgetrack.movie import Movie
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.finding import Finding, how_found
-from bridgetrack.pipeline.summary import count_events, use_of_annotations
+from bridgetrack.pipeline.summary import count_events, count_words, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
 
 PACKAGES = (
@@ -46,18 +46,6 @@ UNCHECKED = (
 )
 """What stands in place of a checked sample."""
 
-_FOUND = (
-    ("cells", "cell", "cells"),
-    ("tracks", "track", "tracks"),
-    ("lineages", "lineage", "lineages"),
-    ("divide", "division", "divisions"),
-    ("appear", "appearance", "appearances"),
-    ("disappear", "disappearance", "disappearances"),
-    ("skip", "cell missed for some frames", "cells missed for some frames"),
-    ("merge", "merge", "merges"),
-    ("split", "cell cut in two", "cells cut in two"),
-    ("false", "false detection", "false detections"),
-)
 _CHECKED = "How right it is: "
 _WIDTH = 100
 
@@ -236,9 +224,7 @@ def _inference(tracking: Tracking) -> str:
         words += f", in {windows.count} windows of at most {windows.frames} frames"
     if use["given"]:
         words += f"; {use['used']} of {use['given']} annotations of this movie were honoured"
-    found = [plural(counts[key], one, many) for key, one, many in _FOUND]
-    cells, tracks, lineages, *events = found
-    return f"{words}. Found: {cells} in {tracks} and {lineages}, with {', '.join(events)}."
+    return f"{words}. Found: {count_words(counts)}."
 
 
 def _name(source: Any) -> str:

@@ -41,6 +41,25 @@ def count_events(tracks: Tracks) -> dict[str, int]:
     return counts | {event.key: int(found.get(event.key, 0)) for event in Event}
 
 
+_COUNTED = {
+    "divide": ("division", "divisions"),
+    "appear": ("appearance", "appearances"),
+    "disappear": ("disappearance", "disappearances"),
+    "skip": ("cell missed for some frames", "cells missed for some frames"),
+    "merge": ("merge", "merges"),
+    "split": ("cell cut in two", "cells cut in two"),
+    "false": ("false detection", "false detections"),
+}
+
+
+def count_words(counts: dict[str, int]) -> str:
+    """The numbers of `count_events` in words; kinds of events that do not occur are left out."""
+    size = f"{plural(counts['cells'], 'cell')} in {plural(counts['frames'], 'frame')}"
+    found = [plural(counts["tracks"], "track"), plural(counts["lineages"], "lineage")]
+    found += [plural(counts[key], *words) for key, words in _COUNTED.items() if counts[key]]
+    return f"{size}: {', '.join(found)}"
+
+
 def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
     """Chosen events whose margin to the best alternative is smallest, in words.
 

@@ -10,6 +10,8 @@ from bridgetrack.option import check_options, option
 
 Foreground = Literal["auto", "bright", "dark", "texture"]
 Choose = Literal["jointly", "plain"]
+"""Whether cells are chosen among candidates, together with their tracks, or each frame is segmented
+in one way, which is faster."""
 Backend = Literal["builtin", "cellpose"]
 
 
@@ -89,27 +91,3 @@ class Appearance:
             sensitivity=SegmentationSettings().sensitivity * 8 ** (1 - 2 * self.faint),
             depth=depth * 10 ** (1 - 2 * self.split),
         )
-
-
-@dataclass(frozen=True)
-class MaskChoice:
-    """How masks are chosen that exclude each other.
-
-    Parameters
-    ----------
-    choose
-        Whether cells are chosen among candidates, together with what happens to them in time
-        (jointly), or each frame is read in one way, which is fastest (plain). Cells of cellpose
-        are taken as they are (plain), unless the other is asked for; then they are candidates
-        beside those of the built-in method.
-
-    Raises
-    ------
-    InputError
-        Where there is no such way.
-    """
-
-    choose: Choose = "jointly"
-
-    def __post_init__(self) -> None:
-        check_options(self, "masks:")

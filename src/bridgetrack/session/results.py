@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.movie import Movie, label_frame
-from bridgetrack.notes import plural
 from bridgetrack.pipeline.edited import LazyFrames
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.tracks.colours import family_shades, title_of
@@ -88,24 +86,6 @@ class CellsByTrack(LazyFrames):
         known, tracks = self._named[t]
         at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
         return np.where(known[at] == labels, tracks[at], 0).astype(np.int32)
-
-
-def summary(tracks: Tracks) -> str:
-    """The result in a sentence."""
-    counts = Counter(tracks.events["event"].tolist())
-    roots = tracks.nodes["lineage_id"].nunique()
-    parts = [f"{tracks.n_tracks} tracks in {roots} families"]
-    for key, one, many in (
-        ("divide", "division", "divisions"),
-        ("merge", "merge", "merges"),
-        ("split", "cell cut in two", "cells cut in two"),
-        ("skip", "cell missed for some frames", "cells missed for some frames"),
-        ("false", "false detection", "false detections"),
-    ):
-        n = counts[key]
-        if n:
-            parts.append(plural(n, one, many))
-    return ", ".join(parts) + "."
 
 
 _BINS = 40

@@ -25,11 +25,15 @@ from bridgetrack.hypotheses.events import kind_words
 from bridgetrack.io.results import write_results
 from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps
 from bridgetrack.pipeline.methods import methods_text
-from bridgetrack.pipeline.summary import unclear_kinds, unclear_words
+from bridgetrack.pipeline.summary import (
+    count_events,
+    count_words,
+    unclear_kinds,
+    unclear_words,
+)
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import Done, Factory
-from bridgetrack.session.results import summary
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.widgets import Column, button, row, text
@@ -95,7 +99,7 @@ class TrackPanel(Panel):
         tracking = self.session.tracking
         self.unclear.refresh()
         if tracking is not None:
-            self.summary.setText(summary(tracking.tracks))
+            self.summary.setText(f"{count_words(count_events(tracking.tracks))}.")
             self.colour.offer(tracking.tracks)
         else:
             self.summary.setText("")  # the head says what is missing
