@@ -46,7 +46,8 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path, monkeypatch):
     hand.key("G")
     assert questions.current.number == 3, "another one first"
     hand.key("U")
-    hand.key("Escape")
+    assert asking.stop.isVisible()
+    qtbot.mouseClick(asking.stop, Qt.MouseButton.LeftButton)
     assert (widget.step, questions.current) == (3, None)
     assert box.words.text() == "3 of 5 looked at."
     assert box.go.text() == "Go on checking"
@@ -60,6 +61,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path, monkeypatch):
     assert state.session.tracking is tracking
     assert len(state.session.annotations) == before, "it is no answer"
     assert box.go.text() == "Check more"
+    assert asking.stop.isHidden()
     widget.track.export.write(tmp_path / "out")
     methods = tmp_path / "out" / "methods.txt"
     qtbot.waitUntil(methods.is_file, timeout=20_000)

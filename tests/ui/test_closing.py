@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import QPoint, Qt, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QPushButton
 
 from bridgetrack.hypotheses.events import EventKinds
@@ -69,12 +69,12 @@ def test_cells_that_were_found_and_mended_are_there_again(
     hand.click(middle)
     settled(state, qtbot)
     # What was set and learned is kept as well.
-    formats = widget.track.export.choice
+    formats = widget.track.export.formats
     widget.open_step(3)
-    formats.setFocus()
-    for _ in range(2):
-        qtbot.keyClick(formats, Qt.Key.Key_Down)
-    assert formats.currentText() == "CSV and GEFF"
+    row = formats.visualItemRect(formats.item(2))
+    box = row.topLeft() + QPoint(8, row.height() // 2)
+    qtbot.mouseClick(formats.viewport(), Qt.MouseButton.LeftButton, pos=box)
+    assert formats.ticked == ("csv", "geff")
     state.session.set_kinds(EventKinds.without(["merges"]))
     shipped = shipped_model()
     taught = replace(shipped, weights=1.01 * shipped.weights, name="taught")
@@ -111,7 +111,7 @@ def test_cells_that_were_found_and_mended_are_there_again(
     assert np.allclose(camera_of(again).center[-2:], 0.5 * 99 / 2, atol=0.5), "it is in view"
     assert other.session.model.name == "taught" and other.session.kinds.words == ("merges",)
     assert (other.session.start.weights == shipped.weights).all()
-    assert panel.track.export.formats == ("csv", "geff")
+    assert panel.track.export.formats.ticked == ("csv", "geff")
     assert panel.segment.find.size.value == 17
     hand_back = other.session.masks.answers
     assert [a.kind.value for a in hand_back] == ["remove"]

@@ -121,7 +121,7 @@ def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, centroids, t
     widget.open_step(3)
     qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)
     box = widget.track.export
-    box.show_formats(["csv", "ctc"])
+    box.formats.tick(["csv", "ctc"])
     box.write(tmp_path / "out")
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=20_000)
     assert "there are no masks" in box.words.text()

@@ -109,12 +109,6 @@ class Distribution:
     counts: Index
     chosen: Index
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row per bin."""
-        columns = {"from": self.edges[:-1], "to": self.edges[1:]}
-        return pd.DataFrame({**columns, "count": self.counts, "chosen": self.chosen})
-
 
 @dataclass(frozen=True)
 class TrackNumbers:

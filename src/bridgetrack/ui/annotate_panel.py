@@ -137,7 +137,8 @@ class AnnotatePanel(Panel):
         self.choices = self.add(self._choices())
         words = {"accept": "Yes", "reject": "No", "unsure": "Unsure"}
         self.actions = {name: self.key_button(name, said) for name, said in words.items()}
-        self.add(row(*self.actions.values()))
+        self.stop = self.key_button("cancel", "Stop")
+        self.add(row(*self.actions.values(), self.stop))
         self.next = self.key_button("suggest", "Next doubtful event")
         self.undo = self.key_button("undo", "Undo")
         self.redo = self.key_button("redo", "Redo")
@@ -264,6 +265,7 @@ class AnnotatePanel(Panel):
         self._on_frame()
         for part in (self.question, self.reason, self.frames):
             part.setVisible(asked is not None)
+        self.stop.setVisible(asked is not None)
         # What the model thinks would sway whoever checks it.
         self.choices.setVisible(not isinstance(asked, SampleQuestion))
         check = self.questions.check

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from qtpy.QtCore import QSignalBlocker, QSize
 from qtpy.QtGui import QTextOption
-from qtpy.QtWidgets import QComboBox, QFileDialog, QTabWidget, QTextBrowser, QWidget
+from qtpy.QtWidgets import QComboBox, QTabWidget, QTextBrowser, QWidget
 
-from bridgetrack.errors import OutputError
-from bridgetrack.files import staged, write_text
-from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.results import TrackNumbers, numbers_of
 from bridgetrack.tracks.cycles import CellCycles, cell_cycles
-from bridgetrack.tracks.trees import save_lineages
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.plots import NumberPlot, TreePlot, save_plot
+from bridgetrack.ui.plots import NumberPlot, TreePlot
 from bridgetrack.ui.track_list import TrackList
-from bridgetrack.ui.widgets import Column, button, column_words, row, text
+from bridgetrack.ui.widgets import Column, column_words, row, text
 
 NAME = "Tracks, trees and plots"
 """Of the panel in the window."""
-
-_FILES = (
-    ("tracks.csv", "Table (*.csv)"),
-    ("families.svg", "Pictures (*.svg *.png *.pdf)"),
-    ("plot.png", "Picture (*.png);;Table (*.csv)"),
-    ("cycles.csv", "Table (*.csv);;Picture (*.png)"),
-)
-"""What each tab is saved as: a name, and kinds of files."""
 
 
 class ExplorePanel(Panel):
@@ -53,8 +39,6 @@ class ExplorePanel(Panel):
         self.tabs.addTab(self.tree, "Family trees")
         self.tabs.addTab(self._plots(), "Plots")
         self.tabs.addTab(self._cycles(), "Cell cycle")
-        save = button("Save…", "What is in view as a picture, or its numbers as a table", self._ask)
-        self.tabs.setCornerWidget(save)
         self.tabs.currentChanged.connect(lambda _: self._show())
         self.listen(self._looks.chosen_changed, self._on_chosen)
         self.listen(self._looks.colour_changed, self._show)
@@ -129,21 +113,14 @@ class ExplorePanel(Panel):
         self.tree.show_trees(numbers.trees, self._looks.colouring(numbers.tracks))
         self.tree.mark(self._looks.chosen, self.state.canvas.frame)
 
-    def _plotted(self, numbers: TrackNumbers) -> tuple[str, pd.DataFrame | None]:
-        """The feature of the plot, and its values over time where tracks are chosen."""
-        feature = str(self.feature.currentData())
-        if not self._looks.chosen or feature.startswith("track:"):
-            return feature, None
-        return feature, numbers.curves(feature, self._looks.chosen)
-
     def _show_plot(self, numbers: TrackNumbers) -> None:
-        (feature, curves), chosen = self._plotted(numbers), self._looks.chosen
-        words = column_words(numbers.features.get(feature, ""))
-        if curves is None:
+        feature, chosen = str(self.feature.currentData()), self._looks.chosen
+        words, of_tracks = column_words(numbers.features[feature]), feature.startswith("track:")
+        if of_tracks or not chosen:
             self.plot.show_bars(numbers.distribution(feature, chosen))
-            what = "tracks" if feature.startswith("track:") else "cells"
-            self.plot.name_axes(words, f"number of {what}")
+            self.plot.name_axes(words, f"number of {'tracks' if of_tracks else 'cells'}")
             return
+        curves = numbers.curves(feature, chosen)
         time, values = (curves[c].to_numpy(np.float64) for c in ("time", feature))
         self.plot.show_curves(time, values, curves["track_id"].to_numpy(), chosen)
         self.plot.name_axes(column_words(numbers.features["time"]), words)
@@ -201,61 +178,3 @@ class ExplorePanel(Panel):
         track = None if self.numbers is None else self.numbers.track_of(row)
         if track is not None and self.isVisible():
             self._looks.choose([track])
-
-    # ------------------------------------------------------------------ files
-
-    def _ask(self) -> None:
-        if self.numbers is None:
-            return
-        name, kinds = _FILES[self.tabs.currentIndex()]
-        found, _ = QFileDialog.getSaveFileName(self, "Save", self.beside_movie(name), kinds)
-        if found:
-            self.save(Path(found))
-
-    def save(self, path: Path) -> None:
-        """Write what the tab in view shows: trees, a plot as .png, or its numbers as .csv."""
-        numbers, tab = self.numbers, self.tabs.currentIndex()
-        if numbers is None:
-            return
-        if tab == 1:
-            self._save_trees(path, numbers)
-            return
-        with self.session.telling():
-            if path.suffix.lower() == ".csv":
-                words = self._table(numbers, tab).to_csv(index=False, lineterminator="\n")
-                write_text(path, words, "the table")
-            elif path.suffix.lower() == ".png":
-                with staged(path, "the plot") as spare:
-                    save_plot(self.survival if tab == 3 else self.plot, spare)
-            else:
-                raise OutputError(f"{path}: plots are written as .png or .csv")
-            self._saved(path)
-
-    def _table(self, numbers: TrackNumbers, tab: int) -> pd.DataFrame:
-        """The numbers that a tab shows."""
-        if tab == 0:
-            return numbers.table
-        if tab == 3 and self.cycles is not None:
-            return self.cycles.cycles
-        feature, curves = self._plotted(numbers)
-        if curves is not None:
-            return curves
-        return numbers.distribution(feature, self._looks.chosen).table
-
-    def _save_trees(self, path: Path, numbers: TrackNumbers) -> None:
-        """Write the families of the chosen tracks, or all, in the background."""
-        doer, chosen, colour = self.state.elsewhere, self._looks.chosen, self._looks.colour
-        if doer.busy("trees"):
-            words = f"Another file is still being written; save {path.name} when that is done."
-            self.session.message.emit("warning", words)
-            return
-        families = numbers.families(chosen) if chosen else None
-
-        def work() -> Steps[None]:
-            yield Progress("Drawing family trees", 0.0)
-            save_lineages(numbers.tracks, path, families=families, colour=colour)
-
-        doer.run("trees", work, lambda _: self._saved(path), what="Drawing family trees")
-
-    def _saved(self, path: Path) -> None:
-        self.session.message.emit("info", f"Written: {path}")

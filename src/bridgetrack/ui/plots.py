@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from pyqtgraph.exporters import ImageExporter
 from qtpy.QtCore import QEvent, Signal
 from qtpy.QtGui import QColor
 
 from bridgetrack.active.accuracy import Point
 from bridgetrack.arrays import Array, Index
-from bridgetrack.errors import OutputError
 from bridgetrack.session.results import Distribution
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
 from bridgetrack.tracks.cycles import CellCycles
@@ -26,14 +23,12 @@ _LONE = np.array([-0.15, 0.15])
 """Where the band of a single point begins and ends, in clicks."""
 
 
-class StillPlot(pg.PlotWidget):
-    """A plot without a menu that does not follow the mouse."""
+class Plot(pg.PlotWidget):
+    """A plot in the colours of the theme; its menu writes it as a picture or a table."""
 
     def __init__(self) -> None:
         super().__init__(background=None)
-        self.setMouseEnabled(x=False, y=False)
-        self.setMenuEnabled(False)
-        self.hideButtons()
+        self.setToolTip("The wheel zooms, dragging moves; right click, Export…: saves it")
 
     def draw_axes(self, ink: QColor | None = None) -> None:
         """Draw the axes in a colour; in that of the theme's words where it is None."""
@@ -60,11 +55,14 @@ class StillPlot(pg.PlotWidget):
             self.draw_axes()
 
 
-class AccuracyPlot(StillPlot):
+class AccuracyPlot(Plot):
     """A line with a band; hidden while there is nothing to plot."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.setMouseEnabled(x=False, y=False)
+        self.setMenuEnabled(False)
+        self.hideButtons()
         self.setFixedHeight(130)
         self.setLabel("bottom", "clicks")
         self.setLabel("left", "right events, %")
@@ -96,12 +94,8 @@ _MANY = 200
 """So many curves at most are drawn at once."""
 
 
-class NumberPlot(StillPlot):
+class NumberPlot(Plot):
     """Curves of tracks, or bars."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setMouseEnabled(x=True, y=True)
 
     def show_curves(
         self, time: np.ndarray, values: np.ndarray, track: np.ndarray, colours: Sequence[int]
@@ -152,17 +146,14 @@ _BINS = 48
 """Branches are drawn in so many shades at most, one curve each, so that thousands stay fast."""
 
 
-class TreePlot(StillPlot):
+class TreePlot(Plot):
     """Families side by side; time runs down. Emits `picked` (track, frame)."""
 
     picked = Signal(int, int)
 
     def __init__(self) -> None:
         super().__init__()
-        self.setMouseEnabled(x=True, y=True)
-        self.setToolTip(
-            "The wheel zooms, dragging moves; click a branch to go there, a double click shows all"
-        )
+        self.setToolTip(f"{self.toolTip()}; click a branch: goes there; double click: shows all")
         self.invertY(True)
         self.hideAxis("bottom")
         self.getAxis("left").setLabel("frame")
@@ -299,18 +290,3 @@ def _alike(one: Lineages, other: Lineages) -> bool:
     """Whether the same tracks stand in the same places."""
     a, b = one.branches, other.branches
     return len(a) == len(b) and bool((a[["track_id", "x"]] == b[["track_id", "x"]]).all(axis=None))
-
-
-def save_plot(plot: StillPlot, path: Path) -> None:
-    """Write what a plot shows as PNG, in black on white and at twice its size."""
-    before = plot.backgroundBrush()
-    plot.setBackground("w")
-    plot.draw_axes(QColor("black"))
-    try:
-        made = ImageExporter(plot.plotItem)
-        made.parameters()["width"] = max(2 * round(plot.plotItem.width()), 200)
-        if not made.export(toBytes=True).save(str(path), "PNG"):
-            raise OutputError(f"{path}: the plot cannot be written; choose another place")
-    finally:
-        plot.setBackgroundBrush(before)
-        plot.draw_axes()

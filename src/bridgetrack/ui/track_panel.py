@@ -7,22 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtCore import QSignalBlocker
+from qtpy.QtCore import QSignalBlocker, Qt
 from qtpy.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QDialog,
     QDialogButtonBox,
     QDockWidget,
     QFileDialog,
     QLineEdit,
+    QListWidget,
+    QListWidgetItem,
     QMessageBox,
     QWidget,
 )
 
 from bridgetrack.evaluation.sample import SampleOptions
 from bridgetrack.hypotheses.events import kind_words
-from bridgetrack.io.results import write_results
+from bridgetrack.io.results import FORMATS, write_results
 from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps
 from bridgetrack.pipeline.methods import methods_text
 from bridgetrack.pipeline.summary import (
@@ -167,27 +168,42 @@ class CheckBox(Column):
         self.words.setVisible(bool(check.words))
 
 
-_FORMATS: dict[str, tuple[str, ...]] = {
-    "CSV": ("csv",),
-    "CSV and CTC": ("csv", "ctc"),
-    "CSV and GEFF": ("csv", "geff"),
-    "CSV, CTC and GEFF": ("csv", "ctc", "geff"),
-}
-"""What is written, in words."""
+class FormatList(QListWidget):
+    """A tick box for each format; emits `itemChanged` with what was ticked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setToolTip("What Export… and Many movies… write")
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for name, words in FORMATS.items():
+            item = QListWidgetItem(f"{name.upper() if len(name) < 5 else name}: {words}", self)
+            item.setToolTip(item.text())
+        self.tick(())
+        self.setFixedHeight(self.sizeHintForRow(0) * len(FORMATS) + 2 * self.frameWidth())
+
+    @property
+    def ticked(self) -> tuple[str, ...]:
+        """The formats that are ticked."""
+        ticks = (self.item(k).checkState() for k in range(self.count()))
+        on = Qt.CheckState.Checked
+        return tuple(name for name, tick in zip(FORMATS, ticks, strict=True) if tick == on)
+
+    def tick(self, formats: Collection[str]) -> None:
+        """Tick these and no others; nobody is told."""
+        with QSignalBlocker(self):
+            for k, name in enumerate(FORMATS):
+                on = name in formats
+                self.item(k).setCheckState(Qt.CheckState.Checked if on else Qt.CheckState.Unchecked)
 
 
 class ExportBox(Column):
-    """A choice of formats, a button for the open movie and one for many, and what came of them."""
+    """The formats, a button for the open movie and one for many, and what came of them."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
-        self.choice = QComboBox()
-        self.choice.setToolTip(
-            "Tables; masks and tracks for the Cell Tracking Challenge; a graph in GEFF"
-        )
         self._written: Tracking | None = None  # what the words below speak of
-        self.choice.addItems(list(_FORMATS))
+        self.formats = self.add(FormatList())
         self.save = button(
             "Export…", "Write the tracks in these formats, to a folder", self.ask,
         )  # fmt: skip
@@ -197,28 +213,22 @@ class ExportBox(Column):
             "NAME_labels, NAME_masks or NAME_cells are the masks of NAME; others are segmented",
             self.ask_many,
         )  # fmt: skip
-        self.add(self.choice)
         self.add(row(self.save, self.many))
         self.words = self.add(text())
         panel.state.cancelled["batch"] = self._on_cancel
         kept = panel.state.settings
-        self.choice.activated.connect(lambda _: kept.write(formats=list(self.formats)))
-        panel.listen(kept.restored, lambda: self.show_formats(kept.present.formats))
+        self.formats.tick(kept.present.formats)
+        self.formats.itemChanged.connect(lambda _: self._on_tick())
+        panel.listen(kept.restored, lambda: self.formats.tick(kept.present.formats))
         panel.follow(self._refresh, panel.session.tracking_changed, panel.session.movie_changed)
 
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """What is chosen."""
-        return _FORMATS[self.choice.currentText()]
-
-    def show_formats(self, formats: Collection[str]) -> None:
-        """Choose some formats, or the fewest that hold them all."""
-        fit = [k for k, held in enumerate(_FORMATS.values()) if set(formats) <= set(held)]
-        self.choice.setCurrentIndex(fit[0] if fit else 0)
+    def _on_tick(self) -> None:
+        self._panel.state.settings.write(formats=list(self.formats.ticked))
+        self._refresh()
 
     def _refresh(self) -> None:
         tracking = self._panel.session.tracking
-        self.save.setEnabled(tracking is not None)
+        self.save.setEnabled(tracking is not None and bool(self.formats.ticked))
         if self._written not in (None, tracking):
             self._written = None
             self.words.clear()
@@ -240,7 +250,7 @@ class ExportBox(Column):
 
     def write(self, folder: Path) -> None:
         """Write the chosen formats in the background, with all answers given so far."""
-        session, formats = self._panel.session, self.formats
+        session, formats = self._panel.session, self.formats.ticked
         answered = session.answered()
         busy = "Other results are still being written; export these when that is done."
         if session.tracking is None or answered is None or not self._may("export", busy):
@@ -293,7 +303,9 @@ class ExportBox(Column):
         if not self._may("batch", "Other movies are still being tracked."):
             return
         session = self._panel.session
-        given = BatchRun(folder, out, session.model, formats=self.formats, kinds=session.kinds)
+        given = BatchRun(
+            folder, out, session.model, formats=self.formats.ticked, kinds=session.kinds
+        )
         left_out = ", ".join(session.kinds.words)
         self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
         what = "Tracking many movies"
@@ -308,19 +320,13 @@ class ExportBox(Column):
     def _show(self, rows: tuple[BatchRow, ...], out: Path) -> None:
         good = [row for row in rows if not row.problem]
         told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
-        told += [f"{row.name}: {_counted(row)}" for row in good]
+        told += [
+            f"{row.name}: {count_words(row.counts or {})}, {100 * row.certainty:.1f} % certain."
+            for row in good
+        ]
         told += [f"{row.name}: ⚠ {words}." for row in good for words in row.warnings]
         told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
         self.words.setText("\n".join(told))
-
-
-def _counted(row: BatchRow) -> str:
-    """What was found in a movie."""
-    counts = row.counts or {}
-    return (
-        f"{counts['cells']:,} cells, {counts['tracks']:,} tracks, {counts['divide']:,} divisions, "
-        f"{100 * row.certainty:.1f} % certain."
-    )
 
 
 class FolderDialog(QFileDialog):

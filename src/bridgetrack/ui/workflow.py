@@ -60,7 +60,7 @@ def launch(image: Path | None, labels: Path | None) -> None:
 
 _CHECKING = (
     "Look at the event in both frames. Enter: it is right. Backspace: it is wrong. "
-    "U: you cannot tell."
+    "U: you cannot tell. Esc stops; what was said stays."
 )
 
 ENOUGH = 20
@@ -93,7 +93,7 @@ class WorkflowPanel(Panel):
         for tab in self.tabs:
             group.addButton(tab)
         self.project = self.add(
-            ProjectBar(self, self.segment.open, lambda: self.track.export.formats)
+            ProjectBar(self, self.segment.open, lambda: self.track.export.formats.ticked)
         )
         self.add(row(*self.tabs))
         self.next_words, self.work = text(lines=2), WorkBar(self)
