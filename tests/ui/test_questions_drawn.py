@@ -15,7 +15,7 @@ from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.progress import run
 from bridgetrack.ui.looks import LOOKS, rgba
 from bridgetrack.ui.overlay import Drawing, SliceShown, draw_question
-from bridgetrack.ui.question_view import picture_steps
+from bridgetrack.ui.pictures import picture_steps
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))
 HERE, THERE, FAR = (CellRef(4, k, (50.0, 40.0 + 20 * k)) for k in (1, 2, 3))
@@ -34,13 +34,14 @@ def named(cell):
     return f"#{cell.label}"
 
 
-def drawn(asked, frame, letter=0.0):
+def drawn(asked, frame, letter=0.0, half=1.0):
     """A drawing of the question, with a square as every cell's outline."""
     found = Drawing()
-    view = SliceShown(frame, None, 10.0, 200.0, letter=letter, name=named)
+    view = SliceShown(frame, None, 10.0, (0.0, 0.0, 200.0, 200.0), letter=letter, name=named)
 
     def outline(cell):
-        return np.asarray(cell.position[-2:]) + np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]])
+        corners = np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]])
+        return np.asarray(cell.position[-2:]) + half * corners
 
     draw_question(found, asked, view, outline)
     return found
@@ -51,9 +52,16 @@ def test_cells_have_the_names_that_the_panel_uses():
     names = {m.text: m.point for m in drawn(question(divide), 3).marks if m.text.startswith("#")}
     assert set(names) == {"#1", "#2", "#3"}, "number 1 is the cell in both frames"
     assert names["#1"][0] > MOTHER.position[0], "below a cell of the frame in view"
-    assert names["#3"] == (pytest.approx(FAR.position[0] - 7.5), FAR.position[1])
+    assert names["#3"][0] < FAR.position[0] and names["#3"][1] == FAR.position[1]
     later = {m.text for m in drawn(question(divide), 4).marks if m.text.startswith("#")}
     assert later == {"#1", "#2", "#3"}
+
+
+def test_names_do_not_cover_the_cell_in_view():
+    for mark in drawn(question(), 3, half=15.0).marks:
+        if mark.text:
+            y, x = np.abs(np.subtract(mark.point, MOTHER.position))
+            assert y > 15 or x > 15, mark.text
 
 
 @pytest.mark.parametrize(("frame", "letter"), [(3, 1.0), (4, 4.0)])

@@ -80,7 +80,9 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
     qtbot.waitUntil(lambda: "28 cells" in box.words.text(), timeout=30_000)
     record = json.loads((out / "slow" / "run.json").read_text())
     assert record["settings"]["without"] == ["gaps"]
-    assert all(f"{name}: 28 cells, 7 tracks" in box.words.text() for name in ("slow", "fast"))
+    assert all(
+        f"{name}: 28 cells in 4 frames: 7 tracks" in box.words.text() for name in ("slow", "fast")
+    )
     assert "broken failed: " in box.words.text()
     table = pd.read_csv(out / "batch.csv")
     assert list(table["cells"].dropna()) == [28, 28]

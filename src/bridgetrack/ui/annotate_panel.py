@@ -40,7 +40,7 @@ from bridgetrack.ui.looks import LOOKS, MEND_SIGNS, mode_words
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode, shown_diameter
-from bridgetrack.ui.question_view import FrameStrip, picture_steps
+from bridgetrack.ui.pictures import FrameStrip, picture_steps
 from bridgetrack.ui.state import Answer
 from bridgetrack.ui.track_list import RowsModel
 from bridgetrack.ui.widgets import Column, button, grid, heading, row, text
@@ -133,7 +133,7 @@ class AnnotatePanel(Panel):
         self.question = self.add(heading("", lines=2))
         self.reason = self.add(text(lines=2))
         self.frames = self.add(FrameStrip(lambda: self.session.names))
-        self.frames.picked.connect(self.state.question_view.go_to)
+        self.frames.picked.connect(self.state.canvas.show_asked)
         self.choices = self.add(self._choices())
         words = {"accept": "Yes", "reject": "No", "unsure": "Unsure"}
         self.actions = {name: self.key_button(name, said) for name, said in words.items()}
@@ -239,7 +239,7 @@ class AnnotatePanel(Panel):
     def _picture(self, asked: Suggestion | None) -> None:
         """Cut the frames out in the background."""
         source, scene = self.session.movie, self.session.scene
-        self.frames.update()  # cells may be called otherwise now
+        self.frames.write_names()  # cells may be called otherwise now
         if source is None or scene is None or asked is self._pictured:
             return
         self._pictured = asked

@@ -12,6 +12,7 @@ from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qdebounced
 
+from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
@@ -28,13 +29,15 @@ from bridgetrack.ui.overlay import (
     draw_ghost,
     draw_pointed,
     draw_proposals,
+    draw_question,
+    draw_subject,
 )
 from bridgetrack.ui.overlay_layers import OverlayLayers
 from bridgetrack.ui.picking import Mode, shown_diameter
 from bridgetrack.ui.shortcuts import SHORTCUTS
 
-_CELL = 40.0
-"""Screen pixels that a cell which is gone to is across at least."""
+_CELL, _ASKED = 40.0, 60.0
+"""Screen pixels that a cell is across at least which is gone to, or asked about at first."""
 
 
 class SliceInView:
@@ -196,7 +199,7 @@ class Canvas(SliceInView):
         self._annotator = annotator
         self._layers = OverlayLayers()
         self._point: tuple[float, ...] | None = None
-        self.painters: list[Callable[[Drawing, SliceShown], None]] = []
+        self._moving = self._zoomed = False  # to a question; whether its cells were zoomed to
         self.redraw = qdebounced(self._redraw, timeout=0)
         annotator.area = lambda: self.area
         annotator.in_view = self.holds
@@ -205,6 +208,8 @@ class Canvas(SliceInView):
         listen, camera = self._links.add, camera_of(viewer).events
         listen(annotator.changed, self._on_change)
         listen(annotator.show, self.show)
+        listen(session.questions.look, self._on_question)
+        listen(session.questions.changed, self._on_questions)
         listen(session.movie_changed, self._on_source)
         listen(session.scene_changed, self._on_scene)
         listen(session.masks_changed, self._on_masks)
@@ -404,12 +409,41 @@ class Canvas(SliceInView):
     def _on_frame(self) -> None:
         if self._layers.events is None or self._session.scene is None:
             return
+        questions = self._session.questions
+        if not self._moving and questions.asking and questions.current is not None:
+            questions.away = True  # somebody steps through the frames: leave the view to them
         self._annotator.frame = self.frame
         if self._point is not None and self.viewer.dims.ndisplay == 2:
             plane = self.plane
             flat = self._point[-2:]
             self._point = flat if plane is None else (plane, *flat)
             self._annotator.hover(self.frame, self._point)
+        self.redraw()
+
+    # ------------------------------------------------------------------ questions
+
+    def _on_question(self, asked: Suggestion) -> None:
+        self.activate()
+        self.show_asked(asked.frame, asked.position)
+
+    def show_asked(self, frame: int, position: tuple[float, ...] | None = None) -> None:
+        """Show a frame of the question and, where given, centre a position in pixels."""
+        asked = self._session.questions.current
+        if asked is None:
+            return
+        cells = [c for c in asked.cells if c.frame == frame] or asked.cells
+        plane = float(np.mean([c.position[0] for c in cells]))
+        if position is not None:
+            position = (plane, *position[-2:])[-len(position) :]
+        self._moving = True
+        try:
+            self.show(frame, position, plane=plane, across=0.0 if self._zoomed else _ASKED)
+            self._zoomed = self._zoomed or position is not None
+        finally:
+            self._moving = False
+
+    def _on_questions(self) -> None:
+        self._zoomed = self._zoomed and self._session.questions.engaged
         self.redraw()
 
     # ------------------------------------------------------------------ drawing
@@ -422,11 +456,9 @@ class Canvas(SliceInView):
         if self.viewer is None or self._session.scene is None or self.labels is None:
             return
         seen, letter = self._screen
-        height, width = self.extent
-        view = SliceShown(
-            self.frame, self.plane, self._size, width, self.depth, height, seen, letter,
-            self._session.names,
-        )  # fmt: skip
+        names = self._session.names
+        edges = seen or (0.0, 0.0, *self.extent.tolist())
+        view = SliceShown(self.frame, self.plane, self._size, edges, self.depth, letter, names)
         # Rims of words lie in the plane that is looked at.
         dot = 0.0 if seen is None else letter / _LETTER
         self._layers.draw(self._drawn_in(view), dot, self.plane)
@@ -441,8 +473,11 @@ class Canvas(SliceInView):
     def _drawn_in(self, view: SliceShown) -> Drawing:
         annotator, session = self._annotator, self._session
         drawing = Drawing()
-        for paint in self.painters:
-            paint(drawing, view)
+        asked = session.questions.current
+        if asked is not None and session.questions.asking:
+            draw_question(drawing, asked, view, self.outline)
+        elif asked is not None and session.questions.engaged:
+            draw_subject(drawing, asked, view, self.outline)
         if session.annotations is not None:
             draw_answers(drawing, session.annotations.in_frame(view.frame), view)
         finder, picked = annotator.finder, annotator.picking

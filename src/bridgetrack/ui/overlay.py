@@ -78,22 +78,32 @@ class Drawing:
         self.arrows.append(Arrow((y, x), (v - y, u - x), colour, (low, high - low)))
 
     def write(
-        self, words: str, places: Array, view: SliceShown, depth: tuple[float, ...] = ()
+        self,
+        words: str,
+        beside: Array,
+        view: SliceShown,
+        *,
+        below: bool = False,
+        depth: tuple[float, ...] = (),
     ) -> None:
-        """Write words at the first of some places, shape (k, 2), that has most room for them."""
-        rooms = [_room(place, words, view) for place in places]
-        crowd = [
-            sum(_overlap(room, other) for other in self.rooms) + _cut(room, view.seen)
-            for room in rooms
-        ]
-        k = int(np.argmin(crowd))
+        """Write words above (or below) some points, shape (k, 2), so near that nothing is hidden.
+
+        Where other words are, or the screen ends, they stand farther away or on the other side.
+        """
+        (top, left), (bottom, right) = beside.min(axis=0), beside.max(axis=0)
+        low, high = np.reshape(view.seen, (2, 2))
+        half = _half(words, view)
+        rim = np.minimum(half, (high - low) / 2)
+        lines = half[0] * (1.5 + 2.2 * np.arange(_LINES))
+        above, under = top - lines, bottom + lines
+        y = np.column_stack([under, above] if below else [above, under]).ravel()
+        x = np.full(len(y), (left + right) / 2)
+        places = np.clip(np.column_stack([y, x]), low + rim, high - rim)
+        taken = [*self.rooms, np.array([top, left, bottom, right])]
+        rooms = [np.concatenate([place - half, place + half]) for place in places]
+        k = int(np.argmin([sum(_overlap(room, other) for other in taken) for room in rooms]))
         self.rooms.append(rooms[k])
         self.mark((*depth, *places[k].tolist()), "disc", 0.1, CLEAR, CLEAR, words)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to see."""
-        return not self.marks and not self.arrows
 
 
 @dataclass(frozen=True)
@@ -103,10 +113,8 @@ class SliceShown:
     frame: int
     plane: float | None  # in 3D
     size: float  # of a cell
-    width: float = 1e9  # in pixels, as height
+    seen: tuple[float, float, float, float]  # top, left, bottom, right of what is on the screen
     depth: float = 1.0  # distance of two planes
-    height: float = 1e9
-    seen: tuple[float, float, float, float] | None = None  # top, left, bottom, right on the screen
     letter: float = 0.0  # width of a letter in pixels of the movie
     name: Name = by_label  # what cells are called
 
@@ -183,67 +191,37 @@ def _draw_listed(
         for target in first.targets:
             drawing.arrow(source, target, colour)
     _draw_numbers(drawing, _numbered(listed, view), view)
-    _draw_names(drawing, [c for _, event in listed for c in event.cells], view)
-    _draw_title(drawing, title, shapes, view)
+    _draw_names(drawing, [c for _, event in listed for c in event.cells], view, outline)
+    drawing.write(title, shapes, view)
 
 
-def _draw_title(drawing: Drawing, words: str, around: Array, view: SliceShown) -> None:
-    """Words above some pixels, or below at the upper edge, within what is on the screen."""
-    (top, left), right = around[:, -2:].min(axis=0), around[:, -1].max()
-    y = top - 0.5 * view.size if top > view.size else top + 2.5 * view.size
-    height, width = _room((0.0, 0.0), words, view)[2:]
-    edges = view.seen or (0.0, 0.0, view.height, view.width)
-    low, high = np.array(edges[:2]), np.array(edges[2:])
-    rim = np.minimum([height, width], (high - low) / 2)
-    lines = 2.4 * height * np.array([0.0, -1.0, 1.0, -2.0, 2.0])
-    places = np.column_stack([y + lines, np.full(len(lines), (left + right) / 2)])
-    drawing.write(words, np.clip(places, low + rim, high - rim), view)
-
-
-def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) -> None:
+def _draw_names(
+    drawing: Drawing, cells: Iterable[CellRef], view: SliceShown, outline: Outline
+) -> None:
     """Names of cells as the panel has them: below those in view, above those of other frames."""
     known = {c.cell: c for c in cells if _near(c, view)}
     here = [c for c in known.values() if c.frame == view.frame]
-    there = [c for c in known.values() if c.frame != view.frame]
-    for cell in (*here, *there):
-        name, flat = view.name(cell), _flat(cell)
-        if cell.frame != view.frame and any(
+    for cell in sorted(known.values(), key=lambda c: c.frame != view.frame):
+        name, flat, shown = view.name(cell), _flat(cell), cell.frame == view.frame
+        if not shown and any(
             view.name(c) == name and np.abs(flat - _flat(c)).max() <= view.size for c in here
         ):
             continue
-        way = 1 if cell.frame == view.frame else -1
-        drawing.write(name, flat + way * _sides(name, view), view, cell.position[:-2])
+        shape = outline(cell)[:, -2:] if shown else np.zeros((0, 2))
+        ring = flat + 0.25 * view.size * np.array([[-1, -1], [1, 1]])
+        beside = np.concatenate([shape, ring])
+        drawing.write(name, beside, view, below=shown, depth=cell.position[:-2])
 
 
-def _sides(name: str, view: SliceShown) -> Array:
-    """Where a name may stand beside the middle of a cell, best first, shape (k, 2)."""
-    height, width = _room((0.0, 0.0), name, view)[2:]
-    least = 0.25 * view.size + np.array([height, width / _SIDES[2, 1]])
-    away = np.maximum(_NAME * view.size, least)
-    return np.concatenate([by * _SIDES * away for by in _FARTHER])
+_LINES = 5
+"""So many lines above and below a cell are tried for its name."""
 
 
-_FARTHER = (1.0, 1.8, 2.6)
-"""Where there is no room beside a cell, its name stands so much farther away."""
-
-_NAME = 0.75
-"""Cell diameters from the middle of a cell to its name."""
-
-_SIDES = np.array([[1, 0], [-1, 0], [0, 1.3], [0, -1.3], [0.8, 1], [0.8, -1]], dtype=np.float64)
-"""Where a name may stand beside a cell in view, best first; others have it the other way round."""
-
-
-def _room(point: Sequence[float] | Array, words: str, view: SliceShown) -> Array:
-    """Top, left, bottom and right of words, in pixels."""
+def _half(words: str, view: SliceShown) -> Array:
+    """Half the height and half the width of words, in pixels."""
     letter = view.letter or 2 * _LETTER * view.size
     signed = not (words[:1].isalnum() or words.startswith("#"))  # signs are wider than letters
-    half = np.array([letter, letter * (len(words) + (4 if signed else 1)) / 2])
-    return np.concatenate([np.asarray(point) - half, np.asarray(point) + half])
-
-
-def _cut(room: Array, seen: tuple[float, float, float, float] | None) -> float:
-    """Area of a box that is not on the screen."""
-    return 0.0 if seen is None else _overlap(room, room) - _overlap(room, np.asarray(seen))
+    return np.array([letter, letter * (len(words) + (4 if signed else 1)) / 2])
 
 
 def _overlap(one: Array, two: Array) -> float:
@@ -283,20 +261,18 @@ def numbered(listed: Iterable[tuple[int, EventRef]]) -> list[Numbered]:
 
 def _numbered(listed: Iterable[tuple[int, EventRef]], view: SliceShown) -> list[Numbered]:
     """Those near the slice in view; a cell seen in both frames has its numbers once."""
+    shown: list[Numbered] = []
     near = [n for n in numbered(listed) if _near(n.cell, view)]
-    here = [n for n in near if n.cell.frame == view.frame]
-    alone = []
-    for there in (n for n in near if n.cell.frame != view.frame):
-        away = [float(np.abs(_flat(n.cell) - _flat(there.cell)).max()) for n in here]
-        k = int(np.argmin(away)) if away else -1
-        if away and away[k] <= 0.6 * view.size:
-            both = {*here[k].numbers.split(), *there.numbers.split()}
-            here[k] = here[k]._replace(numbers=" ".join(sorted(both, key=int)))
-        elif not any(
-            n.numbers == there.numbers and d <= view.size for n, d in zip(here, away, strict=True)
-        ):
-            alone.append(there)
-    return here + alone
+    for each in sorted(near, key=lambda n: n.cell.frame != view.frame):
+        for k, known in enumerate(shown):
+            away = np.abs(_flat(each.cell) - _flat(known.cell)).max() / view.size
+            if away <= 0.6 or (away <= 1 and each.numbers == known.numbers):
+                both = {*known.numbers.split(), *each.numbers.split()}
+                shown[k] = known._replace(numbers=" ".join(sorted(both, key=int)))
+                break
+        else:
+            shown.append(each)
+    return shown
 
 
 def _flat(cell: CellRef) -> Array:
@@ -308,7 +284,8 @@ def _draw_numbers(drawing: Drawing, found: Iterable[Numbered], view: SliceShown)
     """Numbers of the alternatives on their cells, in the colours of the events."""
     for cell, numbers, colour in found:
         size = max(0.4 * view.size, 1.2 * view.letter * (len(numbers) + 0.5))
-        drawing.rooms.append(_room(_flat(cell), numbers, view))
+        half = _half(numbers, view)
+        drawing.rooms.append(np.concatenate([_flat(cell) - half, _flat(cell) + half]))
         drawing.mark(cell.position, "disc", size, _SHADE, colour, numbers)
 
 
@@ -318,7 +295,7 @@ def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: 
         return
     words, colour = look
     draw_outline(drawing, outline, rgba(colour), view)
-    _draw_title(drawing, f"{words}? [Enter]", outline, view)
+    drawing.write(f"{words}? [Enter]", outline[:, -2:], view)
 
 
 def draw_ghost(

@@ -22,7 +22,6 @@ from bridgetrack.ui.background import FileReader, ThreadRunner
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.layers import LayerData, kind_of, share_scale
 from bridgetrack.ui.looks import Looks
-from bridgetrack.ui.question_view import QuestionView
 from bridgetrack.ui.result_layers import ResultLayers
 
 Answer = Annotation | MaskAnswer
@@ -51,7 +50,6 @@ class ViewerState:
         self.session.questions.later = lambda act: QTimer.singleShot(0, act)
         self.annotator = Annotator(self.session)
         self.canvas = Canvas(viewer, self.session, self.annotator)
-        self.question_view = QuestionView(self.session, self.canvas)
         self.looks = Looks()
         # What to do when people cancel work by its name; says what is kept.
         self.cancelled: dict[str, Callable[[], str]] = {}
@@ -112,10 +110,7 @@ class ViewerState:
             with contextlib.suppress(RuntimeError):
                 self._keep_soon.cancel()
                 self.kept.keep_now()
-            for part in (
-                self.files, self.elsewhere, self.session, self.question_view, self.results,
-                self.canvas,
-            ):  # fmt: skip
+            for part in (self.files, self.elsewhere, self.session, self.results, self.canvas):
                 part.close()
             viewer = self.viewer
             if viewer is not None:

@@ -1,16 +1,17 @@
-"""The model's question: in view on the canvas, and its frames cut out side by side."""
+"""Pictures of the model's question, cut out of its frames."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPainterPath, QPen
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtCore import QPointF, QSize, Qt, Signal
+from qtpy.QtGui import QColor, QFontMetricsF, QIcon, QImage, QPainter, QPainterPath, QPen, QPixmap
+from qtpy.QtWidgets import QHBoxLayout, QToolButton, QWidget
 from scipy.ndimage import binary_erosion
 
 from bridgetrack.active.suggestion import Suggestion
@@ -20,77 +21,8 @@ from bridgetrack.movie import Movie
 from bridgetrack.movie.movie import pixels_of
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.session import Session
-from bridgetrack.ui.background import Links
-from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.looks import LOOKS, rgba
-from bridgetrack.ui.overlay import Drawing, SliceShown, draw_question, draw_subject, numbered
-
-_ACROSS = 60.0
-"""Screen pixels that a cell is at least across, until somebody zooms."""
-
-
-class QuestionView:
-    """Shows the model's question on the canvas."""
-
-    def __init__(self, session: Session, canvas: Canvas) -> None:
-        self._canvas, self._questions = canvas, session.questions
-        self._shown: Suggestion | None = None
-        self._moving = self._zoomed = False
-        canvas.painters.append(self._paint)
-        self._links = Links()
-        self._links.add(session.questions.look, self.show)
-        self._links.add(session.questions.changed, self._on_change)
-        self._links.add(canvas.viewer.dims.events.current_step, self._on_frame)
-
-    def close(self) -> None:
-        """Follow nothing any more."""
-        self._links.cut()
-
-    def show(self, asked: Suggestion) -> None:
-        """Go to a question."""
-        self._shown = asked
-        self._canvas.activate()
-        self.go_to(asked.frame, asked.position)
-
-    def go_to(self, frame: int, position: tuple[float, ...] | None = None) -> None:
-        """Show a frame of the question and, where given, centre a position in pixels."""
-        asked = self._shown
-        if asked is None:
-            return
-        cells = [c for c in asked.cells if c.frame == frame] or asked.cells
-        plane = float(np.mean([c.position[0] for c in cells]))
-        if position is not None:
-            position = (plane, *position[-2:])[-len(position) :]
-        self._moving = True
-        try:
-            across = 0.0 if self._zoomed else _ACROSS
-            self._canvas.show(frame, position, plane=plane, across=across)
-            self._zoomed = self._zoomed or position is not None
-        finally:
-            self._moving = False
-
-    def _on_change(self) -> None:
-        wanted = self._questions.current if self._questions.asking else None
-        if wanted is None and self._shown is not None:
-            self._shown = None
-            self._zoomed = self._zoomed and self._questions.engaged
-            self._canvas.redraw()
-
-    def _on_frame(self) -> None:
-        """Somebody steps through the frames: leave the view to them."""
-        if not self._moving and self._shown is not None:
-            self._questions.away = True
-
-    def _paint(self, drawing: Drawing, view: SliceShown) -> None:
-        asked = self._questions.current
-        if self._shown is not None:
-            draw_question(drawing, self._shown, view, self._canvas.outline)
-        elif self._questions.engaged and asked is not None:
-            draw_subject(drawing, asked, view, self._canvas.outline)
-
-
-# ---------------------------------------------------------------------- pictures
+from bridgetrack.ui.overlay import numbered
 
 Pixels = NDArray[np.uint8]
 
@@ -253,10 +185,8 @@ def _outline(rgb: Pixels, mask: Mask, zoom: int, colour: tuple[float, ...], thic
     rgb[rim] = (255 * np.array(colour[:3])).astype(np.uint8)
 
 
-_GAP = 6
-_CAPTION = 18
-_LARGEST = 132
-_HERE = "#ffffff"
+_SIDE, _SMALL = 132, 11
+"""Pixels on the screen: the side of a picture where there are two, and the height of names."""
 
 
 class FrameStrip(QWidget):
@@ -267,95 +197,67 @@ class FrameStrip(QWidget):
     def __init__(self, name: Callable[[], Name]) -> None:
         super().__init__()
         self._name = name
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setToolTip("The frames of the question; click one to see it on the left")
-        self._pictures: tuple[Picture, ...] = ()
-        self._images: list[QImage] = []
+        self.pictures: tuple[Picture, ...] = ()
+        self.buttons: list[QToolButton] = []
         self._frame = -1
-
-    @property
-    def pictures(self) -> tuple[Picture, ...]:
-        """What is shown."""
-        return self._pictures
+        self._line = QHBoxLayout(self)
+        self._line.setContentsMargins(0, 0, 0, 0)
+        self.setFixedHeight(_SIDE + 30)
 
     def show_pictures(self, pictures: tuple[Picture, ...]) -> None:
         """Show other pictures."""
-        self._pictures = pictures
-        self._images = [_image(p) for p in pictures]
-        self.updateGeometry()
-        self.update()
+        for old in self.buttons:
+            self._line.removeWidget(old)
+            old.deleteLater()
+        self.pictures, self.buttons = pictures, [QToolButton() for _ in pictures]
+        side = _SIDE if len(pictures) < 3 else 2 * _SIDE // len(pictures)
+        for button, picture in zip(self.buttons, pictures, strict=True):
+            button.setToolTip("A frame of the question; click to see it on the left")
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+            button.setIconSize(QSize(side, side))
+            button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            button.setCheckable(True)
+            button.clicked.connect(partial(self._on_click, picture.frame))
+            self._line.addWidget(button)
+        self.write_names()
+        self.mark(self._frame)
+
+    def write_names(self) -> None:
+        """Write on the pictures what cells are called now."""
+        for button, picture in zip(self.buttons, self.pictures, strict=True):
+            button.setIcon(QIcon(_painted(picture, button.iconSize().width(), self._name())))
 
     def mark(self, frame: int) -> None:
         """Tell which frame is in view elsewhere."""
-        if frame != self._frame:
-            self._frame = frame
-            self.update()
+        self._frame = frame
+        for button, picture in zip(self.buttons, self.pictures, strict=True):
+            here = picture.frame == frame
+            button.setChecked(here)
+            button.setText(f"frame {picture.frame}{' (in view)' if here else ''}")
 
-    def sizeHint(self) -> QSize:  # noqa: N802
-        """Squares side by side, each with its caption; as high as two are."""
-        return QSize(320, self._side(2) + _CAPTION)
-
-    def resizeEvent(self, event: Any) -> None:  # noqa: N802
-        """Keep the pictures square."""
-        super().resizeEvent(event)
-        self.setFixedHeight(self._side(2) + _CAPTION)
-
-    def _side(self, count: int) -> int:
-        return max(min((self.width() - _GAP * (count - 1)) // count, _LARGEST), 60)
-
-    def _place(self, k: int) -> QRect:
-        side = self._side(max(len(self._pictures), 2))
-        return QRect(k * (side + _GAP), 0, side, side)
-
-    def paintEvent(self, _: Any) -> None:  # noqa: N802
-        """Draw the pictures; the frame in view elsewhere has a rim."""
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-        ink = self.palette().windowText().color()
-        for k, (picture, image) in enumerate(zip(self._pictures, self._images, strict=True)):
-            place = self._place(k)
-            painter.drawImage(place, image)
-            _write(painter, picture.tags, place, self._name())
-            here = picture.frame == self._frame
-            if here:
-                painter.setPen(QPen(QColor(_HERE), 2))
-                painter.drawRect(place.adjusted(1, 1, -1, -1))
-            painter.setPen(ink)
-            below = QRectF(place.left(), place.bottom() + 1, place.width(), _CAPTION)
-            caption = f"frame {picture.frame}{' (in view)' if here else ''}"
-            painter.drawText(below, Qt.AlignmentFlag.AlignCenter, caption)
-        painter.end()
-
-    def mousePressEvent(self, event: Any) -> None:  # noqa: N802
-        """Go to what was clicked."""
-        spot = QPointF(event.position()).toPoint()
-        for k, picture in enumerate(self._pictures):
-            if self._place(k).contains(spot):
-                self.picked.emit(picture.frame)
+    def _on_click(self, frame: int, _: bool) -> None:
+        self.picked.emit(frame)
+        self.mark(self._frame)  # the click has turned its tick
 
 
-_SMALL = 11
-"""Height of names on pictures, in pixels."""
-
-
-def _write(painter: QPainter, tags: Iterable[PictureTag], place: QRect, name: Name) -> None:
-    """Write names and numbers on a picture, with a dark rim, inside its edges."""
-    font = painter.font()
-    font.setPixelSize(_SMALL)
-    known = QFontMetricsF(font)
-    for tag in tags:
-        words = tag.words(name)
-        half, high = known.horizontalAdvance(words) / 2 + 2, known.ascent()
-        middle = place.left() + tag.x * place.width()
-        x = min(max(middle, place.left() + half), place.right() - half)
-        y = min(place.top() + tag.y * place.height() + high / 2, place.bottom() - 3.0)
-        path = QPainterPath()
-        path.addText(QPointF(x - half + 2, max(y, place.top() + high)), font, words)
-        painter.strokePath(path, QPen(QColor("#000000"), 3))
-        painter.fillPath(path, QColor(tag.colour))
-
-
-def _image(picture: Picture) -> QImage:
+def _painted(picture: Picture, side: int, name: Name) -> QPixmap:
+    """A picture with its names and numbers, which have a dark rim and lie inside its edges."""
     height, width = picture.pixels.shape[:2]
     image = QImage(picture.pixels.tobytes(), width, height, 3 * width, QImage.Format.Format_RGB888)
-    return image.copy()
+    smooth = Qt.TransformationMode.SmoothTransformation
+    drawn = QPixmap.fromImage(image).scaled(QSize(side, side), transformMode=smooth)
+    painter = QPainter(drawn)
+    font = painter.font()
+    font.setPixelSize(_SMALL)
+    metrics = QFontMetricsF(font)
+    for tag in picture.tags:
+        words = tag.words(name)
+        wide, high = metrics.horizontalAdvance(words) + 4, metrics.ascent()
+        x = min(max(tag.x * side - wide / 2, 0), side - wide)
+        y = min(max(tag.y * side + high / 2, high), side - 3)
+        path = QPainterPath()
+        path.addText(QPointF(x + 2, y), font, words)
+        painter.strokePath(path, QPen(QColor("#000000"), 3))
+        painter.fillPath(path, QColor(tag.colour))
+    painter.end()
+    return drawn
