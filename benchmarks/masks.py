@@ -36,6 +36,7 @@ import bridgetrack as bt
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline import finding, mask_candidates
 from bridgetrack.pipeline.joint import FrameChoice
+from bridgetrack.progress import run
 from bridgetrack.regions import describe
 from bridgetrack.regions.regions import Regions, regions_of_labels
 from common import DATA, header, row
@@ -267,7 +268,8 @@ def by_stage(names: list[str], given: argparse.Namespace) -> None:
             continue
         image = bt.open_movie(task.image.array.compute(), axes="TCYX")
         clock.seconds.clear()
-        steps = finding.Finding().choices(image)
+        job = run(finding.MaskJob.of(finding.Finding(), image))
+        steps = job.choices()
         cells = sum(int(s.chosen.sum()) for s in steps if isinstance(s, FrameChoice))
         each = [f"{clock.seconds[stage] / image.n_frames:.2f}" for stage in STAGES]
         print(row(name, cells, *each, f"{clock.seconds.total() / image.n_frames:.2f}"), flush=True)

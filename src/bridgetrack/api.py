@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,17 +22,15 @@ from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import read_link_scores
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
-from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import Finding, find_masks, open_beside, repair_masks
+from bridgetrack.pipeline.finding import Finding, find_masks, open_beside, usual_choice
 from bridgetrack.pipeline.inputs import open_cells
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, run
-from bridgetrack.segmentation.probability import open_probability
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
@@ -310,7 +308,6 @@ def find_cells(
     choose: Choose | None = None,
     answers: MaskAnswers | Path | str | None = None,
     labels: Sequence[Any] = (),
-    probability: Any = None,
     backend: str = "builtin",
     network: str | None = None,
     model: Model | Path | str | None = None,
@@ -342,9 +339,6 @@ def find_cells(
     labels
         Label movies from other programs, see `open_labels`; their cells become candidates. Cells
         chosen from the first one keep their numbers.
-    probability
-        Probability that each pixel belongs to a cell, from another program; see
-        `bridgetrack.segmentation.probability.open_probability`.
     backend, network
         ``"cellpose"`` where installed, and the name of its network.
     model
@@ -369,14 +363,9 @@ def find_cells(
     BridgetrackError
         If the input cannot be used; the message says why and what to do.
     """
-    movie, way = open_movie(image, **reading), choose or _usual(backend)
-    if way not in get_args(Choose):
-        raise InputError(f"choose is {way!r}; it must be one of {', '.join(get_args(Choose))}")
+    movie = open_movie(image, **reading)
     beside = tuple(open_beside(each, movie) for each in labels)
-    foreign = None if probability is None else open_probability(probability, movie)
-    if way == "plain" and (beside or foreign is not None):
-        raise InputError("labels and probability add candidates to choose from; use 'jointly'")
-    how = Finding(settings, way, backend, network, beside=beside, probability=foreign)
+    how = Finding(settings, choose or usual_choice(backend), backend, network, beside=beside)
     said, weights = _mask_answers(answers, movie), open_model(model)
 
     masks, keep = _empty(movie)
@@ -423,15 +412,10 @@ def repair(
     cells, movie = _opened(labels, image, reading)
     said = _mask_answers(answers, movie)
     masks, keep = _empty(movie)
-    weights = open_model(model) or shipped_model()
-    work = repair_masks(cells, movie, keep, weights, said, client, channel=channel)
-    changes = run(work, progress)
-    return Masks(_labels(masks, cells), Finding(given=cells), channel, changes)
-
-
-def _usual(backend: str) -> Choose:
-    """By default the cells of a network are taken as they are."""
-    return "jointly" if backend == "builtin" else "plain"
+    how, weights = Finding(given=cells), open_model(model)
+    work = find_masks(how, movie, keep, said, weights, channel=channel, client=client)
+    found = run(work, progress)
+    return Masks(_labels(masks, cells), found.finding, channel, found.changes)
 
 
 def _opened(labels: Any, image: Any, reading: dict[str, Any]) -> tuple[Movie, Movie]:

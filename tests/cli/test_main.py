@@ -64,8 +64,6 @@ WRONG = {
     "train x --annotations a --out y --learner n-slack --regularizer l1": "'n-slack'",
     "segment x --out y --backend magic": "'magic'",
     "segment x --out y --min-size -1": "min_size is -1",
-    "segment x --out y --choose plain --probability z": "--choose jointly",
-    "segment x --out y --choose plain --candidates z": "--choose jointly",
     "explain x --frame 0 --cell 1 --to a": "--to 'a'",
     "explain x --frame 0 --cell 1 --to 1,2,3": "--to '1,2,3'",
     "explain x --frame 0 --cell 1 --event explode": "'explode'",

@@ -79,7 +79,7 @@ def files(
     tifffile.imwrite(made / "labels.tif", labels, photometric="minisblack")
     tifffile.imwrite(made / "image.tif", labels, photometric="minisblack")
     shutil.copytree(movie / "01_GT", made / "01_GT")
-    for name in ("other.tif", "probable.tif", "outlines.json"):
+    for name in ("other.tif", "outlines.json"):
         (made / name).write_text("refused before it is opened")
     return {p.name.partition(".")[0]: p for p in made.iterdir()}
 
@@ -99,8 +99,8 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     image = ("--image", f["image"])
     said = ("--network", f["model"], "--annotations", f["outlines"])
     yield "segment", (f["image"], *said), "--out", ("image", "model", "outlines")
-    others = ("--candidates", f["labels"], f["other"], "--probability", f["probable"])
-    yield "segment", (f["image"], *others), "--out", ("labels", "other", "probable")
+    others = ("--candidates", f["labels"], f["other"])
+    yield "segment", (f["image"], *others), "--out", ("labels", "other")
     drawn = ("labels", "image", "01_GT/TRA/man_track.txt")
     yield "annotate", (f["labels"], *truth, *image, "--count", 5), "--out", drawn
     learned = (f["labels"], *answers, *image, "--prior", f["model"], "--lambda", 1)

@@ -1,4 +1,4 @@
-"""``segment --candidates`` and ``--probability``: what other programs say, beside the image."""
+"""``segment --candidates``: what other programs say, beside the image."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import tifffile
 from scipy import ndimage as ndi
 
 import bridgetrack as bt
-from bridgetrack.movie.opening import open_movie
 from bridgetrack.pipeline.finding import how_found
-from bridgetrack.segmentation.probability import cell_and_edge_of, open_probability
 from cli.conftest import Run, write_tiff
 from drawn_movie import textured
 
@@ -40,9 +38,6 @@ def rough(tmp_path: Path) -> Rough:
         for name, labels in said.items()
     }
     files["bytes"] = write_tiff(tmp_path / "bytes.tif", (250 * smooth).astype(np.uint8))
-    edge = np.zeros_like(smooth)
-    both = np.stack([edge, smooth], axis=1)
-    files |= {"image": image, "both": write_tiff(tmp_path / "both.tif", both, "TCYX")}
     return image, truth, files
 
 
@@ -64,7 +59,7 @@ def test_cells_of_other_programs_are_candidates(run: Run, rough: Rough, tmp_path
     assert seen(out, truth) == [1, 2, 3, 4, 5]
     record = json.loads((tmp_path / "labels.run.json").read_text())
     assert record["input"]["labels"] == [str(files["others"]), str(files["one"])]
-    assert record["input"]["probability"] is None and record["repaired"]
+    assert record["repaired"]
     assert how_found(out) is None, "what others said is not seen in the image alone"
     first = tifffile.imread(out)[0]
     assert {int(np.bincount(first[truth[0] == k]).argmax()) for k in (1, 2, 3, 5)} == {
@@ -75,45 +70,29 @@ def test_cells_of_other_programs_are_candidates(run: Run, rough: Rough, tmp_path
     assert "what other programs say" in found.words
 
 
-def test_probabilities_of_another_program_show_cells(
+def test_cells_of_a_map_of_probabilities_are_candidates(
     run: Run, rough: Rough, tmp_path: Path
 ) -> None:
+    """It is a picture in which cells are bright."""
     image, truth, files = rough
-    out = tmp_path / "labels.tif"
-    words = ("segment", image, "--out", out, "--probability")
-    shown = run(*words, files["bytes"])
+    out, probable = tmp_path / "labels.tif", tmp_path / "probable.tif"
+    assert run("segment", files["bytes"], "--out", probable).status == 0
+    assert seen(probable, truth) == [1, 2, 3, 4, 5]
+    shown = run("segment", image, "--out", out, "--candidates", probable)
     assert shown.status == 0, shown.err
     assert seen(out, truth) == [1, 2, 3, 4, 5]
-    record = json.loads((tmp_path / "labels.run.json").read_text())
-    assert record["input"]["probability"] == str(files["bytes"])
-    found = bt.find_cells(image, probability=files["bytes"])
-    np.testing.assert_array_equal(np.asarray(found.labels.array[:, 0]), tifffile.imread(out))
+
+
+def test_labels_that_are_no_candidates_are_refused(run: Run, rough: Rough, tmp_path: Path) -> None:
+    image, _, files = rough
+    out = tmp_path / "labels.tif"
+    words = ("segment", image, "--out", out, "--candidates")
+    assert run(*words[:-1], "--choose", "plain").status == 0
     before = out.read_bytes()
-    for odd, said in (
-        (files["both"], "none of which is called cell"),
-        (files["few"], "probabilities"),
-        (files["image"], "must lie between 0 and 1"),
-    ):
-        refused = run(*words, odd)
-        assert refused.status == 1 and said in refused.err
-    refused = run(*words[:-1], "--candidates", files["few"])
+    refused = run(*words, files["few"])
     assert refused.status == 1 and "give labels of this movie" in refused.err
-    refused = run(*words[:-1], "--candidates", out)
+    refused = run(*words, out)
     assert refused.status == 1 and "labels.tif" in refused.err
+    refused = run(*words, files["one"], "--choose", "plain")
+    assert refused.status == 2 and "--choose jointly" in refused.err
     assert out.read_bytes() == before
-    with pytest.raises(bt.BridgetrackError, match="use 'jointly'"):
-        bt.find_cells(image, labels=[files["one"]], choose="plain")
-
-
-def test_edges_are_told_from_cells() -> None:
-    images = open_movie(np.zeros((2, 4, 5)))
-    cell, edge = np.full((2, 4, 5), 0.75), np.zeros((2, 4, 5))
-    edge[:, :, 2] = 0.5
-    both = open_movie(np.stack([edge, cell], axis=1), axes="TCYX", channels=["Edge", "cell"])
-    found = cell_and_edge_of(open_probability(both, images), 1)
-    np.testing.assert_allclose(found[0], 0.75)
-    np.testing.assert_allclose(found[1], edge[1])
-    whole = np.full((2, 4, 5), 51, np.uint8)
-    alone = cell_and_edge_of(open_probability(whole, images), 0)
-    np.testing.assert_allclose(alone[0], 0.2)
-    assert alone[1] is None

@@ -18,8 +18,9 @@ from bridgetrack.annotations.files import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import Finding, how_found
+from bridgetrack.pipeline.finding import Finding, MaskJob, how_found
 from bridgetrack.pipeline.joint import FrameChoice
+from bridgetrack.progress import run as run_steps
 from cli.conftest import Run, write_tiff
 from drawn_movie import drawn, ringed
 from fake_networks import cellpose_that
@@ -123,8 +124,8 @@ def test_how_sure_each_mask_is_stands_beside_the_labels(run: Run, tmp_path: Path
     brought = write_tiff(tmp_path / "brought.tif", (truth + 20 * (truth > 0)).astype(np.uint16))
     out, table = tmp_path / "labels.tif", tmp_path / "labels.masks.csv"
     words = ("segment", image, "--out", out)
-    work = Finding().choices(open_movie(images))
-    chosen = [step for step in work if isinstance(step, FrameChoice)]
+    job = run_steps(MaskJob.of(Finding(), open_movie(images)))
+    chosen = [step for step in job.choices() if isinstance(step, FrameChoice)]
     for more in (), ("--candidates", brought):
         assert run(*words, *more).status == 0
         sure, labels = pd.read_csv(table), tifffile.imread(out)

@@ -18,7 +18,6 @@ from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.joint import (
     Candidates,
     FrameChoice,
-    MaskSettings,
     choose_jointly,
     measure_regions,
     region_scene,
@@ -71,12 +70,12 @@ def candidates(scores: dict[tuple[int, str], float], pins: set[tuple[int, str]])
 def solve(
     scores: dict[tuple[int, str], float] | None = None,
     pins: set[tuple[int, str]] | None = None,
-    settings: MaskSettings | None = None,
     n_frames: int = N_FRAMES,
+    **frames: int,
 ) -> tuple[list[FrameChoice], list[set[str]]]:
     geometry = Geometry(n_frames, SHAPE, (1.0, 1.0))
     source = candidates(scores or {}, pins or set())
-    work = choose_jointly(map(source, range(n_frames)), geometry, (), shipped_model(), settings)
+    work = choose_jointly(map(source, range(n_frames)), geometry, (), shipped_model(), **frames)
     found = [step for step in work if isinstance(step, FrameChoice)]
     assert [c.frame for c in found] == list(range(n_frames))
     return found, [{NAMES[r] for r in np.flatnonzero(c.chosen)} for c in found]
@@ -142,8 +141,8 @@ def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) 
     scores = {
         (t, n): (1.5 if n in TRUE else -1.5) + rng.normal() for t in range(N_FRAMES) for n in NAMES
     }
-    whole, names = solve(scores, settings=MaskSettings(window=N_FRAMES, overlap=1))
-    parts, _ = solve(scores, settings=MaskSettings(window=frames, overlap=overlap))
+    whole, names = solve(scores, window=N_FRAMES, overlap=1)
+    parts, _ = solve(scores, window=frames, overlap=overlap)
     for choice in (*whole, *parts):
         labels_of(choice.candidates.regions, choice.chosen, choice.frame)  # raises where they share
         assert not (choice.margin < 0).any()

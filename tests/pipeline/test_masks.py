@@ -15,8 +15,8 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
-from bridgetrack.pipeline.joint import FrameChoice, MaskSettings
+from bridgetrack.pipeline.finding import FINDING_FILE, Finding, MaskJob, finding_to_json
+from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
 from bridgetrack.progress import run
 from bridgetrack.regions.acts import check, remove
@@ -39,18 +39,21 @@ DISCS = replace(NUCLEI, diameter=16.0)
 def found(
     image: Movie, how: Finding | None = None, answers: MaskAnswers | None = None
 ) -> list[np.ndarray]:
-    steps = (how or Finding(NUCLEI)).steps(image, answers)
-    frames = [s for s in steps if isinstance(s, SegmentedFrame)]
+    job = run(MaskJob.of(how or Finding(NUCLEI), image, answers))
+    frames = [s for s in job.frames() if isinstance(s, SegmentedFrame)]
     assert [f.frame for f in frames] == list(range(image.n_frames))
     return [f.labels for f in frames]
 
 
-def choices(image: Movie, how: Finding, **more: Any) -> list[FrameChoice]:
-    return [step for step in how.choices(image, **more) if isinstance(step, FrameChoice)]
+def choices(
+    image: Movie, how: Finding, answers: MaskAnswers | None = None, **more: Any
+) -> list[FrameChoice]:
+    job = run(MaskJob.of(how, image, answers))
+    return [step for step in job.choices(**more) if isinstance(step, FrameChoice)]
 
 
 def learned(image: Movie, answers: MaskAnswers) -> MovieScore:
-    score = run(Finding(DISCS).taught(image, answers)).learned
+    score = run(MaskJob.of(Finding(DISCS), image, answers)).finding.learned
     assert score is not None
     return score
 
@@ -78,16 +81,15 @@ def test_cells_of_a_network_are_candidates_beside_others(monkeypatch: pytest.Mon
     assert not any(mask[true == 4].any() for true, mask in zip(labels, alone, strict=True))
     finding = Finding(NUCLEI, backend="cellpose")
     assert finding.words.startswith("together with their tracks, beside those of cellpose")
-    taught = run(finding.taught(movie))
-    got = [s.labels for s in taught.steps(movie) if isinstance(s, SegmentedFrame)]
+    job = run(MaskJob.of(finding, movie))
+    got = [s.labels for s in job.frames() if isinstance(s, SegmentedFrame)]
     assert all(share_found(true, mask) == 1 for true, mask in zip(labels, got, strict=True))
     assert len(looked) >= len(images)
-    reading = run(taught.reader(movie)).network
+    reading = job.reader.network
     again = pickle.loads(pickle.dumps(reading))
     assert again == reading
     assert not again._loaded
-    as_they_are = replace(finding, choose="plain")
-    plain = [s.labels for s in as_they_are.steps(movie) if isinstance(s, SegmentedFrame)]
+    plain = found(movie, replace(finding, choose="plain"))
     assert all(share_found(true, mask) == 1 for true, mask in zip(shown, plain, strict=True))
     assert share_found(labels[2], plain[2]) < 1
 
@@ -140,8 +142,7 @@ def test_what_was_brought_along_is_among_the_choices() -> None:
     odd[:, 84:90, 5:60] = 1  # where the image shows nothing
     odd[:, 70:94, 62:66] = 2  # across a nucleus
     how = Finding(NUCLEI, given=open_labels(odd))
-    few = MaskSettings(per_cell=1.0)
-    for c in choices(open_movie(images), how, settings=few):
+    for c in choices(open_movie(images), how, per_cell=1.0):
         regions = c.candidates.regions
         areas = regions.area[regions.votes[:, regions.sources.index("labels")] > 0]
         assert {6 * 55, 24 * 4} <= set(areas.tolist())
@@ -161,7 +162,7 @@ def test_an_answer_holds() -> None:
 
 def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     rods, round_ones = [frames[:3] for frames in colony()], drawn()
-    ways = [run(Finding().taught(open_movie(images))) for images, _ in (rods, round_ones)]
+    ways = [run(MaskJob.of(Finding(), open_movie(i))).finding for i, _ in (rods, round_ones)]
     assert [way.kind for way in ways] == ["rods", "cells"]
     assert [way.words.endswith("as rods") for way in ways] == [True, False]
     assert [finding_to_json(way)["judged_as"] for way in ways] == ["rods", "cells"]
@@ -184,12 +185,8 @@ def test_an_answer_where_nothing_is_teaches_nothing() -> None:
 def test_movies_of_other_extents_are_refused() -> None:
     images, labels = drawn()
     movie = open_movie(images)
-    for other in (
-        Finding(NUCLEI, given=open_labels(labels[:2])),
-        Finding(NUCLEI, probability=open_movie(images[:, :50])),
-    ):
-        with pytest.raises(InputError, match="shape"):
-            found(movie, other)
+    with pytest.raises(InputError, match="shape"):
+        found(movie, Finding(NUCLEI, given=open_labels(labels[:2])))
 
 
 def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None:

@@ -17,8 +17,9 @@ from bridgetrack.features.feature import compute_features
 from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.opening import open_movie
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.joint import Candidates, FrameChoice, MaskSettings
+from bridgetrack.pipeline.finding import Finding, MaskJob
+from bridgetrack.pipeline.joint import Candidates, FrameChoice
+from bridgetrack.progress import run
 from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -88,7 +89,6 @@ def test_what_is_done_in_parts_is_the_same(
 def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
     images = drawn(9)[0][:, :50, :50].astype(np.float32)
     cells = SegmentationSettings(diameter=14, foreground="bright")
-    settings = MaskSettings(window=3, overlap=1, per_cell=2)
     # What the movie teaches comes of at most twelve of its frames, however long it is.
     how = Finding(cells, learned=MovieScore(starting_score()))
     seen: list[weakref.ref[Candidates]] = []
@@ -106,7 +106,7 @@ def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
         seen.clear()
         tracemalloc.start()
         try:
-            for step in how.choices(movie, settings=settings):
+            for step in run(MaskJob.of(how, movie)).choices(window=3, per_cell=2):
                 if isinstance(step, FrameChoice):
                     taken(step)
             return tracemalloc.get_traced_memory()[1]
@@ -120,4 +120,4 @@ def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
     finally:
         gc.unfreeze()
     assert long < 1.3 * short
-    assert len(seen) == 9 and 1 <= alive <= settings.window + settings.overlap
+    assert len(seen) == 9 and 1 <= alive <= 4

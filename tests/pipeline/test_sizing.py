@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.movie.opening import open_movie
-from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.finding import Finding, MaskJob
 from bridgetrack.pipeline.mask_candidates import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.segmentation.readings import estimate_settings
@@ -24,7 +24,7 @@ def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> Non
     assert fitted.readings[0].foreground == "bright"
     recall = {}
     for name, known in (("estimate", estimate), ("fitted", fitted)):
-        steps = Finding(known.settings).steps(movie)
+        steps = run(MaskJob.of(Finding(known.settings), movie)).frames()
         frames = [s.labels for s in steps if isinstance(s, SegmentedFrame)]
         recall[name] = np.mean([share_found(t, m) for t, m in zip(labels, frames, strict=True)])
     assert recall["fitted"] > max(0.7, recall["estimate"] + 0.3), recall

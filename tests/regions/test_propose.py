@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from bridgetrack.regions.propose import SOURCES, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate, regions_of_labels
@@ -72,18 +71,3 @@ def test_labels_brought_along_are_candidates_of_their_name() -> None:
     [first] = np.flatnonzero(regions.votes[:, regions.sources.index("odd")])
     np.testing.assert_array_equal(regions.mask(first), odd == 4)
     assert regions.votes[:, regions.sources.index("true")].sum() == len(CENTRES)
-
-
-def test_probability_is_another_reading() -> None:
-    probability = (TRUTH[0] > 0) * 0.9 + 0.05
-    regions = propose_frame(
-        FrameView(photograph(TRUTH[0] * 0, seed=0), BRIGHT), probability=probability
-    )
-    assert best_overlap(regions, 0, TRUTH[0]).min() > 0.7
-    assert regions.votes[:, regions.sources.index("probability")].sum() > 0
-
-
-@pytest.mark.parametrize("shape", [(20, 30), (5, 20, 30)])
-def test_an_empty_frame_has_no_candidates(shape: tuple[int, ...]) -> None:
-    assert len(propose_frame(FrameView(np.full(shape, 7.0), BRIGHT))) == 0
-    assert len(propose_frame(FrameView(np.full(shape, np.nan), BRIGHT))) == 0

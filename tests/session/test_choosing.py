@@ -17,7 +17,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.pipeline.finding import Finding, repair_masks
+from bridgetrack.pipeline.finding import Finding, find_masks
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -249,7 +249,7 @@ def test_a_repair_draws_no_cell_otherwise_than_somebody_did(opened) -> None:
     keep = Mend(MendKind.KEEP, 1, (), none, none, none, (4,), (drawn,), ())
     answers = MaskAnswers(session.movie.geometry).added(keep)
     movie, frames = session.movie, []
-    run(repair_masks(movie.labels, movie.image, frames.append, session.model, answers))
+    run(find_masks(Finding(given=movie.labels), movie.image, frames.append, answers))
     np.testing.assert_array_equal(np.flatnonzero(frames[1] == 4), drawn)
 
 

@@ -25,10 +25,16 @@ from bridgetrack.io.may_write import refuse_other, signed
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, plural
-from bridgetrack.pipeline.finding import Finding, FoundMasks, beside_labels, find_masks, open_beside
+from bridgetrack.pipeline.finding import (
+    Finding,
+    FoundMasks,
+    beside_labels,
+    find_masks,
+    open_beside,
+    usual_choice,
+)
 from bridgetrack.pipeline.inputs import Reading, open_mask_answers
 from bridgetrack.pipeline.result_folder import masks_record, write_json, write_margins
-from bridgetrack.segmentation.probability import open_probability
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 
 
@@ -72,15 +78,6 @@ def segment(
             "chosen from the first file keep their label numbers.",
         ),
     ] = None,
-    probability: Annotated[
-        Path | None,
-        path_option(
-            "--probability",
-            "MOVIE",
-            "Probability map from another program: the probability, 0 to 1, that each pixel "
-            "belongs to a cell. If it has several channels, the one named cell is used.",
-        ),
-    ] = None,
     answers: Annotated[
         Path | None,
         path_option(
@@ -97,15 +94,14 @@ def segment(
     Beside the labels it writes LABELS.run.json with the settings, and LABELS.masks.csv, which says
     how certain each cell is.
     """
-    way = choose or ("jointly" if backend == "builtin" else "plain")
+    way = choose or usual_choice(backend)
     brought = candidates or []
-    if way == "plain" and (answers is not None or brought or probability is not None):
+    if way == "plain" and (answers is not None or brought):
         raise typer.BadParameter(
-            "--annotations, --candidates and --probability need candidates to choose from: "
-            "--choose jointly"
+            "--annotations and --candidates need candidates to choose from: --choose jointly"
         )
     record_file, margins_file = beside_labels(out, "run"), beside_labels(out, "masks", "csv")
-    inputs = [image, None if network is None else Path(network), answers, *brought, probability]
+    inputs = [image, None if network is None else Path(network), answers, *brought]
     refuse_inputs([out, record_file, margins_file], inputs)
     for place in (out, record_file, margins_file):
         refuse_other(place)
@@ -119,7 +115,6 @@ def segment(
             how = Finding(
                 settings, way, backend, network,
                 beside=tuple(open_beside(path, movie) for path in brought),
-                probability=None if probability is None else open_probability(probability, movie),
             )  # fmt: skip
             said = open_mask_answers(answers, movie, needed=True)
             with label_writer(spare, movie.geometry) as writer:
@@ -141,7 +136,6 @@ def segment(
             "image": str(image),
             "network": network,
             "annotations": None if answers is None else str(answers),
-            "probability": None if probability is None else str(probability),
             "labels": [str(path) for path in brought],
         }
         write_json(masks_record(given, movie, found, number) | record, record_spare)

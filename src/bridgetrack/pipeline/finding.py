@@ -1,11 +1,14 @@
-"""Finding the cells of a movie, and the record of how they were found that is kept beside them."""
+"""Finding the cells of a movie, and the record of how they were found that is kept beside them.
+
+Repairing masks is the same: they are brought along as candidates, and cells that stay keep their
+numbers and outlines.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal, get_args
 
@@ -20,7 +23,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_same_extent, label_frame, looks_like_labels
 from bridgetrack.movie.opening import open_labels
-from bridgetrack.pipeline.joint import FrameChoice, MaskSettings, choose_jointly
+from bridgetrack.pipeline.joint import PER_CELL, WINDOW, FrameChoice, choose_jointly
 from bridgetrack.pipeline.mask_candidates import MaskReader, fitted_settings, learned_score
 from bridgetrack.pipeline.mask_changes import (
     MaskChange,
@@ -29,7 +32,7 @@ from bridgetrack.pipeline.mask_changes import (
     keep_numbers,
     with_outlines_of,
 )
-from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.propose import label_sources
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.taught import MovieScore
@@ -50,18 +53,22 @@ class Finding:
     settings
         Of the built-in segmentation; what is left open is decided by the movie.
     choose
-        See `Choose`; the cells of a network are taken as they are (plain), or are candidates
-        beside others.
+        Whether cells are chosen among candidates, together with what happens to them in time
+        (jointly), or each frame is read in one way, which is fastest (plain). The cells of a
+        network are taken as they are (plain), or are candidates beside others.
     backend, network
         See `segment_frame`.
     given
         Labels brought along, which are repaired.
     beside
         Label movies brought along, whose cells are candidates beside others.
-    probability
-        What another program says of pixels, see `open_probability`.
     learned
         What the movie and the answers about it taught, where that is known already.
+
+    Raises
+    ------
+    InputError
+        Where there is no such way to choose, or labels are brought along and not chosen from.
     """
 
     settings: SegmentationSettings | None = None
@@ -70,13 +77,23 @@ class Finding:
     network: str | None = None
     given: Movie | None = None
     beside: tuple[Movie, ...] = ()
-    probability: Movie | None = None
     learned: MovieScore | None = None
+
+    def __post_init__(self) -> None:
+        if self.choose not in _WAYS:
+            raise InputError(f"masks are chosen {' or '.join(_WAYS)}, not {self.choose!r}")
+        if self.brought and not self.chooses:
+            raise InputError("labels brought along are candidates to choose from; use 'jointly'")
 
     @property
     def chooses(self) -> bool:
         """Whether it chooses among candidates, so that answers about masks count."""
         return self.choose != "plain"
+
+    @property
+    def brought(self) -> tuple[Movie, ...]:
+        """All label movies brought along; cells of the first keep their numbers."""
+        return self.beside if self.given is None else (self.given, *self.beside)
 
     @property
     def words(self) -> str:
@@ -91,9 +108,7 @@ class Finding:
             words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
         if self.kind == "rods":
             words += ", as rods"
-        if self.beside or self.probability is not None:
-            return f"{words}, by what other programs say, too"
-        return words
+        return f"{words}, by what other programs say, too" if self.beside else words
 
     @property
     def network_words(self) -> str:
@@ -114,163 +129,171 @@ class Finding:
         start = "They were" if self.given is not None else "Found here"
         return f"{start} {self.words}."
 
-    def taught(
-        self,
-        image: Movie,
-        answers: MaskAnswers | None = None,
-        *,
-        channel: int | str = 0,
-        client: Any = None,
-    ) -> Steps[Finding]:
-        """The same with what the movie and these answers teach; parameters are those of `steps`."""
-        if not self.chooses or self._learned_from(answers) is not None:
-            return self
-        reader = yield from self.reader(image, answers, channel=channel, client=client)
-        return replace(self, learned=(yield from learned_score(reader)))
-
     def decided(self, image: Movie, *, channel: int | str = 0) -> Steps[SettingsEstimate]:
-        """What suits a movie where the settings leave it open; parameters are those of `steps`.
+        """What suits a movie where the settings leave it open.
 
         Where masks are chosen, the size of cells is that at which candidates are surest. The plain
-        segmentation draws no candidates: it takes the estimate, which is there sooner.
+        segmentation draws no candidates, and masks that are repaired and cells of a network have
+        a size: they take the estimate, which is there sooner.
         """
-        if self.chooses:
+        if self.chooses and self.given is None and self.backend == "builtin":
             return (yield from fitted_settings(image, self.settings, channel=channel))
         yield Progress("Looking at the movie", 0.0)
         return estimate_settings(image, self.settings, channel=channel)
 
-    @property
-    def brought(self) -> bool:
-        """Whether labels, or what another program says of pixels, were brought along."""
-        return bool(self.given or self.beside or self.probability)
 
-    def reader(
-        self,
+@dataclass(frozen=True)
+class MaskJob:
+    """Finding the cells of a movie, with nothing left open.
+
+    Parameters
+    ----------
+    finding
+        How, with the settings that suit the movie and what it taught.
+    reader
+        The movie, and what proposes candidates.
+    estimate
+        How the settings of the built-in segmentation were decided.
+    """
+
+    finding: Finding
+    reader: MaskReader
+    estimate: SettingsEstimate | None = None
+
+    @classmethod
+    def of(
+        cls,
+        finding: Finding,
         image: Movie,
         answers: MaskAnswers | None = None,
         *,
         channel: int | str = 0,
         client: Any = None,
-    ) -> Steps[MaskReader]:
-        """What proposes candidates, with settings that suit the movie; as for `steps`."""
-        labels = self.beside if self.given is None else (self.given, *self.beside)
-        for other in (*labels, *([self.probability] if self.probability else [])):
-            check_same_extent(image, other)
-        network = None
-        if self.backend == "cellpose":
-            network = CellposeReading(self.network, self.settings)
-        settings = self.settings
-        if settings is None or not settings.complete:
-            if labels or network is not None or self.probability is not None:
-                yield Progress("Looking at the movie", 0.0)
-                settings = estimate_settings(image, settings, channel=channel).settings
-            else:
-                settings = (yield from fitted_settings(image, settings, channel=channel)).settings
-        # Cells at the edge are left out after the choice.
-        settings, number = replace(settings, clear_border=False), image.channel_number(channel)
-        return MaskReader(
-            image, number, settings, labels, self.probability, network, answers, client
-        )
+    ) -> Steps[MaskJob]:
+        """Decide by the movie, and by what people say of masks, all that is left open.
 
-    def _learned_from(self, answers: MaskAnswers | None) -> MovieScore | None:
-        """What was learned, where that was from these answers, neither more nor less."""
-        ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
-        known = self.learned
-        return known if known is not None and known.answers == ids else None
-
-    def choices(
-        self,
-        image: Movie,
-        answers: MaskAnswers | None = None,
-        weights: Model | None = None,
-        settings: MaskSettings | None = None,
-        *,
-        channel: int | str = 0,
-        client: Any = None,
-    ) -> Generator[Progress | FrameChoice, None, None]:
-        """Choose the cells among candidates; a window of frames is in memory.
-
-        Parameters are those of `steps`, and how to choose.
+        Parameters
+        ----------
+        finding
+            How cells are found.
+        image
+            The movie.
+        answers
+            What people said of masks.
+        channel
+            Number or name of the channel that shows the cells.
+        client
+            A dask client, over whose cluster the frames are spread; this process where None.
         """
-        reader = yield from self.reader(image, answers, channel=channel, client=client)
-        score = self._learned_from(answers) or (yield from learned_score(reader))
-        settings, model = settings or MaskSettings(), weights or shipped_model()
-        candidates = reader.candidates(score, settings)
-        work = choose_jointly(candidates, image.geometry, image.channels, model, settings)
-        if self.settings is not None and self.settings.clear_border:
-            work = relayed(work, partial(_off_the_edge, label_sources(reader.labels)))
-        yield from work
+        for other in finding.brought:
+            check_same_extent(image, other)
+        number, network, estimate = image.channel_number(channel), None, None
+        if finding.backend == "cellpose":
+            network = CellposeReading(finding.network, finding.settings)
+        if finding.chooses or finding.backend == "builtin":
+            estimate = yield from finding.decided(image, channel=number)
+        settings = finding.settings if estimate is None else estimate.settings
+        settings = settings or SegmentationSettings()
+        if finding.backend == "builtin":
+            finding = replace(finding, settings=settings)
+        # Where they are chosen, cells at the edge are left out after the choice.
+        inner = replace(settings, clear_border=False)
+        reader = MaskReader(image, number, inner, finding.brought, network, answers, client)
+        if finding.chooses:
+            ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
+            if finding.learned is None or finding.learned.answers != ids:
+                finding = replace(finding, learned=(yield from learned_score(reader)))
+        return cls(finding, reader, estimate if finding.backend == "builtin" else None)
 
-    def _segmented(self, choice: FrameChoice, n_frames: int) -> SegmentedFrame:
-        """Labels; those brought along keep their numbers where cells stay as they are."""
-        regions, rows, t = choice.candidates.regions, np.flatnonzero(choice.chosen), choice.frame
-        labels = labels_of(regions, choice.chosen, t)
-        brought = (*([self.given] if self.given else []), *self.beside)
-        if brought:
-            labels = keep_numbers(label_frame(brought[0], t), labels)
-        margins = pd.DataFrame(
-            {
-                "frame": t,
-                "label": labels.reshape(-1)[regions.pixels[regions.starts[rows]]],
-                "score": choice.candidates.scores[rows],
-                "margin_at_least": choice.margin[rows],
-            }
-        )
-        return SegmentedFrame(t, n_frames, labels, margins)
-
-    def steps(
-        self,
-        image: Movie,
-        answers: MaskAnswers | None = None,
-        weights: Model | None = None,
-        *,
-        channel: int | str = 0,
-        client: Any = None,
-        frames: Sequence[int] | None = None,
+    def frames(
+        self, weights: Model | None = None, frames: Sequence[int] | None = None
     ) -> Generator[Progress | SegmentedFrame, None, None]:
         """Find the cells, giving each frame's labels between the steps of the work.
 
         Parameters
         ----------
-        image
-            The movie.
-        answers
-            What people said of masks.
         weights
             Of events; the shipped ones where None.
-        channel
-            Number or name of the channel that shows the cells.
-        client
-            A dask client, over whose cluster the frames are spread; this process where None.
         frames
             Which frames, where masks are not chosen; all where None.
         """
-        if self.chooses:
-            for step in self.choices(image, answers, weights, channel=channel, client=client):
-                yield step if isinstance(step, Progress) else self._segmented(step, image.n_frames)
+        if self.finding.chooses:
+            for step in self.choices(weights):
+                yield step if isinstance(step, Progress) else self._labelled(step)
             return
         yield Progress("Finding cells", 0.0)
         found = segment_movie(
-            image, self.settings, channel=channel, backend=self.backend, network=self.network,
-            client=client, frames=frames,
+            self.reader.movie, self.finding.settings, channel=self.reader.channel,
+            backend=self.finding.backend, network=self.finding.network,
+            client=self.reader.client, frames=frames,
         )  # fmt: skip
         for done in found:
             yield done
             yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
 
+    def choices(
+        self,
+        weights: Model | None = None,
+        *,
+        window: int = WINDOW,
+        per_cell: float = PER_CELL,
+    ) -> Generator[Progress | FrameChoice, None, None]:
+        """Choose the cells among candidates; a window of frames is in memory."""
+        assert self.finding.learned is not None
+        image, settings = self.reader.movie, self.finding.settings
+        candidates = self.reader.candidates(self.finding.learned, per_cell)
+        work = choose_jointly(
+            candidates, image.geometry, image.channels, weights or shipped_model(), window
+        )
+        inner = settings is not None and settings.clear_border
+        for step in work:
+            yield self._off_the_edge(step) if inner and isinstance(step, FrameChoice) else step
 
-def _off_the_edge(brought: tuple[str, ...], step: Progress | FrameChoice) -> Progress | FrameChoice:
-    """A choice without cells at the frame's edge, but for those that people drew or brought.
+    def _off_the_edge(self, choice: FrameChoice) -> FrameChoice:
+        """A choice without cells at the frame's edge, but for those that people drew or brought.
 
-    They go after the choice: while it is made they keep their own parts from being taken for
-    cells, and the movie from looking as if they came and went.
-    """
-    if not isinstance(step, FrameChoice):
-        return step
-    regions, stays = step.candidates.regions, step.candidates.pinned.copy()
-    for name in brought:
-        stays |= regions.votes[:, regions.sources.index(name)] > 0
-    return replace(step, chosen=step.chosen & (stays | ~regions.at_edge()))
+        They go after the choice: while it is made they keep their own parts from being taken for
+        cells, and the movie from looking as if they came and went.
+        """
+        regions = choice.candidates.regions
+        stays = choice.candidates.pinned | regions.voted(*label_sources(self.reader.labels))
+        return replace(choice, chosen=choice.chosen & (stays | ~regions.at_edge()))
+
+    def _labelled(self, choice: FrameChoice) -> SegmentedFrame:
+        """Labels; those brought along keep their numbers where cells stay as they are.
+
+        Cells that are repaired are drawn as they were where they stay, but for those that somebody
+        drew or called right.
+        """
+        regions, t, finding = choice.candidates.regions, choice.frame, self.finding
+        labels = labels_of(regions, choice.chosen, t)
+        if finding.brought:
+            before = label_frame(finding.brought[0], t)
+            labels = keep_numbers(before, labels)
+        if finding.given is not None:
+            labels = with_outlines_of(before, labels, self._said_right(labels, t))
+        rows, flat = np.flatnonzero(choice.chosen), labels.reshape(-1)
+        margins = pd.DataFrame(
+            {
+                "frame": t,
+                "label": flat[regions.pixels[regions.starts[rows]]],
+                "score": choice.candidates.scores[rows],
+                "margin_at_least": choice.margin[rows],
+            }
+        )
+        return SegmentedFrame(t, self.reader.movie.n_frames, labels, margins)
+
+    def _said_right(self, labels: NDArray[np.int32], t: int) -> NDArray[np.int32]:
+        """Labels of the cells of a frame that somebody drew or called right."""
+        if self.reader.answers is None:
+            return np.zeros(0, dtype=np.int32)
+        said = as_candidates(self.reader.answers, {t})
+        return np.asarray(labels.reshape(-1)[said.pixels[said.starts[:-1]]])
+
+
+def usual_choice(backend: str) -> Choose:
+    """How masks are chosen unless it is said: the cells of a network are taken as they are."""
+    return "jointly" if backend == "builtin" else "plain"
 
 
 def open_beside(source: Any, image: Movie) -> Movie:
@@ -298,13 +321,26 @@ def chosen_as(labels: Movie, found: Finding | None) -> Finding:
 class FoundMasks:
     """How cells were found, and how many in every frame.
 
-    `margins` says how sure each cell is, where masks were found by choosing; see `SegmentedFrame`.
+    Parameters
+    ----------
+    finding
+        How, with the settings that suited the movie.
+    counts
+        Cells of every frame.
+    estimate
+        How the settings were decided.
+    margins
+        How sure each cell is, where masks were found by choosing; see `SegmentedFrame`.
+    changes
+        What was cut, joined, added, dropped and outlined anew where masks were repaired, in order
+        of time.
     """
 
     finding: Finding
     counts: list[int]
     estimate: SettingsEstimate | None = None
     margins: pd.DataFrame | None = None
+    changes: tuple[MaskChange, ...] = ()
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -322,14 +358,21 @@ def find_masks(
     channel: int | str = 0,
     client: Any = None,
 ) -> Steps[FoundMasks]:
-    """Find the cells of a movie; `write` takes the labels of one frame after the other.
+    """Find the cells of a movie, or repair those that are given.
 
     Parameters
     ----------
-    how, image, answers, weights, channel, client
-        See `Finding.steps`; settings that are left open are decided by the movie.
+    how, image, answers, channel, client
+        See `MaskJob.of`.
     write
-        Takes a frame of labels.
+        Takes the labels of one frame after the other.
+    weights
+        Of events; the shipped ones where None.
+
+    Raises
+    ------
+    InputError
+        Where movies differ in extent, answers exclude each other, or a repair would leave no cell.
 
     Warns
     -----
@@ -344,90 +387,26 @@ def find_masks(
             BridgetrackWarning,
             stacklevel=2,
         )
-    finding, estimate = how, None
-    if how.backend == "builtin":
-        estimate = yield from how.decided(image, channel=channel)
-        finding = replace(how, settings=estimate.settings)
-    finding = yield from finding.taught(image, answers, channel=channel, client=client)
+    job = yield from MaskJob.of(how, image, answers, channel=channel, client=client)
     counts: list[int] = []
     tables: list[pd.DataFrame] = []
-    for step in finding.steps(image, answers, weights, channel=channel, client=client):
+    changed: list[MaskChange] = []
+    had = False
+    for step in job.frames(weights):
         if isinstance(step, Progress):
             yield step
             continue
         write(step.labels)
         tables += [] if step.margins is None else [step.margins]
         counts.append(len(np.unique(step.labels[step.labels > 0])))
+        if how.given is not None:
+            before = label_frame(how.given, step.frame)
+            changed += changes(before, step.labels, step.frame)
+            had = had or bool(before.any())
+    if how.given is not None:
+        check_some_left(how.given, had, any(counts))
     margins = pd.concat(tables, ignore_index=True) if tables else None
-    return FoundMasks(finding, counts, estimate, margins)
-
-
-def repair_masks(
-    labels: Movie,
-    image: Movie,
-    repaired: Callable[[NDArray[np.int32]], Any],
-    model: Model,
-    answers: MaskAnswers | None = None,
-    client: Any = None,
-    *,
-    channel: int | str = 0,
-) -> Steps[tuple[MaskChange, ...]]:
-    """Repair the masks of a movie; they stay where the image does not object.
-
-    Cells that stay are drawn as they were given, but for those that somebody drew or called right.
-
-    Parameters
-    ----------
-    labels, image
-        The masks, and what they were made from.
-    repaired
-        Called with the labels of every frame, in order.
-    model
-        Weights of events.
-    answers
-        What people said of masks.
-    client
-        A dask client, over whose cluster the frames are spread; this process where None.
-    channel
-        Number or name of the channel that shows the cells.
-
-    Yields
-    ------
-    Progress
-
-    Returns
-    -------
-    tuple of MaskChange
-        What was cut, joined, added, dropped and outlined anew, in order of time.
-
-    Raises
-    ------
-    InputError
-        Where the movies differ in extent, answers exclude each other, or no cell would be left.
-    """
-    found: list[MaskChange] = []
-    had = left = False
-    work = Finding(given=labels).steps(image, answers, model, channel=channel, client=client)
-    for step in work:
-        if isinstance(step, Progress):
-            yield step
-            continue
-        before = label_frame(labels, step.frame)
-        sure = _said_right(step.labels, answers, step.frame)
-        masks = with_outlines_of(before, step.labels, sure)
-        repaired(masks)
-        found += changes(before, masks, step.frame)
-        had, left = had or bool(before.any()), left or bool(masks.any())
-    check_some_left(labels, had, left)
-    return tuple(found)
-
-
-def _said_right(masks: NDArray[np.int32], answers: MaskAnswers | None, t: int) -> NDArray[Any]:
-    """Labels of the cells of a frame that somebody drew or called right."""
-    if answers is None:
-        return np.zeros(0, dtype=np.int32)
-    said = as_candidates(answers, {t})
-    return masks.reshape(-1)[said.pixels[said.starts[:-1]]]
+    return FoundMasks(job.finding, counts, job.estimate, margins, tuple(changed))
 
 
 # ---------------------------------------------------------------------- records
@@ -505,5 +484,5 @@ def finding_to_json(finding: Finding) -> dict[str, Any]:
         "candidates": finding.chooses,
         "judged_as": finding.kind,
         "settings": None if finding.settings is None else asdict(finding.settings),
-        "repaired": finding.brought,
+        "repaired": bool(finding.brought),
     }

@@ -57,33 +57,15 @@ _EXCLUDE = (
 )
 
 
-@dataclass(frozen=True)
-class MaskSettings:
-    """How regions are chosen together with their events.
-
-    Parameters
-    ----------
-    per_cell
-        Candidates among which to choose, for every cell.
-    loyalty
-        Added to the log-odds of labels brought along.
-    trust
-        What one unit of region score is worth beside the scores of events.
-    bias
-        Taken off the score of every region, so that two small regions do not win over a large
-        one by having two events.
-    window
-        Frames that are decided together.
-    overlap
-        Frames that a window shares with the next; they are decided again there.
-    """
-
-    per_cell: float = 4.0
-    loyalty: float = 2.0
-    trust: float = 1.5
-    bias: float = -0.5
-    window: int = 8
-    overlap: int = 3
+PER_CELL = 4.0
+"""Candidates among which to choose, for every cell."""
+TRUST = 1.5
+"""What one unit of region score is worth beside the scores of events."""
+BIAS = -0.5
+"""Taken off the score of every region, so that two small regions do not win over a large one by
+having two events."""
+WINDOW, OVERLAP = 8, 3
+"""Frames that are decided together, and how many of these are decided again with the next ones."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +160,7 @@ class RegionScene:
     matrix: FeatureMatrix
     problem: Problem
 
-    def scores(self, region_scores: Array, model: Model, settings: MaskSettings) -> Array:
+    def scores(self, region_scores: Array, model: Model) -> Array:
         """Score of every hypothesis, shape (H,).
 
         A region that exists earns its score less the bias. That is the same for every choice as
@@ -190,7 +172,7 @@ class RegionScene:
         out = self.matrix.scores(weights)
         absent = self.hypotheses.of(Event.FALSE)
         row = self.hypotheses.sources[absent, 0]
-        out[absent] = settings.bias - settings.trust * region_scores[row]
+        out[absent] = BIAS - TRUST * region_scores[row]
         return out
 
     def allowed(self, pinned: Mask) -> Mask:
@@ -257,7 +239,8 @@ def choose_jointly(
     geometry: Geometry,
     channels: tuple[str, ...],
     model: Model,
-    settings: MaskSettings | None = None,
+    window: int = WINDOW,
+    overlap: int = OVERLAP,
 ) -> Generator[Progress | FrameChoice, None, None]:
     """Choose regions together with what happens to them, a window of frames at a time.
 
@@ -269,8 +252,8 @@ def choose_jointly(
         The movie, and the channels that were measured.
     model
         Weights of events.
-    settings
-        Windows, and how regions weigh against events.
+    window, overlap
+        Frames that are decided together, and how many of them again with the next ones.
 
     Yields
     ------
@@ -282,33 +265,32 @@ def choose_jointly(
     InputError
         Where answers about regions exclude each other.
     """
-    settings = settings or MaskSettings()
-    n, first, window = geometry.n_frames, 0, list[FrameChoice]()
+    n, first, held = geometry.n_frames, 0, list[FrameChoice]()
     while first < n:
-        last = min(first + settings.window, n)
-        for t in range(window[-1].frame + 1 if window else 0, last):
+        last = min(first + window, n)
+        for t in range(held[-1].frame + 1 if held else 0, last):
             yield Progress("Finding candidates", t / n)
             found = next(candidates)
-            likely = choose_by_frame(found.regions, found.scores - settings.bias)
-            window.append(FrameChoice(t, found, likely, np.zeros(len(likely))))
+            likely = choose_by_frame(found.regions, found.scores - BIAS)
+            held.append(FrameChoice(t, found, likely, np.zeros(len(likely))))
         yield Progress("Choosing masks", first / n)
-        if n == 1 or not any(len(one.chosen) for one in window):
-            window = [_alone(one, settings) for one in window]
+        if n == 1 or not any(len(one.chosen) for one in held):
+            held = [_alone(one) for one in held]
         else:
-            window = yield from _together(window, geometry, channels, model, settings)
-        stop = n if last == n else last - min(settings.overlap, settings.window - 1)
-        yield from (one for one in window if first <= one.frame < stop)
+            held = yield from _together(held, geometry, channels, model)
+        stop = n if last == n else last - min(overlap, window - 1)
+        yield from (one for one in held if first <= one.frame < stop)
         # The last decided frame ties the next window to the past: only what exists is left of it.
-        past, *window = (one for one in window if one.frame >= stop - 1)
+        past, *held = (one for one in held if one.frame >= stop - 1)
         exist = past.candidates.only(past.chosen)
-        window = [FrameChoice(past.frame, exist, exist.pinned, exist.scores), *window]
+        held = [FrameChoice(past.frame, exist, exist.pinned, exist.scores), *held]
         first = stop
 
 
-def _alone(one: FrameChoice, settings: MaskSettings) -> FrameChoice:
+def _alone(one: FrameChoice) -> FrameChoice:
     """A movie of one frame, and frames without any candidate, have no events."""
     candidates = one.candidates
-    worth = settings.trust * candidates.scores - settings.bias
+    worth = TRUST * candidates.scores - BIAS
     regions, there = candidates.regions, candidates.pinned
     atoms = exclusions(regions)
     taken = atoms @ there.astype(np.int64)
@@ -324,7 +306,6 @@ def _together(
     geometry: Geometry,
     channels: tuple[str, ...],
     model: Model,
-    settings: MaskSettings,
 ) -> Steps[list[FrameChoice]]:
     """Decide about successive frames; what is chosen in them so far is a guess."""
     parts = [one.candidates for one in window]
@@ -338,7 +319,7 @@ def _together(
     table = table.assign(frame=regions.frame).astype({"label": np.int64})
     detections = Detections(table, replace(geometry, n_frames=len(window)), channels)
     scene = region_scene(regions, detections, np.concatenate([one.chosen for one in window]))
-    scores = scene.scores(np.concatenate([part.scores for part in parts]), model, settings)
+    scores = scene.scores(np.concatenate([part.scores for part in parts]), model)
     allowed = scene.allowed(np.concatenate([part.pinned for part in parts]))
     work = solve_steps(scene.problem, scores, allowed)
     try:

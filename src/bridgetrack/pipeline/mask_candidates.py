@@ -19,11 +19,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_targets import SOURCE, as_candidates, targets
 from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.movie import Movie, label_frame
-from bridgetrack.pipeline.joint import (
-    Candidates,
-    MaskSettings,
-    measure_regions,
-)
+from bridgetrack.pipeline.joint import BIAS, PER_CELL, Candidates, measure_regions
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import label_sources, propose_frame
@@ -36,36 +32,24 @@ from bridgetrack.regions.score import (
     prune,
     starting_score,
 )
-from bridgetrack.regions.taught import (
-    FEW,
-    MovieScore,
-    share_of,
-    teach,
-    usual_size,
-)
+from bridgetrack.regions.taught import FEW, MovieScore, share_of, teach, usual_size
 from bridgetrack.segmentation.builtin import FrameView, complete_settings, segment_builtin
-from bridgetrack.segmentation.probability import (
-    cell_alone,
-    cell_and_edge_of,
-    segment_probability,
-)
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
 from bridgetrack.segmentation.segment import CellposeReading
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import spread
 
+LOYALTY = 2.0
+"""Added to the log-odds of cells that were brought along, or that a network sees."""
+READING_LOYALTY = 1.0
+"""The same for cells that the plain segmentation draws, where none are brought along.
+
+It is good where the score, which was learned from other kinds of movies, may not be."""
+_READING, _NETWORK = "reading", "network"
 _BLOCKS = 4
 """Places of a movie, of three frames each, from which it teaches its score."""
 _FRAMES_PER_BLOCK = 6
 """Frames of a movie for each of them, if there are few."""
-_READING = "reading"
-_PROBABILITY = "probability"
-_NETWORK = "network"
-READING_LOYALTY = 1.0
-"""Added to the log-odds of cells that the plain segmentation draws, where no labels are brought.
-
-It is good where the score, which was learned from other kinds of movies, may not be. The plain
-segmentation is that of the probabilities of another program where these are given."""
 _STEP = 1.4
 _UP, _DOWN = 1, 6
 """Steps at most. Estimates are too large, rather than too small, where cells lie side by side."""
@@ -92,14 +76,11 @@ class MaskReader:
         Settings with nothing left open.
     labels
         Label movies brought along; each of their cells is a candidate.
-    probability
-        How probably each pixel belongs to a cell, see `open_probability`.
     network
-        Its cells are candidates like those of labels brought along, and where it sees cells
-        others are looked for.
+        Its cells are candidates like those of labels brought along.
     answers
-        What people said of masks. It holds, and the score learns from areas that were found right.
-        What answers about events say of masks holds as well.
+        What people said of masks, also by answers about events. It holds, and the score learns
+        from areas that were found right.
     client
         Over whose workers the frames are spread; this process where None.
     """
@@ -108,42 +89,24 @@ class MaskReader:
     channel: int
     segmentation: SegmentationSettings
     labels: Sequence[Movie] = ()
-    probability: Movie | None = None
     network: CellposeReading | None = None
     answers: MaskAnswers | None = None
     client: Any = None
-
-    @property
-    def trusted(self) -> tuple[str, ...]:
-        """Sources whose cells somebody asked for: label movies brought along, and a network."""
-        network = () if self.network is None else (_NETWORK,)
-        return (*label_sources(self.labels), *network)
 
     def frame(self, t: int) -> Described:
         """Candidates of a frame, with cells that people drew among them."""
         scale = self.movie.geometry.scale
         image = self.movie.channel_frame(t, self.channel)
-        named = zip(label_sources(self.labels), self.labels, strict=True)
-        brought = {name: label_frame(labels, t) for name, labels in named}
-        said = probability = None
-        if self.probability is not None:
-            said = cell_and_edge_of(self.probability, t)
-        if self.network is not None:
-            seen, probability = self.network.of(image, scale)
-            brought[_NETWORK] = seen.astype(np.int64)
         view = FrameView(image, self.segmentation, scale)
-        if not brought:
-            read = segment_builtin(view)
-            brought[_READING] = read.astype(np.int64)
-            if said is not None:
-                read = segment_probability(*said, self.segmentation, scale)
-                brought[_PROBABILITY] = read.astype(np.int64)
-        probability = probability if said is None else cell_alone(said)
-        regions = propose_frame(view, labels=brought, probability=probability, t=t)
+        named = zip(label_sources(self.labels), self.labels, strict=True)
+        drawn: dict[str, Index] = {name: label_frame(labels, t) for name, labels in named}
+        if self.network is not None:
+            drawn[_NETWORK] = self.network.of(image, scale).astype(np.int64)
+        if not drawn:
+            drawn[_READING] = segment_builtin(view).astype(np.int64)
+        regions = propose_frame(view, labels=drawn, t=t)
         if self.answers is not None:
             regions = concatenate([regions, as_candidates(self.answers, {t})])
-        # What another program says is no feature: the starting score never saw the like, and
-        # goes wrong.
         return Described(regions, describe_frame(regions, view))
 
     def frames(self, wanted: Iterable[int]) -> Iterator[Described]:
@@ -156,51 +119,40 @@ class MaskReader:
             return np.zeros(len(regions), dtype=np.int64)
         return targets(regions, self.answers)
 
-    def candidates(self, score: MovieScore, settings: MaskSettings) -> Iterator[Candidates]:
-        """Those of every frame that are worth choosing among; three frames are in memory."""
-        for t, found in enumerate(described(self.frames(range(self.movie.n_frames)))):
-            yield self._worth_choosing(t, found, score, settings)
+    def candidates(self, score: MovieScore, per_cell: float = PER_CELL) -> Iterator[Candidates]:
+        """Those of every frame that are worth choosing among, about `per_cell` for every cell.
 
-    def _worth_choosing(
-        self, t: int, found: Described, score: MovieScore, settings: MaskSettings
-    ) -> Candidates:
-        regions = found.regions
-        own = np.zeros(len(regions), dtype=bool)
-        for name in self.trusted:
-            own |= regions.votes[:, regions.sources.index(name)] > 0
-        brought = own
-        scores = score.log_odds(regions, found.features) + settings.loyalty * own
-        reading = _READING if self.probability is None else _PROBABILITY
-        if reading in regions.sources:
-            read = regions.votes[:, regions.sources.index(reading)] > 0
-            liked = much_alike(regions, read)
-            scores, own = scores + (1 - score.own) * READING_LOYALTY * liked, own | read
-        drawn = np.zeros(len(regions), dtype=bool)
-        if SOURCE in regions.sources:
-            drawn = regions.source == regions.sources.index(SOURCE)
-        wrong = (self.said(regions) < 0) & ~drawn
-        wrong |= score.debris(regions.area) & ~brought & ~drawn
-        sure = drawn | (own & ~wrong)  # what was brought along or read is always among the choices
-        kept = prune(regions, np.where(wrong, -np.inf, scores), settings.per_cell, sure=sure)
-        part = regions.select(kept)
-        table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)
-        return Candidates(part, table, scores[kept], drawn[kept])
+        Three frames are in memory. What was brought along or read is always among the choices.
+        """
+        for t, found in enumerate(described(self.frames(range(self.movie.n_frames)))):
+            regions = found.regions
+            scores = score.log_odds(regions, found.features)
+            read = regions.voted(_READING)
+            brought = regions.voted(*label_sources(self.labels), _NETWORK)
+            scores += LOYALTY * brought
+            scores += (1 - score.own) * READING_LOYALTY * much_alike(regions, read)
+            drawn = regions.drawn_by(SOURCE)
+            wrong = (self.said(regions) < 0) | (score.debris(regions.area) & ~brought)
+            wrong &= ~drawn
+            sure = drawn | ((brought | read) & ~wrong)
+            kept = prune(regions, np.where(wrong, -np.inf, scores), per_cell, sure=sure)
+            part = regions.select(kept)
+            table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)
+            yield Candidates(part, table, scores[kept], drawn[kept])
 
 
 def learned_score(reader: MaskReader) -> Steps[MovieScore]:
     """Learn how large cells are; and what they look like, from areas that were found right."""
     answers = reader.answers
     blocks = _blocks(reader.movie.n_frames)
-    taken: list[list[Described]] = []
+    taken: list[Described] = []
     # without the cells right by events, which may be most: as examples they would all look drawn
     source = replace(reader, answers=None if answers is None else replace(answers, held=()))
     every = source.frames(t for block in blocks for t in block)
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / len(blocks))
-        taken.append(list(described(islice(every, len(block)))))
-    start, cells, odds = best_start(
-        [one for block in taken for one in block], [starting_score(kind) for kind in KINDS]
-    )
+        taken += described(islice(every, len(block)))
+    start, cells, odds = best_start(taken)
     ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
     areas = [found.area.astype(np.float64) for found in cells]
     size = usual_size(areas, odds, [found.at_edge(in_plane=True) for found in cells])
@@ -218,9 +170,7 @@ def learned_score(reader: MaskReader) -> Steps[MovieScore]:
     return teach(score, features, np.concatenate([target for _, target in said]), share)
 
 
-def best_start(
-    taken: Sequence[Described], starts: Sequence[RegionScore]
-) -> tuple[RegionScore, list[Regions], list[Array]]:
+def best_start(taken: Sequence[Described]) -> tuple[RegionScore, list[Regions], list[Array]]:
     """The score that sees most in some frames, with the cells of each frame and their scores.
 
     What it sees are the log-odds of what it takes for cells, times pixels. A score that does not
@@ -228,27 +178,24 @@ def best_start(
     of what that of cells does on HeLa, PSC, DIC, U373 and simulated nuclei, long ones among them,
     and more on most simulated colonies.
     """
-    found = []
-    for start in starts:
-        cells, odds = [], []
-        for one in taken:
-            chosen, scores = _at_first(one, MovieScore(start))
-            cells.append(one.regions.select(chosen))
-            odds.append(scores)
-        found.append((start, cells, odds))
-
-    def seen(each: tuple[RegionScore, list[Regions], list[Array]]) -> float:
-        return float(sum((c.area * o).sum() for c, o in zip(*each[1:], strict=True)))
-
-    return max(found, key=seen)
+    most, best = -np.inf, None
+    for kind in KINDS:
+        start = starting_score(kind)
+        found = [_at_first(one, MovieScore(start)) for one in taken]
+        cells = [one.regions.select(row) for one, (row, _) in zip(taken, found, strict=True)]
+        odds = [scores for _, scores in found]
+        seen = float(sum((c.area * o).sum() for c, o in zip(cells, odds, strict=True)))
+        if seen > most:
+            most, best = seen, (start, cells, odds)
+    assert best is not None
+    return best
 
 
 def _at_first(found: Described, score: MovieScore) -> tuple[Index, Array]:
     """Rows of the candidates of a frame that are the best by their scores alone; these scores."""
-    settings = MaskSettings()
     scores = score.log_odds(found.regions, found.features)
-    kept = prune(found.regions, scores, settings.per_cell)
-    chosen = kept[choose_by_frame(found.regions.select(kept), scores[kept] - settings.bias)]
+    kept = prune(found.regions, scores, PER_CELL)
+    chosen = kept[choose_by_frame(found.regions.select(kept), scores[kept] - BIAS)]
     return chosen, scores[chosen]
 
 
@@ -257,21 +204,14 @@ def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described
     # without those that they drew: that these agree with others would give the answers away
     source = replace(reader, answers=None)
     last, said = reader.movie.n_frames - 1, []
-    wanted = {min(max(s, 0), last) for t in frames for s in (t - 1, t, t + 1)}
-    for run in _runs(wanted):
-        for t, one in zip(run, described(source.frames(run)), strict=True):
+    wanted = np.array(sorted({min(max(s, 0), last) for t in frames for s in (t - 1, t, t + 1)}))
+    for run in np.split(wanted, np.flatnonzero(np.diff(wanted) > 1) + 1):  # successive frames
+        for t, one in zip(run.tolist(), described(source.frames(run.tolist())), strict=True):
             yield Progress("Learning from answers", 1.0)
             if t in frames and len(one.regions):
                 told = reader.said(one.regions)
                 said.append((one, np.where(told == 0, -1, told > 0).astype(np.int8)))
     return said
-
-
-def _runs(frames: set[int]) -> list[range]:
-    """Successive frames, each once."""
-    listed = np.array(sorted(frames), dtype=np.int64)
-    parts = np.split(listed, np.flatnonzero(np.diff(listed) > 1) + 1)
-    return [range(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
 
 
 def _blocks(n_frames: int) -> list[range]:
@@ -341,7 +281,7 @@ def _seen(reader: MaskReader, frames: list[int]) -> Steps[Array]:
     for one in described(reader.frames(frames)):
         yield Progress("Looking at the movie", 0.0)
         taken.append(one)
-    _, cells, odds = best_start(taken, [starting_score(kind) for kind in KINDS])
+    _, cells, odds = best_start(taken)
     area, sure = np.concatenate([found.area for found in cells]), np.concatenate(odds)
     return np.array([(np.sqrt(area) * sure).sum(), (area * sure).sum()])
 

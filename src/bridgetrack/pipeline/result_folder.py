@@ -30,9 +30,9 @@ from bridgetrack.notes import Note, NoteKind, note_texts
 from bridgetrack.pipeline.finding import (
     Finding,
     FoundMasks,
+    find_masks,
     finding_to_json,
     how_found,
-    repair_masks,
 )
 from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_mask_answers
 from bridgetrack.pipeline.methods import methods_text, versions
@@ -249,9 +249,10 @@ def repair_into(
         known = said or MaskAnswers(cells.geometry)
         said = yield from with_events(known, events, detections, cells)
     with label_writer(folder / REPAIRED, cells.geometry) as writer:
-        changes = yield from repair_masks(
-            cells, image, writer.write, model, said, client, channel=given.channel
-        )
+        found = yield from find_masks(
+            Finding(given=cells), image, writer.write, said, model,
+            channel=given.channel, client=client,
+        )  # fmt: skip
     rows = [
         {
             "frame": c.frame,
@@ -260,7 +261,7 @@ def repair_into(
             "after": " ".join(map(str, c.after)),
             **dict(zip(cells.geometry.axes, c.place, strict=True)),
         }
-        for c in changes
+        for c in found.changes
     ]
     columns = ["frame", "change", "before", "after", *cells.geometry.axes]
     pd.DataFrame(rows, columns=columns).to_csv(folder / REPAIRS, index=False)

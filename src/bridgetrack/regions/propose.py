@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage as ndi
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.movie.movie import Movie
@@ -43,11 +42,10 @@ from bridgetrack.segmentation.signal import (
 _LOW = 0.5
 """A foreground that reaches farther than the usual one, by its level over the usual one."""
 _OUTLINES = (0.0, 0.3, 0.5, 0.7)
-_PROBABLE = (0.3, 0.5, 0.7)
 _NEAR = 0.9
 _BULGE = 0.5
 _BIGGEST = 6.0
-SOURCES = ("intensity", "shape", "blobs", "built-in", "probability")
+SOURCES = ("intensity", "shape", "blobs", "built-in")
 
 
 def label_sources(labels: Sequence[Movie]) -> tuple[str, ...]:
@@ -59,7 +57,6 @@ def propose_frame(
     view: FrameView,
     *,
     labels: dict[str, NDArray[Any]] | None = None,
-    probability: Image | None = None,
     t: int = 0,
 ) -> Regions:
     """Candidate regions of one frame.
@@ -70,15 +67,11 @@ def propose_frame(
         The frame.
     labels
         Label frames brought along, by name.
-    probability
-        Probability of a cell at every pixel, less that of an edge between cells.
     t
         Number of the frame.
     """
     frame = _Frame.of(view)
     found = [] if view.uniform else [*_of_image(view, frame)]
-    if probability is not None:
-        found += _of_probability(probability, frame)
     found += [_of_labels(brought, name) for name, brought in (labels or {}).items()]
     return _collapsed(found, frame, (*SOURCES, *(labels or {})), t)
 
@@ -137,18 +130,6 @@ def _blobs(view: FrameView, mask: Mask, frame: _Frame) -> Iterator[_Reading]:
     height = blob_response(level, _BULGE * frame.diameter, frame.sampling)
     tree = merge_tree(height, mask & (height > 0))
     yield from _outlined("blobs", tree, view.fine, frame, _OUTLINES[:2])
-
-
-def _of_probability(probability: Image, frame: _Frame) -> Iterator[_Reading]:
-    smooth = gaussian(probability.astype(np.float32), 0.04 * frame.diameter, frame.sampling)
-    tree = merge_tree(smooth, smooth > _PROBABLE[0])
-    yield from _outlined("probability", tree, smooth, frame, (0.0, 0.5, 0.7))
-    for level in _PROBABLE:
-        mask = smooth > level
-        distance = ndi.distance_transform_edt(mask, sampling=frame.sampling).astype(np.float32)
-        height = gaussian(distance, 0.05 * frame.diameter, frame.sampling)
-        tree = merge_tree(height, mask)
-        yield from _outlined("probability", tree, smooth, frame, (0.0,))
 
 
 def _of_labels(labels: NDArray[Any], name: str) -> _Reading:

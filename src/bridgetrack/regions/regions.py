@@ -141,6 +141,15 @@ class Regions:
         shared.sort_indices()
         return shared
 
+    def drawn_by(self, name: str) -> Mask:
+        """Whether the pixels come from a source, shape (R,)."""
+        return np.array([source == name for source in self.sources], dtype=bool)[self.source]
+
+    def voted(self, *names: str) -> Mask:
+        """Whether any of some sources proposed nearly these pixels, shape (R,)."""
+        columns = [k for k, source in enumerate(self.sources) if source in names]
+        return np.asarray(self.votes[:, columns].sum(axis=1) > 0)
+
     def at_edge(self, in_plane: bool = False) -> Mask:
         """Which regions touch the frame's edge, shape (R,); of stacks that along y and x alone."""
         places = zip(np.unravel_index(self.pixels, self.shape), self.shape, strict=True)

@@ -10,7 +10,6 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.movie.movie import Movie
@@ -18,7 +17,7 @@ from bridgetrack.segmentation.builtin import FrameView, segment_builtin
 from bridgetrack.segmentation.cells import Labels, numbered, of_right_size, usual_size
 from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.settings import Backend, SegmentationSettings
-from bridgetrack.segmentation.signal import Image, finite_image, sampling_of
+from bridgetrack.segmentation.signal import finite_image, sampling_of
 from bridgetrack.spread import spread
 
 
@@ -61,8 +60,8 @@ class CellposeReading:
         # A network may hold a device, and does not go to another process.
         return type(self), (self.network, self.settings)
 
-    def of(self, image: NDArray[Any], scale: tuple[float, ...] | None) -> tuple[Labels, Image]:
-        """Cells of a frame ([Z,] Y, X), and how probably each pixel belongs to one.
+    def of(self, image: NDArray[Any], scale: tuple[float, ...] | None) -> Labels:
+        """Cells of a frame ([Z,] Y, X).
 
         Raises
         ------
@@ -77,19 +76,18 @@ class CellposeReading:
             depth = sampling_of(scale, image.shape, settings.diameter or 0.0)[0]
             volume = {"do_3D": True, "z_axis": 0, "anisotropy": depth}
         try:
-            found, flows = self._loaded[0].eval(
+            found = self._loaded[0].eval(
                 finite_image(image)[0], diameter=settings.diameter, **volume
-            )[:2]
+            )[0]
         except Exception as error:
             raise DependencyError(f"Cellpose failed on a frame: {error}") from error
-        logits = np.asarray(flows[2], dtype=np.float32).reshape(image.shape)
         labels = np.where(np.isfinite(image), np.asarray(found).reshape(image.shape), 0)
         labels = labels.astype(np.int32)
         if settings.diameter is not None:
             sampling = sampling_of(scale, image.shape, settings.diameter)
             unit = usual_size(settings.diameter, image.shape, sampling)
             labels = of_right_size(labels, settings, unit)
-        return numbered(labels, settings), np.asarray(expit(logits))
+        return numbered(labels, settings)
 
 
 def _cellpose_network(name: str | None) -> Any:
@@ -164,7 +162,7 @@ def _labels(
     cellpose: CellposeReading | None,
 ) -> Labels:
     if cellpose is not None:
-        return cellpose.of(image, scale)[0]
+        return cellpose.of(image, scale)
     return segment_builtin(FrameView(image, settings, scale))
 
 

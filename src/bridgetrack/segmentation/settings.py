@@ -51,11 +51,6 @@ class SegmentationSettings:
     max_size: float = option(12.0, above=0)
     clear_border: bool = False
 
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is left open that a movie decides."""
-        return self.foreground != "auto" and None not in (self.diameter, self.depth)
-
     def __post_init__(self) -> None:
         check_options(self, "segmentation:")
         if not self.max_size > self.min_size:

@@ -22,8 +22,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.edited import EditedFrames, changes_again
-from bridgetrack.pipeline.finding import chosen_as
-from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers, with_outlines_of
+from bridgetrack.pipeline.finding import MaskJob, chosen_as
+from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.acts import act, agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
@@ -386,14 +386,12 @@ def _chosen_again(
     changes: list[Mend] = []
     had = left = False
     finding = replace(finding, learned=learned or finding.learned)
-    finding = yield from finding.taught(movie.image, answers, channel=channel)
-    for step in finding.steps(movie.image, answers, weights, channel=channel):
+    job = yield from MaskJob.of(finding, movie.image, answers, channel=channel)
+    for step in job.frames(weights):
         if isinstance(step, Progress):
             yield step
             continue
         before, masks = label_frame(movie.labels, step.frame), step.labels
-        if finding.given is not None:  # what was brought along stays as it was drawn
-            masks = with_outlines_of(before, masks)
         had, left = had or bool(before.any()), left or bool(masks.any())
         after = _numbered(before, masks, named.get(step.frame, 0))
         pixels = np.flatnonzero(before.reshape(-1) != after.reshape(-1))
@@ -401,7 +399,7 @@ def _chosen_again(
             old, new = (each.reshape(-1)[pixels].astype(np.int64) for each in (before, after))
             changes.append(Mend(MendKind.PAINT, step.frame, (), pixels, old, new, (), (), ()))
     check_some_left(movie.labels, had, left)
-    return changes, finding.learned
+    return changes, job.finding.learned
 
 
 def _highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> dict[int, int]:

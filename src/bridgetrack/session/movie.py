@@ -17,7 +17,7 @@ from bridgetrack.features.default import default_features
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Geometry, Movie
-from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.finding import Finding, MaskJob
 from bridgetrack.pipeline.scene import Scene, fingerprints, prepare, remeasure
 from bridgetrack.progress import Progress, Steps
 
@@ -142,12 +142,12 @@ class CellSearch:
         self, answers: MaskAnswers | None, weights: Model
     ) -> Steps[tuple[NDArray[Any], Finding]]:
         """Look at the frames that are left; gives all cells and how they were found."""
-        finding = yield from self.finding.taught(self.movie, answers)
+        job = yield from MaskJob.of(self.finding, self.movie, answers)
         left = [t for t in range(self.movie.n_frames) if t not in set(self.done)]
-        for step in finding.steps(self.movie, answers, weights, frames=left):
+        for step in job.frames(weights, left):
             if isinstance(step, Progress):
                 yield step
             else:
                 self.labels[step.frame] = step.labels
                 self.done.append(step.frame)
-        return self.labels, finding
+        return self.labels, job.finding
