@@ -333,7 +333,11 @@ def prepare(root: Path) -> tuple[list[Case], Path]:
                 f"--out {answers[k - 1]}".split()
             )
         )
-        done(lambda k=k: _project(Path(masks[k - 1]), Path(answers[k - 1]), given / f"p{k}.json"))
+        done(
+            lambda k=k: _project(
+                Path(masks[k - 1]), Path(answers[k - 1]), given / f"p{k}.bridgetrack"
+            )
+        )
     plain = save_model(untrained_model(), given / "untrained.json")
     for k in (1, 2):
         shutil.copytree(masks[k - 1], given / f"b{k}" / "one")
@@ -344,7 +348,7 @@ def prepare(root: Path) -> tuple[list[Case], Path]:
             ["track", masks[k], "--out", f"{out['track']}/r", "--format", "csv,ctc"]
         )
         words.setdefault("run", []).append(
-            ["run", str(given / f"p{k + 1}.json"), "--out", f"{out['run']}/r"]
+            ["run", str(given / f"p{k + 1}.bridgetrack"), "--out", f"{out['run']}/r"]
         )
         words.setdefault("segment", []).append(
             ["segment", raw[k], "--out", f"{out['segment']}/labels.tif"]
@@ -380,17 +384,11 @@ def prepare(root: Path) -> tuple[list[Case], Path]:
 def _project(masks: Path, answers: Path, path: Path) -> None:
     from bridgetrack.annotations.annotation_set import AnswerHistory
     from bridgetrack.annotations.files import load_annotations
-    from bridgetrack.models.shipped import shipped_model
     from bridgetrack.movie.opening import open_labels
-    from bridgetrack.pipeline.project import MovieFile, Project, project_text
+    from bridgetrack.pipeline.project import MovieFile, Project, save_project
 
-    g = open_labels(masks).geometry
-    project = Project(
-        MovieFile(masks), None, g.n_frames, tuple(g.shape or ()), g.scale, g.unit,
-        g.frame_interval, AnswerHistory(load_annotations(answers)), shipped_model(),
-        formats=("csv", "ctc"),
-    )  # fmt: skip
-    path.write_text(project_text(project, path), encoding="utf-8")
+    history = AnswerHistory(load_annotations(answers), settings={"formats": ["csv", "ctc"]})
+    save_project(Project(MovieFile(masks), None, open_labels(masks).geometry, history), path)
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ from bridgetrack.annotations.files import read_history
 from bridgetrack.files import sample_folder
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
+from bridgetrack.pipeline.settings import Settings, settings_of
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
-from bridgetrack.session.settings import Settings, settings_of
 
 __all__ = [
     "library",
@@ -35,9 +35,10 @@ def _first(movie: Movie, n: int) -> np.ndarray:
     return np.asarray(movie.array[:n, 0].compute())
 
 
-def load_settings(answers: Path) -> Settings:
-    """What was set and learned about a movie, by the file of its answers."""
+def load_settings(project: Path) -> Settings:
+    """What was set and learned about a movie, by its project, or by its file of answers."""
     nothing = AnswerHistory(AnnotationSet(Geometry(1, None, (1.0, 1.0))))
+    answers = project / "answers.json" if project.suffix == ".bridgetrack" else project
     return settings_of(read_history(answers, nothing).content.settings, str(answers))
 
 
@@ -66,7 +67,7 @@ def source(pixels: tuple[np.ndarray, np.ndarray]) -> MovieAndCells:
 def session(source: MovieAndCells, library: Library, tmp_path: Path) -> Iterator[Session]:
     """A session with the short movie open, all work done in this thread."""
     made = Session(library=library, options=OPTIONS)
-    assert made.open(source, tmp_path / "answers.json")
+    assert made.open(source, tmp_path / "answers.bridgetrack")
     yield made
     made.close()
 

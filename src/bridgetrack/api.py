@@ -158,7 +158,7 @@ def train(
         `Scene`.
     sources
         Earlier data: models (also files, and names in the library), or annotated movies
-        (`Tracking`, `Scene`, project files).
+        (`Tracking`, `Scene`, projects).
     start
         Weights to start from and to stay close to; the shipped ones if None.
     link_scores

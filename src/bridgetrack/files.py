@@ -33,7 +33,8 @@ _TEMPORARY = re.compile(
 )
 _IN_CIRCLES = "links point to each other: give another name"
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
-_ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
+_STORES = ("zarr.json", ".zgroup", ".zarray", ".zattrs", "project.json")
+"""Files of folders that are read as a whole."""
 SAMPLE_SEQUENCE = "01"
 
 
@@ -332,7 +333,7 @@ def _joins(target: Path, given: Path) -> bool:
 
 
 def _is_store(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in _ZARR)
+    return any((folder / name).is_file() for name in _STORES)
 
 
 def _identity(path: Path) -> object:

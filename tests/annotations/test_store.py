@@ -236,7 +236,7 @@ def test_a_long_journal_is_one_line_after_it_was_opened_again(tmp_path, monkeypa
 
 
 def kept(*annotations):
-    return AutosavingStore(None, MOVIE, AnnotationSet(MOVIE, annotations))
+    return AutosavingStore(None, MOVIE, AnswerHistory(AnnotationSet(MOVIE, annotations)))
 
 
 def test_an_answer_replaces_what_it_contradicts_as_one_step():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,9 @@ import numpy as np
 import pytest
 import tifffile
 
-from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.movie.opening import open_labels
-from bridgetrack.pipeline.project import MovieFile, Project
 from project_files import write_project
 from simulator import SimulationSettings, simulate_to_folder
 
@@ -92,19 +89,8 @@ def draw_answers(run: Run, truth: Path, out: Path, count: int, seed: int = 0) ->
 
 def project_of(truth: Path, answers: Path, out: Path, **more: Any) -> Path:
     """A project of the small movie with answers and the untrained model."""
-    geometry = open_labels(truth).geometry
-    made = Project(
-        MovieFile(truth),
-        None,
-        geometry.n_frames,
-        tuple(geometry.shape or ()),
-        geometry.scale,
-        geometry.unit,
-        geometry.frame_interval,
-        AnswerHistory(load_annotations(answers)),
-        untrained_model(),
-    )
-    return write_project(replace(made, **more), out)
+    given = {"model": untrained_model(), **more}
+    return write_project(out, truth, load_annotations(answers), **given)
 
 
 def one_line(text: str) -> bool:

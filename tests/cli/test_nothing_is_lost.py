@@ -73,7 +73,7 @@ def files(
     made = tmp_path / "made"
     made.mkdir()
     answers = clicks.rename(made / "answers.json")
-    project_of(truth, answers, made / "project.json")
+    project_of(truth, answers, made / "project.bridgetrack")
     shutil.copy(model, made / "model.json")
     labels = np.stack([tifffile.imread(p) for p in sorted(truth.glob("*.tif"))])
     tifffile.imwrite(made / "labels.tif", labels, photometric="minisblack")
@@ -108,7 +108,7 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     scored = (f["labels"], *answers, "--link-scores", f["other"])
     yield "train", scored, "--out", ("other",)
     helped = (f["labels"], *answers, "--source", f["project"])
-    yield "train", helped, "--out", ("project",)
+    yield "train", helped, "--out", ("project/answers.json",)
 
 
 def test_no_input_is_written_over(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
@@ -281,11 +281,12 @@ def test_a_project_and_its_movies(run: Run, files: dict[str, Path], tmp_path: Pa
     shutil.copytree(files["01_GT"] / "TRA", out / "ctc")
     (out / "ctc" / "man_track.txt").unlink()
     answers = files["answers"]
-    project = project_of(out / "ctc", answers, tmp_path / "p.json", formats=("ctc",))
-    shutil.copy(project, out / "run.json")
+    project = project_of(out / "ctc", answers, tmp_path / "p.bridgetrack", formats=("ctc",))
+    within = project_of(out / "ctc", answers, out / "q.bridgetrack", formats=("ctc",))
     before = content(tmp_path)
     refused(run("run", project, "--out", out), "ctc")
-    refused(run("run", out / "run.json", "--out", tmp_path / "out"), "out")
+    refused(run("run", project, "--out", project), "p.bridgetrack", "being read")
+    refused(run("run", within, "--out", tmp_path / "out"), "out")
     source = ("--annotations", answers, "--source", project)
     refused(run("train", files["labels"], *source, "--out", out / "ctc" / "mask000.tif"), "mask000")
     assert content(tmp_path) == before

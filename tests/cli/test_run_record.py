@@ -17,7 +17,9 @@ def project(run: Run, truth: Path, tmp_path: Path) -> Path:
     """A project of the small movie, with answers and a model whose name tells it apart."""
     model = replace(untrained_model(), name="of the project")
     answers = draw_answers(run, truth, tmp_path / "a.json", 10)
-    return project_of(truth, answers, tmp_path / "p.json", model=model, formats=("csv", "geff"))
+    return project_of(
+        truth, answers, tmp_path / "p.bridgetrack", model=model, formats=("csv", "geff")
+    )
 
 
 def test_a_record_takes_the_place_of_another(

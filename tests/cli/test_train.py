@@ -23,13 +23,14 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.outcome import TrainingProgress
 from cli.conftest import Run, draw_answers, one_line, project_of
+from project_files import write_project
 
 
 @pytest.fixture
 def project(run: Run, truth: Path, tmp_path: Path) -> Path:
     """A project of the small movie with more answers."""
     answers = draw_answers(run, truth, tmp_path / "more.json", 30, seed=5)
-    return project_of(truth, answers, tmp_path / "earlier.json")
+    return project_of(truth, answers, tmp_path / "earlier.bridgetrack")
 
 
 def test_answers_to_a_model_that_tracks(
@@ -132,16 +133,13 @@ def test_a_model_is_the_start_by_its_file_and_its_name(
 def test_sources_that_cannot_be_used(
     run: Run, truth: Path, clicks: Path, project: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    empty = json.loads(project.read_text())
-    empty["annotations"]["annotations"] = []
     places = {
         "MODEL": save_model(untrained_model(), tmp_path / "s.json"),
         "PROJECT": project,
         "BROKEN": tmp_path / "broken.json",
-        "EMPTY": tmp_path / "empty.json",
+        "EMPTY": write_project(tmp_path / "empty.bridgetrack", truth),
     }
     places["BROKEN"].write_text("{}")
-    places["EMPTY"].write_text(json.dumps(empty))
     out = tmp_path / "m.json"
     given = [places.get(word, word) for word in words]
     shown = run("train", truth, "--annotations", clicks, "--out", out, *given)

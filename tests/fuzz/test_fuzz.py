@@ -26,11 +26,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import bridgetrack as bt
-from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.io.geff import read_trackmate
-from bridgetrack.pipeline.project import MovieFile, Project, load_project
+from bridgetrack.pipeline.project import load_project
 from project_files import write_project
 from simulator import SimulationSettings, simulate
 
@@ -74,11 +73,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Pat
     bt.save_annotations(answers, root / "answers.json")
     bt.save_model(bt.shipped_model(), root / "model.json")
     shutil.copy(TRACKMATE, root / "trackmate.xml")
-    g = labels.geometry
-    cells = MovieFile(root / "labels.tif", "TYX")
-    known = (g.n_frames, tuple(g.shape or ()), g.scale, g.unit, g.frame_interval)
-    project = Project(cells, None, *known, AnswerHistory(answers), bt.shipped_model())
-    write_project(project, root / "project.json")
+    write_project(root / "p.bridgetrack", root / "labels.tif", answers, bt.shipped_model())
     words = ["track", root / "labels.tif", "--axes", "TYX", "--out", root / "run"]
     command(*words)
     readers: dict[Path, Callable[[Path], Any]] = {
@@ -92,7 +87,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Pat
         root / "trackmate.xml": read_trackmate,
         root / "answers.json": bt.load_annotations,
         root / "model.json": bt.load_model,
-        root / "project.json": load_project,
+        root / "p.bridgetrack": load_project,
         root / "run": lambda p: command("explain", p, "--frame", "1", "--cell", "1"),
     }
     beside = root / "result" / "units.json"

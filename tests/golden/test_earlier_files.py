@@ -17,7 +17,8 @@ from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.cli.main import main
 from bridgetrack.features.default import default_features
 from bridgetrack.models.library import find_model
-from bridgetrack.pipeline.project import load_project
+from bridgetrack.pipeline.project import load_project, run_project
+from bridgetrack.session.project import kept_cells
 from session_fixtures import load_settings
 
 FILES = Path(__file__).parent / "files"
@@ -65,7 +66,30 @@ def _project(path: Path) -> list[str]:
     project = load_project(path)
     cells, image = project.open()
     assert isinstance(cells, bt.Movie) and image is not None
+    session = bt.Session.from_project(path)
+    assert session.project.path == path.with_name(f"{path.stem}-project.bridgetrack")
+    assert list(session.annotations) == list(project.history.annotations)
+    np.testing.assert_array_equal(session.model.weights, project.model.weights)
+    session.close()
     return [str(cells.n_frames), *(a.id for a in project.history.annotations), *project.formats]
+
+
+def test_what_stands_beside_a_movie_is_taken_over_into_its_project(files: Path) -> None:
+    shutil.copy(files / "answers.json", files / "image.annotations.json")
+    cells = bt.open_labels(files / "cells.tif", **HERE)
+    bt.save_labels(cells, files / "image.cells.zarr")
+    before = {path: path.read_bytes() for path in files.iterdir() if path.is_file()}
+    folder = files / "image.bridgetrack"
+    kept = kept_cells(folder, cells.geometry)
+    assert kept is not None
+    session = bt.Session(kept.labels, files / "image.tif", project=folder)
+    assert [a.id for a in session.annotations] == [f"s{k}" for k in range(1, 41)]
+    session.close()
+    earlier = bt.load_annotations(files / "image.annotations.json")
+    assert bt.load_annotations(folder / "answers.json") == earlier
+    assert {path: path.read_bytes() for path in before} == before, "they stay as they are"
+    assert (folder / "cells.zarr").is_dir()
+    assert bt.run(run_project(load_project(folder))).scene.labels.n_frames == 9
 
 
 def _settings(path: Path) -> list[str]:

@@ -1,9 +1,8 @@
-"""Project files: what is saved comes back, and repeating a run gives the same result."""
+"""Projects: what is saved comes back, and repeating a run gives the same result."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,109 +15,94 @@ from bridgetrack.errors import InputError
 from bridgetrack.files import sample_folder
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie import open_labels, save_labels
-from bridgetrack.pipeline.project import (
-    MovieFile,
-    Project,
-    is_project,
-    load_project,
-    run_project,
-)
+from bridgetrack.pipeline.project import is_project, load_project, run_project
 from bridgetrack.progress import run
 from project_files import write_project
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def cells(tmp_path: Path) -> Path:
+    """The labels of four frames."""
     movie = open_labels(sample_folder() / "01_GT" / "TRA")
     first = open_labels(movie.array[:4, 0].compute(), axes="TYX", scale=movie.geometry.scale)
-    cells = save_labels(first, tmp_path / "cells.tif")
-    geometry = first.geometry
-    return Project(
-        MovieFile(cells, "TYX"),
-        None,
-        4,
-        tuple(geometry.shape or ()),
-        geometry.scale,
-        geometry.unit,
-        geometry.frame_interval,
-        AnswerHistory(AnnotationSet(geometry)),
-        untrained_model(),
-    )
+    return save_labels(first, tmp_path / "cells.tif")
 
 
-def test_what_is_saved_comes_back(project, tmp_path):
-    tracking = run(run_project(project))
+@pytest.fixture
+def folder(cells, tmp_path: Path) -> Path:
+    """A project of these labels."""
+    return write_project(tmp_path / "a.bridgetrack", cells, None, untrained_model())
+
+
+def test_what_is_saved_comes_back(folder, cells, tmp_path):
+    tracking = run(run_project(load_project(folder)))
     chosen = np.flatnonzero(tracking.solution.chosen)[:3]
     hypotheses, detections = tracking.scene.hypotheses, tracking.scene.detections
     refs = event_refs(detections, hypotheses.take(chosen))
-    history = project.history
+    history = AnswerHistory(AnnotationSet(detections.geometry))
     for k, ref in enumerate(refs):
         history = history.record(add=[Annotation(f"a{k}", Kind.CONFIRM, (ref,))])
-    full = replace(project, history=history, formats=("csv", "geff"))
-    path = write_project(full, tmp_path / "a.json")
-    again = load_project(path)
-    assert is_project(path)
-    assert again.history == full.history
-    assert np.array_equal(again.model.weights, full.model.weights)
-    assert replace(again, history=full.history, model=full.model, labels=full.labels) == full
-    assert again.labels.path == full.labels.path.resolve()
+    model, formats = untrained_model(), ["csv", "geff"]
+    path = write_project(tmp_path / "b.bridgetrack", cells, history, model, formats=formats)
+    assert is_project(path) and is_project(path / "project.json")
+    again = load_project(path / "project.json")
+    assert again.history.annotations == history.annotations
+    assert again.history.past == history.past
+    assert np.array_equal(again.model.weights, model.weights)
+    assert again.formats == ("csv", "geff")
+    assert (again.labels.path.resolve(), again.geometry) == (cells.resolve(), detections.geometry)
 
 
-def test_the_folder_can_be_moved(project, tmp_path):
-    write_project(project, tmp_path / "a.json")
+def test_movie_and_project_can_be_moved_together(folder, cells, tmp_path):
     moved = tmp_path / "elsewhere"
     moved.mkdir()
-    for name in ("a.json", "cells.tif"):
-        (tmp_path / name).rename(moved / name)
-    labels, image = load_project(moved / "a.json").open()
+    for path in (folder, cells):
+        path.rename(moved / path.name)
+    labels, image = load_project(moved / "a.bridgetrack").open()
     assert labels.n_frames == 4
     assert image is None
 
 
-def test_a_movie_of_another_extent_is_refused(project, tmp_path):
+def test_a_movie_of_another_extent_is_refused(folder, tmp_path):
     save_labels([np.ones((9, 9), dtype=int)] * 3, tmp_path / "cells.tif")
     with pytest.raises(InputError, match="put the old file back"):
-        project.open()
+        load_project(folder).open()
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("file", "change", "words"),
     [
-        ({"format": "other"}, "not a project"),
-        ({"version": 99}, "update Bridgetrack"),
-        ({"labels": {"path": 3}}, r"labels\.path: expected text, found 3"),
-        ({"scale": [True]}, r"scale\[0\]: expected a number"),
-        ({"export": {"formats": ["xls"]}}, "formats"),
-        ({"annotations": {"format": "x"}}, "annotations"),
+        ("project.json", {"format": "other"}, "not a project"),
+        ("project.json", {"version": 99}, "update Bridgetrack"),
+        ("project.json", {"labels": {"path": 3}}, r"labels\.path: expected text, found 3"),
+        ("project.json", {"movie": {"n_frames": 1, "shape": None, "scale": [True]}}, "scale"),
+        ("answers.json", {"format": "x"}, "annotation"),
+        ("answers.json", {"settings": {"model": {"format": "x"}}}, "model"),
     ],
 )
-def test_damaged_files_are_explained(project, tmp_path, change, words):
-    path = write_project(project, tmp_path / "a.json")
-    content = json.loads(path.read_text()) | change
-    path.write_text(json.dumps(content))
+def test_damaged_files_are_explained(folder, file, change, words):
+    content = json.loads((folder / file).read_text()) | change
+    (folder / file).write_text(json.dumps(content))
     with pytest.raises(InputError, match=words):
-        load_project(path)
+        load_project(folder)
 
 
-def test_formats_of_earlier_versions_are_left_out(project, tmp_path):
-    path = write_project(project, tmp_path / "a.json")
-    export = {"formats": ["geff", "zarr"], "preset": "ilastik"}
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"export": export}))
+def test_formats_of_earlier_versions_are_left_out(cells, tmp_path):
+    path = write_project(tmp_path / "a.bridgetrack", cells, formats=["geff", "zarr"])
     assert load_project(path).formats == ("geff",)
 
 
-def test_a_cut_off_file_is_called_damaged(project, tmp_path):
-    path = write_project(project, tmp_path / "a.json")
+def test_a_cut_off_file_is_called_damaged(folder):
+    path = folder / "project.json"
     path.write_text(path.read_text()[:-200])
-    with pytest.raises(InputError, match=r"a\.json: .*damaged or truncated"):
-        load_project(path)
+    with pytest.raises(InputError, match=r"project\.json: .*damaged or truncated"):
+        load_project(folder)
 
 
 def test_other_files_are_no_projects(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
-    assert not is_project(tmp_path / "a.json")
-    assert not is_project(tmp_path / "b.json")
-    assert not is_project(tmp_path / "c.json")
+    for name in ("a.json", "b.json", "c.json", "."):
+        assert not is_project(tmp_path / name)
     with pytest.raises(InputError, match="cannot be read"):
         load_project(tmp_path / "c.json")

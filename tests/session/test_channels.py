@@ -57,9 +57,9 @@ def test_masks_are_chosen_again_by_it(movie) -> None:
 
 
 def test_a_project_keeps_all_channels_and_which_shows_the_cells(session, tmp_path: Path) -> None:
-    session.save(tmp_path / "movie.json")
-    again = bt.Session.from_project(tmp_path / "movie.json")
+    folder = session.save(tmp_path / "movie")
+    again = bt.Session.from_project(folder)
     assert again.movie.channel == 1 and again.movie.image.channels == ("other", "nuclei")
     np.testing.assert_array_equal(again.movie.image.array, session.movie.image.array)
-    image, *_ = layers_of(tmp_path / "movie.json")
+    image, *_ = layers_of(folder)
     np.testing.assert_array_equal(image[0], session.movie.image.array[:, 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -13,10 +14,8 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.model import model_to_json
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.progress import run
-from bridgetrack.session.project import resume, saving
+from bridgetrack.pipeline.settings import Outcome, Scale, Settings
 from bridgetrack.session.session import Session
-from bridgetrack.session.settings import Outcome, Scale, Settings
 from session_fixtures import load_settings
 
 WITHOUT = EventKinds.without(["merges"])
@@ -25,8 +24,8 @@ SAID = Outcome(("About 97 % are right.", "The trained weights are kept."), True,
 
 @pytest.fixture
 def path(tmp_path):
-    """Where the settings of the short movie are: with its answers."""
-    return tmp_path / "answers.json"
+    """The project of the short movie."""
+    return tmp_path / "answers.bridgetrack"
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def again(session, source, path, library):
 
 
 def test_what_was_set_is_there_again_and_can_be_undone(session, taught, path, again):
-    assert not path.exists(), "nothing was set yet"
+    assert not (path / "answers.json").exists(), "nothing was set yet"
     session.set_kinds(WITHOUT)
     session.set_model(taught, shipped_model())
     made = again()
@@ -129,7 +128,7 @@ def test_opened_again_nothing_is_learned_twice_and_a_scale_is_noted(session, sou
 def test_settings_of_earlier_versions_are_taken_over_and_damaged_ones_told(
     source, taught, path, library
 ):
-    earlier = path.with_name("answers.json.settings.json")
+    earlier = path.with_name("answers.settings.json")
     head = {"format": "bridgetrack-settings", "version": 1}
     kept = {"model": model_to_json(taught), "without": ["merges"], "training": asdict(SAID)}
     for content, back in (
@@ -137,24 +136,23 @@ def test_settings_of_earlier_versions_are_taken_over_and_damaged_ones_told(
         ({**head, "without": ["miracles"]}, ()),
         ("{", ()),
     ):
+        shutil.rmtree(path, ignore_errors=True)
         earlier.write_text(content if isinstance(content, str) else json.dumps(content))
         made = Session(library=library)
         with made.hearing() as warnings:
             assert made.open(source, path)
         assert made.settings.back == back
         assert bool(warnings) == (not back)
-        assert all(path.name in told for told in warnings)
+        assert all("answers" in told for told in warnings)
         made.close()
 
 
-def test_a_project_has_them_and_later_ones_come_first(session, source, taught, tmp_path):
+def test_a_copy_of_a_project_has_them(session, taught, tmp_path):
     session.set_kinds(WITHOUT)
-    run(saving(session, tmp_path / "movie.json"))
-    other = Session()
-    assert resume(other, source, tmp_path / "movie.json") and other.kinds == WITHOUT
-    other.set_model(taught)
-    other.close()
-    assert resume(other, source, tmp_path / "movie.json")
+    session.set_model(taught)
+    other = Session.from_project(session.save(tmp_path / "copy"))
     assert other.settings.back == ("the model in use", "what can happen")
     assert other.model.name == "taught" and other.kinds == WITHOUT
+    other.undo()
+    assert other.model.name == "shipped"
     other.close()

@@ -10,7 +10,6 @@ from bridgetrack.hypotheses.events import Event, EventKinds
 from bridgetrack.pipeline.project import load_project, run_project
 from bridgetrack.pipeline.summary import unclear_kinds, unclear_remarks
 from bridgetrack.progress import run
-from bridgetrack.session.project import saving
 from doubtful_kind import as_if
 
 
@@ -26,10 +25,8 @@ def test_what_can_happen_is_kept_in_the_project(session, said, tmp_path):
     assert not len(session.annotations)
     assert said[-1][0] == "error"
     assert "without merges" in said[-1][1]
-    file = tmp_path / "kept.json"
-    run(saving(session, file))
-    project = load_project(file)
-    assert project.without == ("gaps", "merges")
+    project = load_project(session.save(tmp_path / "copy"))
+    assert project.settings.without == ["gaps", "merges"]
     again = run(run_project(project))
     assert not absent & set(again.scene.hypotheses.event.tolist())
     session.set_kinds(EventKinds())

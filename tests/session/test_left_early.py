@@ -32,7 +32,7 @@ def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
     session = bt.Session(runner=Slow())
     heard: list[tuple[str, str]] = []
     session.message.connect(lambda level, words: heard.append((level, words)))
-    assert session.open(source, tmp_path / "a.annotations.json")
+    assert session.open(source, tmp_path / "a.bridgetrack")
     session.note(Kind.CONFIRM, session.ask().event, "click")
     session.choose_again()
     session.edits.take_over(tmp_path / "theirs.csv")
@@ -40,7 +40,7 @@ def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
     assert session.busy(*SLOW) and all(session.busy(name) for name in SLOW)
     heard.clear()
     if other:
-        assert session.open(source, tmp_path / "b.annotations.json")
+        assert session.open(source, tmp_path / "b.bridgetrack")
     else:
         session.forget()
     told = [words for level, words in heard if level == "warning"]

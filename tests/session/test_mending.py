@@ -48,7 +48,7 @@ def merged(pixels):
 def mended(merged, tmp_path):
     """A session on those labels, and what `merged` gives."""
     image, labels, truth, pair = merged
-    made = bt.Session(labels, image, answers=tmp_path / "cells.annotations.json")
+    made = bt.Session(labels, image, project=tmp_path / "cells.bridgetrack")
     yield made, labels, truth, pair
     made.close()
 
@@ -76,8 +76,8 @@ def test_what_was_mended_is_there_again_and_can_be_undone(mended, merged, tmp_pa
     session.mend("remove", 2, middle(labels[2] == first))
     kept = [frame_of(session, t).copy() for t in range(4)]
     session.close()
-    image, path = merged[0], tmp_path / "cells.annotations.json"
-    again = bt.Session(labels.copy(), image, answers=path)
+    image, path = merged[0], tmp_path / "cells.bridgetrack"
+    again = bt.Session(labels.copy(), image, project=path)
     for t in range(4):
         np.testing.assert_array_equal(frame_of(again, t), kept[t])
     again.undo()
@@ -85,13 +85,13 @@ def test_what_was_mended_is_there_again_and_can_be_undone(mended, merged, tmp_pa
     again.redo()
     again.close()
     # Labels that hold the changes already are left as they are.
-    saved = bt.Session(np.stack([*kept, *labels[4:]]), image, answers=path)
+    saved = bt.Session(np.stack([*kept, *labels[4:]]), image, project=path)
     np.testing.assert_array_equal(frame_of(saved, 1), kept[1])
     saved.close()
     # Another segmentation keeps its own masks.
     other = labels.copy()
     other[1][other[1] == first] = 0
-    different = bt.Session(other, image, answers=path)
+    different = bt.Session(other, image, project=path)
     np.testing.assert_array_equal(frame_of(different, 1), other[1])
     np.testing.assert_array_equal(frame_of(different, 2), kept[2])
     different.undo()
@@ -153,22 +153,13 @@ def test_what_cannot_be_mended_says_why(mended) -> None:
 def test_a_project_takes_the_answers_about_masks_along(mended, tmp_path) -> None:
     session, _, truth, (first, _) = mended
     session.mend("cut", 1, middle(truth[1] == first))
-    folder = tmp_path / "project"
-    session.save(folder / "movie.json")
-    again = bt.Session.from_project(folder / "movie.json")
+    folder = session.save(tmp_path / "project" / "movie")
+    again = bt.Session.from_project(folder)
     assert again.masks.answers == session.masks.answers
     np.testing.assert_array_equal(frame_of(again, 1), frame_of(session, 1))
     again.undo()
     assert (frame_of(again, 1) == first).sum() > (frame_of(session, 1) == first).sum()
     again.close()
-    # A project saved in its place knows nothing of them.
-    bt.Session(np.asarray(truth), answers=tmp_path / "b.annotations.json").save(
-        folder / "movie.json"
-    )
-    fresh = bt.Session.from_project(folder / "movie.json")
-    assert len(fresh.masks.answers) == 0
-    np.testing.assert_array_equal(frame_of(fresh, 1), truth[1])
-    fresh.close()
 
 
 def test_numbers_that_cannot_be_stored_are_refused_before_anything_changes(pixels) -> None:
@@ -185,7 +176,7 @@ def test_numbers_that_cannot_be_stored_are_refused_before_anything_changes(pixel
 def test_nothing_changes_where_the_answer_cannot_be_saved(mended, tmp_path) -> None:
     session, labels, truth, (first, _) = mended
     session.mend("cut", 1, middle(truth[1] == first))
-    (tmp_path / "cells.annotations.json").write_text("{}")
+    (tmp_path / "cells.bridgetrack" / "answers.json").write_text("{}")
     with pytest.raises(OutputError):
         session.mend("remove", 2, middle(labels[2] == first))
     np.testing.assert_array_equal(frame_of(session, 2), labels[2])

@@ -80,11 +80,11 @@ def test_no_such_answer(arrays):
 
 
 def test_answers_are_on_disk_at_once_and_are_resumed(arrays, tmp_path):
-    file = tmp_path / "answers.json"
-    session = bt.Session(*arrays, answers=file)
+    folder = tmp_path / "short.bridgetrack"
+    session = bt.Session(*arrays, project=folder)
     session.answer(session.ask(), "yes")
-    assert bt.load_annotations(file) == session.annotations
-    again = bt.Session(*arrays, answers=file)
+    assert bt.load_annotations(folder / "answers.json") == session.annotations
+    again = bt.Session(*arrays, project=folder)
     assert again.annotations == session.annotations
     again.ask()
     assert again.questions.active.effort.clicks == 1, "it is known what was a question"
@@ -99,34 +99,41 @@ def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
     training = session.train()
     assert session.model is training.model
     assert session.track() is session.tracking
-    notes = session.save(tmp_path / "movie.json")
-    assert len(notes) == 2, "the pixels were in no file"
-    again = bt.Session.from_project(tmp_path / "movie.json")
+    folder = session.save(tmp_path / "movie")
+    assert session.save(folder) == folder, "nobody went on in it"
+    assert {path.name for path in folder.iterdir()} == {
+        "answers.json", "cells.zarr", "image.npy", "project.json",
+    }  # fmt: skip
+    again = bt.Session.from_project(folder)
     assert again.annotations == session.annotations
     assert np.array_equal(again.model.weights, session.model.weights)
     assert again.tracking.solution.value == pytest.approx(session.tracking.solution.value)
-    # two programs have it open: what the one saved is not lost when the other saves
-    again.save(tmp_path / "movie.json")
+    again.answer(again.ask(), "yes")
+    # What the one answered is lost neither by saving over it nor by answers of another.
     theirs = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(bt.BridgetrackError, match="saved by another window or program"):
-        session.save(tmp_path / "movie.json")
+    with pytest.raises(bt.BridgetrackError, match="changed since"):
+        session.save(folder)
+    third = bt.Session.from_project(folder)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == theirs
-    again.save(tmp_path / "movie.json")
-    session.save(tmp_path / "other.json")
-    session.save(tmp_path / "other.json")
-    (tmp_path / "other.json").unlink()
-    session.save(tmp_path / "other.json")
-    assert (tmp_path / "other.json").exists(), "what was thrown away is nobody else's"
+    again.answer(again.ask(), "yes")
+    with pytest.raises(bt.BridgetrackError, match="changed by another program"):
+        third.answer(third.ask(), "yes")
+    (tmp_path / "mine").write_text("mine")
+    session.save(tmp_path / "mine")
+    assert (tmp_path / "mine").read_text() == "mine"
+    (tmp_path / "other.bridgetrack").mkdir()
+    (tmp_path / "other.bridgetrack" / "notes.txt").write_text("mine")
+    with pytest.raises(bt.BridgetrackError, match="not saved from here"):
+        session.save(tmp_path / "other")
 
 
 def test_a_checked_sample_goes_with_the_project(arrays, tmp_path):
-    session = bt.Session(*arrays, answers=tmp_path / "a.annotations.json")
+    session = bt.Session(*arrays, project=tmp_path / "a.bridgetrack")
     session.questions.check_sample()
     session.questions.show()
     session.questions.reply(session.questions.current, Kind.CONFIRM)
     verdicts = session.questions.check.sample.verdicts
-    session.save(tmp_path / "movie.json")
-    again = bt.Session.from_project(tmp_path / "movie.json")
+    again = bt.Session.from_project(session.save(tmp_path / "movie"))
     assert again.questions.check.sample.verdicts == verdicts
     assert again.questions.check.path != session.questions.check.path
 

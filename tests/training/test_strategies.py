@@ -167,7 +167,7 @@ def test_progress_carries_models_to_keep() -> None:
     [
         ("best", [], {}, "no strategy 'best'"),
         ("target", [untrained_model()], {}, "uses no source"),
-        ("transfer", [], {}, "give project files"),
+        ("transfer", [], {}, "give projects"),
         ("delta", [], {}, "exactly one model"),
         ("prior", [untrained_model()], {"prior": untrained_model()}, "leave the other out"),
         ("delta", [untrained_model()], {"tie": 1.0}, "has none"),

@@ -276,8 +276,8 @@ def test_every_channel_of_a_movie_is_there_and_the_first_is_chosen(viewer, qtbot
     assert chosen(widget, "labels") is cells
     np.testing.assert_array_equal(state.session.movie.image.frame(1)[0], both[1, 1])
     # A project keeps the channel that was chosen.
-    run(saving(state.session, tmp_path / "project.json"))
-    _, image = load_project(tmp_path / "project.json").open()
+    run(saving(state.session, tmp_path / "project.bridgetrack"))
+    _, image = load_project(tmp_path / "project.bridgetrack").open()
     np.testing.assert_array_equal(image.frame(1)[0], both[1, 1])
 
 

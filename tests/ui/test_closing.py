@@ -13,7 +13,6 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QP
 
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.session.kept import cells_path
 from bridgetrack.ui.layers import camera_of, find_role, tags_of
 from bridgetrack.ui.state import may_close, state_of
 from bridgetrack.ui.track_panel import FolderDialog
@@ -57,7 +56,7 @@ def test_cells_that_were_found_and_mended_are_there_again(
     found, viewer, hand, qtbot, file, another_viewer
 ):
     state, widget = found
-    assert cells_path(state.session.answers.path).parent == file.parent
+    assert (file.with_name("part.bridgetrack") / "cells.zarr").is_dir()
     layer = find_role(viewer.layers, "labels")
     cells = layer.data.copy()
     [label, *_] = np.unique(cells[1])[1:]
@@ -94,7 +93,7 @@ def test_cells_that_were_found_and_mended_are_there_again(
     panel = fill(again, file, None)
     other = state_of(again)
     settled(other, qtbot)
-    file = other.session.answers.path.name
+    file = other.session.project.path.name
     assert panel.notice.text() == (
         f"✓ Restored from {file}: 1 answer, the cells that you found or painted, the model in use, "
         "what can happen."
@@ -125,7 +124,7 @@ def test_cells_that_were_found_and_mended_are_there_again(
 
 def test_cells_of_a_file_are_not_brought_back_over_it(found, viewer, qtbot, file, tmp_path):
     state, widget = found
-    assert cells_path(state.session.answers.path).exists()
+    assert (state.session.project.path / "cells.zarr").exists()
     own = tmp_path / "own.tif"
     tifffile.imwrite(own, find_role(viewer.layers, "labels").data.astype(np.uint16) * 2)
     viewer.layers.clear()
@@ -155,7 +154,8 @@ def answer(qtbot, words: str) -> list[str]:
 
 @pytest.mark.asks_before_closing
 def test_closing_asks_where_something_cannot_be_kept(viewer, qtbot, file, pace):
-    theirs = file.with_name("part.cells.zarr")
+    theirs = file.with_name("part.bridgetrack") / "cells.zarr"
+    theirs.parent.mkdir()
     theirs.write_text("mine")
     widget = fill(viewer, file, None)
     state = state_of(viewer)
@@ -197,7 +197,7 @@ def test_a_project_is_saved_and_opened_at_the_head(
     qtbot.mouseClick(widget.project.save, click)
     qtbot.waitUntil(lambda: "Saved" in widget.project.words.text(), timeout=60_000)
     assert Path(begun[0]).parent == file.parent, "the dialog begins where the movie is"
-    assert (tmp_path / "kept.json").exists() and not Path(asked).exists()
+    assert (tmp_path / "kept.bridgetrack").is_dir() and not Path(asked).exists()
     cells = find_role(viewer.layers, "labels").data.copy()
     how = tags_of(find_role(viewer.layers, "labels"))["found"]
     viewer.close()
@@ -206,7 +206,7 @@ def test_a_project_is_saved_and_opened_at_the_head(
     again.add_image(np.zeros((2, 8, 8)), name="another")
     _, panel = again.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     qtbot.wait(50)
-    chosen = str(tmp_path / "kept.json")
+    chosen = str(tmp_path / "kept.bridgetrack" / "project.json")
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (chosen, ""))
     qtbot.mouseClick(panel.segment.open, click)
     settled(state_of(again), qtbot)

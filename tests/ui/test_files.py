@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import pytest
-
 from asking_table import Table
-from bridgetrack.errors import OutputError
 from bridgetrack.files import sample_folder
-from bridgetrack.session.kept import project_answers
 from bridgetrack.session.session import Session
 from bridgetrack.ui.file_menu import reader, sample_movie
 from bridgetrack.ui.layers import KEY
@@ -52,24 +47,10 @@ def test_a_file_of_trackmate_is_a_layer_of_tracks():
 
 def test_a_project_takes_the_answers_to_questions_along(asked, source, tmp_path):
     asked.annotator.accept()
-    path = tmp_path / "elsewhere" / "movie.json"
-    asked.session.save(path)
+    path = asked.session.save(tmp_path / "elsewhere" / "movie")
     again = Session()
-    again.open(source, project_answers(path, source.geometry))
+    again.open(source, path)
     assert again.annotations == asked.session.annotations
     table = Table(again)
     table.questions.prepare()
     assert table.questions.active.effort == asked.questions.active.effort
-
-
-def test_a_project_keeps_what_others_wrote(session, tmp_path):
-    for name in ("movie.json", "movie_cells.tif", "movie_image.npy"):
-        (tmp_path / name).write_text("mine")
-        with pytest.raises(OutputError, match=name):
-            session.save(tmp_path / "movie.json")
-        assert (tmp_path / name).read_text() == "mine"
-        assert not (tmp_path / "movie.json").exists() or name == "movie.json"
-        (tmp_path / name).unlink()
-    session.save(tmp_path / "movie.json")
-    shutil.rmtree(tmp_path / ".bridgetrack")  # earlier versions left no manifest
-    assert len(session.save(tmp_path / "movie.json")) == 2

@@ -70,9 +70,9 @@ def test_a_table_is_tracked_and_answered(table_session):
 
 def test_a_project_of_a_table_repeats_without_a_window(table_session, tmp_path):
     session = table_session
-    session.save(tmp_path / "p.json")
-    assert isinstance(load_project(tmp_path / "p.json").open()[0], Detections)
-    assert main(["run", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]) == 0
+    session.save(tmp_path / "p.bridgetrack")
+    assert isinstance(load_project(tmp_path / "p.bridgetrack").open()[0], Detections)
+    assert main(["run", str(tmp_path / "p.bridgetrack"), "--out", str(tmp_path / "out")]) == 0
     edges = pd.read_csv(tmp_path / "out" / "edges.csv")
     ours = session.tracking.tracks.edges
     assert len(edges) == len(ours)

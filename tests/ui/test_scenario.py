@@ -91,24 +91,25 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     qtbot.waitUntil(box.save.isEnabled, timeout=20_000)
     box.write(tmp_path / "window")
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=60_000)
-    widget.project.write(tmp_path / "movie.json")
+    widget.project.write(tmp_path / "movie.bridgetrack")
     qtbot.waitUntil(lambda: "Saved" in widget.project.words.text(), timeout=60_000)
     given, model = session.annotations, session.model
     viewer.close()
 
     again = another_viewer()
-    panel = fill(again, tmp_path / "movie.json", None)
+    panel = fill(again, tmp_path / "movie.bridgetrack", None)
     other = state_of(again).session
     qtbot.waitUntil(lambda: other.tracking is not None, timeout=60_000)
     assert list(other.annotations) == list(given)
-    assert other.answers.path == tmp_path / "movie.annotations.json", "nothing is put elsewhere"
+    assert other.project.path == tmp_path / "movie.bridgetrack", "nothing is put elsewhere"
     assert np.array_equal(other.model.weights, model.weights)
     panel.open_step(3)
     qtbot.waitUntil(panel.track.export.save.isEnabled, timeout=60_000)
     panel.track.export.write(tmp_path / "again")
     qtbot.waitUntil(lambda: "Written" in panel.track.export.words.text(), timeout=60_000)
 
-    assert main(["run", str(tmp_path / "movie.json"), "--out", str(tmp_path / "headless")]) == 0
+    project = str(tmp_path / "movie.bridgetrack")
+    assert main(["run", project, "--out", str(tmp_path / "headless")]) == 0
     expected = tables(tmp_path / "window")
     assert tables(tmp_path / "again") == expected
     assert tables(tmp_path / "headless") == expected

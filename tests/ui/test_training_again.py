@@ -74,12 +74,12 @@ def test_the_next_movie_starts_from_what_this_one_taught(
 
 
 def test_a_project_knows_where_its_model_began(answered: Session, tmp_path: Path) -> None:
-    path = tmp_path / "movie.json"
+    path = tmp_path / "movie.bridgetrack"
     answered.save(path)
-    assert load_project(path).start is None
+    assert load_project(path).settings.start is None
     answered.trainer.train()
     answered.save(path)
     project = load_project(path)
-    assert project.start is not None
+    assert project.settings.start is not None
     np.testing.assert_array_equal(project.model.weights, answered.model.weights)
-    np.testing.assert_array_equal(project.start.weights, answered.start.weights)
+    np.testing.assert_array_equal(project.settings.start.weights, answered.start.weights)

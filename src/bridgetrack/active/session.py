@@ -42,7 +42,7 @@ from bridgetrack.annotations.annotation import (
     Slot,
     describe_event,
 )
-from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError
 from bridgetrack.inference.problem import Solution
@@ -94,7 +94,9 @@ class ActiveSession:
         self.prior = prior or shipped_model(scene.matrix.features)
         self.scene = scene
         annotations = scene.anchored.annotations
-        self.answers = answers or AutosavingStore(None, annotations.geometry, annotations)
+        self.answers = answers or AutosavingStore(
+            None, annotations.geometry, AnswerHistory(annotations)
+        )
         self.queue: tuple[Suggestion, ...] = ()
         self.points: tuple[Point, ...] = ()
         self.judged = Judged()

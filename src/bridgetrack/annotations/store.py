@@ -44,7 +44,7 @@ class AutosavingStore:
     geometry
         Extent and scale of the movie.
     begin
-        Annotations to begin with where there is no file yet.
+        What is known already, where there is no file yet; it is written down at once.
 
     Attributes
     ----------
@@ -69,18 +69,19 @@ class AutosavingStore:
         self,
         path: str | os.PathLike[str] | None,
         geometry: Geometry,
-        begin: AnnotationSet | None = None,
+        begin: AnswerHistory | None = None,
     ) -> None:
-        first = AnswerHistory(AnnotationSet(geometry) if begin is None else begin)
+        first = begin or AnswerHistory(AnnotationSet(geometry))
         self._journal: Journal | None = None
-        found = Read(first)
+        found, new = Read(first), False
         if path is not None:
             file = Path(path)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            self._journal = Journal(file, "the annotations")
+            self._journal, new = Journal(file, "the annotations"), not file.exists()
             found = read_history(file, first)
             self._journal.end = found.end
         self.history, self.notice = self._about(found.content, geometry), found.notice
+        if self._journal is not None and new and begin is not None:
+            self._journal.write({}, lambda: first_line(self.history))
         self.resumed = len(self.annotations) + len(self.masks)
         self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
 

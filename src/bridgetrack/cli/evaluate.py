@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,7 +12,6 @@ import numpy as np
 import typer
 
 from bridgetrack import api
-from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.cli.console import Answer, reporting, show, table
 from bridgetrack.cli.options import (
     GroundTruth,
@@ -285,10 +284,7 @@ def tracked_again(given: RunInputs) -> Tracking:
     """Track what a run was given, once more."""
     weights, answers = open_weights(given.model), open_answers(given.annotations)
     if given.project is not None:
-        project = load_project(given.project)
-        history = project.history if answers is None else AnswerHistory(answers)
-        project = replace(project, model=weights or project.model, history=history)
-        return show(run_project(project))
+        return show(run_project(load_project(given.project), weights, answers))
     cells, pixels = open_files(given.labels, given.image, given.reading, [])
     with reporting() as report:
         return api.track(

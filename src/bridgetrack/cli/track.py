@@ -57,7 +57,6 @@ from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.pipeline.summary import count_words, misfit
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
-from bridgetrack.session.project import found_of
 
 _ROUNDING = 1e-8
 """Differences in score below this share are rounding errors."""
@@ -131,7 +130,7 @@ def track(
 
 
 def run(
-    project: Annotated[Path, path_argument("PROJECT", "Project file saved from the plugin.")],
+    project: Annotated[Path, path_argument("PROJECT", "Project, NAME.bridgetrack beside a movie.")],
     out: OutFolder,
 ) -> Answer:
     """Track the movie of a project with its model, annotations and export formats.
@@ -141,20 +140,20 @@ def run(
     loaded = load_project(project)
     check_usable(loaded.model, f"{project}, model")
     image = loaded.image
+    movie = loaded.geometry
     reading = Reading(
-        loaded.labels.axes, loaded.scale, loaded.unit, loaded.frame_interval,
+        loaded.labels.axes, movie.scale, movie.unit, movie.frame_interval,
         None if image is None else image.axes,
     )  # fmt: skip
     given = RunInputs(
         loaded.labels.path, None if image is None else image.path, None, None, reading,
-        loaded.formats, project, "run", without=loaded.without,
+        loaded.formats, project, "run", without=loaded.settings.kinds.words,
     )  # fmt: skip
     check_folder(out, *given.inputs)
     notes, began = list[Note](), time.perf_counter()
     with collecting_warnings(notes):
         tracking = show(run_project(loaded))
-    found = found_of(loaded, project)
-    return run_answer(*save_run(tracking, out, given, began, notes, found=found))
+    return run_answer(*save_run(tracking, out, given, began, notes, found=loaded.found))
 
 
 def batch(

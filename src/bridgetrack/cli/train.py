@@ -161,7 +161,7 @@ def train(
         word_option(
             "--source",
             "MODEL|PROJECT",
-            "A model (file or name in the library), or a project file saved from the plugin "
+            "A model (file or name in the library), or a project (NAME.bridgetrack) "
             "(a movie with its annotations); can be given several times.",
         ),
     ] = None,

@@ -1,27 +1,47 @@
-"""Projects: everything that is needed to go on or to repeat a run, and their files."""
+"""Projects: a folder with all that is known of a movie, from which a run can be repeated.
+
+``NAME.bridgetrack`` beside a movie has the journal of answers, settings and the model
+(``answers.json``), which movie and cells they are about (``project.json``), and cells that are in
+no file of their own. Earlier versions saved a project as one JSON file, which is read, too.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from bridgetrack.annotations.annotation_set import AnswerHistory
-from bridgetrack.annotations.files import ANNOTATION_FILE, history_to_json
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.annotations.files import ANNOTATION_FILE, read_history, save_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.files import program_version, resolved
+from bridgetrack.files import resolved, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import read_detections_csv
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
-from bridgetrack.movie import Movie, open_labels, open_movie
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
+from bridgetrack.movie.geometry import GeometryField, geometry_to_json
+from bridgetrack.pipeline.edited import mended
+from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
+from bridgetrack.pipeline.settings import Settings, settings_of
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Steps
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
+
+ENDING = ".bridgetrack"
+"""Of the name of a project's folder."""
+
+PROJECT, ANSWERS, SAMPLE = "project.json", "answers.json", "check.csv"
+CELLS, TABLE, IMAGE = "cells.zarr", "cells.csv", "image.npy"
+"""Files of a project; the latter three where cells or movie are in no file of their own."""
 
 
 @dataclass(frozen=True)
@@ -36,91 +56,95 @@ class MovieFile:
         Axis order in the file, None where the file says it.
     channels
         Names of the channels, empty for those of the file.
+    channel
+        Number of the only one that is looked at, None for all.
     """
 
     path: Path
     axes: str | None = None
     channels: tuple[str, ...] = ()
+    channel: int | None = None
 
 
 @dataclass(frozen=True)
 class Project:
-    """What a project file holds.
+    """What a project holds.
 
     Parameters
     ----------
     labels, image
         The segmentation, or a CSV table of centroids, and the movie; the latter may be None.
-    n_frames, shape
-        Extent of both, to notice that a file was replaced.
-    scale, unit, frame_interval
-        As in `Geometry`.
+    geometry
+        Extent and scale of both.
     history
-        The answers with what can be undone.
-    model
-        The weights.
-    formats
-        What a run writes, as in `write_results`.
-    notes
-        Whatever else is worth keeping.
-    start
-        What the model began with, where it learned from these answers: training begins there
-        again. None where it did not.
-    without
-        Kinds of events that do not occur, in the words of `EventKinds`.
+        The answers and settings, with what can be undone.
+    channel
+        Of the image, the one that shows the cells.
+    found
+        How the cells were found; None where they were not found here.
+    complete
+        Whether movie and cells are in these files; else the project is opened with its movie.
     """
 
     labels: MovieFile
     image: MovieFile | None
-    n_frames: int
-    shape: tuple[int, ...]
-    scale: tuple[float, ...]
-    unit: str
-    frame_interval: float | None
+    geometry: Geometry
     history: AnswerHistory
-    model: Model
-    formats: tuple[str, ...] = ("csv",)
-    notes: dict[str, Any] = field(default_factory=dict)
-    start: Model | None = None
-    without: tuple[str, ...] = ()
+    channel: int | str = 0
+    found: Finding | None = None
+    complete: bool = True
 
-    def __post_init__(self) -> None:
-        EventKinds.without(self.without)
-        if not self.formats or not set(self.formats) <= set(FORMATS):
-            raise InputError(
-                f"the formats {list(self.formats)} must be out of {', '.join(FORMATS)}"
-            )
+    @cached_property
+    def settings(self) -> Settings:
+        """What was set and learned."""
+        return settings_of(self.history.settings, "the settings of the project")
+
+    @property
+    def model(self) -> Model:
+        """The weights in use."""
+        return self.settings.model or shipped_model()
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """What a run writes, as in `write_results`."""
+        return tuple(f for f in self.settings.formats if f in FORMATS) or ("csv",)
 
     def open(self) -> tuple[Movie | Detections, Movie | None]:
-        """The cells and the image; cells that a CSV file holds come as a table.
+        """The cells, as answers left them, and the image; cells of a CSV file come as a table.
 
         Raises
         ------
         InputError
             Where a file is missing or has another extent than the project says.
         """
-        where = {name: getattr(self, name) for name in ("scale", "unit", "frame_interval")}
-        labels = self._cells(where)
-        if self.image is None:
-            return labels, None
-        names = self.image.channels or None
-        image = open_movie(self.image.path, axes=self.image.axes, channels=names, **where)
-        self._check(image, self.image.path)
-        return labels, image
-
-    def _cells(self, where: dict[str, Any]) -> Movie | Detections:
-        path = self.labels.path
-        if path.suffix.lower() == ".csv":
-            return read_detections_csv(
-                path, **where, shape=self.shape or None, n_frames=self.n_frames, positions="pixel"
+        if not self.complete:
+            raise InputError(
+                "the movie of this project, or its cells, were in no file when it was made; open "
+                "them in the window, and save the project there under another name"
             )
-        labels = open_labels(path, axes=self.labels.axes, **where)
-        self._check(labels, path)
-        return labels
+        geometry = self.geometry
+        where = {name: getattr(geometry, name) for name in ("scale", "unit", "frame_interval")}
+        path = self.labels.path
+        cells: Movie | Detections
+        if path.suffix.lower() == ".csv":
+            cells = read_detections_csv(
+                path, **where, shape=geometry.shape, n_frames=geometry.n_frames, positions="pixel"
+            )
+        else:
+            labels = open_labels(path, axes=self.labels.axes, **where)
+            self._check(labels, path)
+            cells = mended(labels, self.history.masks)
+        if self.image is None:
+            return cells, None
+        file = self.image
+        image = open_movie(
+            file.path, axes=file.axes, channels=file.channels or None, channel=file.channel, **where
+        )
+        self._check(image, file.path)
+        return cells, image
 
     def _check(self, movie: Movie, path: Path) -> None:
-        have = (movie.geometry.n_frames, *(movie.geometry.shape or ()))
-        want = (self.n_frames, *self.shape)
+        have, want = ((g.n_frames, *(g.shape or ())) for g in (movie.geometry, self.geometry))
         if have != want:
             raise InputError(
                 f"{path}: the movie has shape {have} (time, space), the project was made with "
@@ -128,8 +152,10 @@ class Project:
             )
 
 
-def run_project(project: Project) -> Steps[Tracking]:
-    """Track a project's movie with its model and answers.
+def run_project(
+    project: Project, model: Model | None = None, answers: AnnotationSet | None = None
+) -> Steps[Tracking]:
+    """Track a project's movie with its model and answers, or with others.
 
     Raises
     ------
@@ -140,21 +166,40 @@ def run_project(project: Project) -> Steps[Tracking]:
     if isinstance(cells, Detections):
         # Without masks there is nothing to measure the image in.
         image = None
-    kinds, answers = EventKinds.without(project.without), project.history.annotations
-    return (yield from track_steps(cells, image, project.model, answers, kinds=kinds))
+    answers = project.history.annotations if answers is None else answers
+    model, kinds = model or project.model, project.settings.kinds
+    return (yield from track_steps(cells, image, model, answers, kinds=kinds))
 
+
+# ---------------------------------------------------------------------- files
 
 _MovieField = Annotated[MovieFile, of_dataclass(MovieFile)]
 
 
-_AS_THEY_ARE = ("n_frames", "shape", "scale", "unit", "frame_interval", "notes", "without")
+class _Content(OpenEntry):
+    movie: GeometryField
+    labels: _MovieField
+    image: _MovieField | None = None
+    channel: int | str = 0
+    found: Annotated[Finding, FINDING_FILE.nested] | None = None
+    complete: bool = True
+
+    def project(self) -> Project:
+        known = {name: value for name, value in self if name != "movie"}
+        return Project(geometry=self.movie, history=_nothing(self.movie), **known)
+
+
+PROJECT_FILE = FileFormat("bridgetrack-project", 2, "a project", _Content, _Content.project)
+"""Which movie and cells a project is about; paths in it are seen from the project's folder."""
 
 
 class _Export(OpenEntry):
     formats: list[str] = Field(default_factory=lambda: ["csv"])
 
 
-class _Content(OpenEntry):
+class _Earlier(OpenEntry):
+    """A project in one file, with its answers."""
+
     labels: _MovieField
     image: _MovieField | None = None
     n_frames: int
@@ -170,82 +215,115 @@ class _Content(OpenEntry):
     without: list[str] = Field(default_factory=list)
 
     def project(self) -> Project:
-        known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in self}
-        history, export = known.pop("annotations"), known.pop("export")
-        # "zarr" was a format of earlier versions
-        formats = tuple(f for f in export.formats if f != "zarr") or ("csv",)
-        return Project(**known, history=history, formats=formats)
+        geometry = Geometry(
+            self.n_frames, tuple(self.shape) or None, tuple(self.scale), self.unit,
+            self.frame_interval,
+        )  # fmt: skip
+        EventKinds.without(self.without)
+        settings = {
+            "model": model_to_json(self.model),
+            "start": None if self.start is None else model_to_json(self.start),
+            "without": self.without,
+            "formats": self.export.formats,
+        }
+        known = {name: value for name, value in settings.items() if value}
+        found = self.notes.get("cells_found")
+        return Project(
+            self.labels,
+            self.image,
+            geometry,
+            replace(self.annotations, settings=known),
+            self.notes.get("channel", 0),
+            None if found is None else FINDING_FILE.check(found, "cells_found"),
+        )
 
 
-PROJECT_FILE = FileFormat(
-    "bridgetrack-project",
-    1,
-    "a project file",
-    _Content,
-    _Content.project,
-    largest=1_000_000_000,
+_EARLIER_FILE = FileFormat(
+    PROJECT_FILE.name, 1, "a project file", _Earlier, _Earlier.project, largest=1_000_000_000
 )
-"""Project files; paths of movies in them are relative to the file."""
 
 
-def project_text(project: Project, path: Path) -> str:
-    """What stands in the file of a project; its movies are named as seen from there.
-
-    Raises
-    ------
-    InputError
-        Where its models or notes are not made of finite JSON values.
-    """
-    content = {
-        **PROJECT_FILE.head,
-        "program": program_version(),
-        "labels": _file_to_json(project.labels, path),
-        "image": None if project.image is None else _file_to_json(project.image, path),
-        **{name: getattr(project, name) for name in _AS_THEY_ARE},
-        "export": {"formats": project.formats},
-        "model": model_to_json(project.model),
-        "start": None if project.start is None else model_to_json(project.start),
-        "annotations": {**ANNOTATION_FILE.head, **history_to_json(project.history)},
-    }
-    return json_text(content, "the project", ascii_only=False)
+def _nothing(geometry: Geometry) -> AnswerHistory:
+    return AnswerHistory(AnnotationSet(geometry))
 
 
-def _file_to_json(movie: MovieFile, project: Path) -> dict[str, Any]:
-    """Paths below the project's folder are kept relative, so that the folder can be moved."""
-    full = resolved(movie.path)
-    base = resolved(project).parent
-    inside = full.is_relative_to(base)
-    return {
-        "path": full.relative_to(base).as_posix() if inside else str(full),
-        "axes": movie.axes,
-        "channels": list(movie.channels),
-    }
-
-
-def is_project(path: Path | str) -> bool:
-    """Whether a file says that it is a project, whatever its version."""
+def folder_of(path: str | os.PathLike[str]) -> Path | None:
+    """The folder of a project, by itself or by its ``project.json``; None for other files."""
     path = Path(path)
+    if path.is_dir():
+        return path
+    return path.parent if path.name == PROJECT and path.parent.suffix == ENDING else None
+
+
+def is_project(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder or file says that it is a project, whatever its version."""
+    folder = folder_of(path)
+    file = Path(path) if folder is None else folder / PROJECT
     try:
-        with path.open(encoding="utf-8") as file:
-            return f'"{PROJECT_FILE.name}"' in file.read(400)
+        with file.open(encoding="utf-8") as content:
+            return f'"{PROJECT_FILE.name}"' in content.read(400)
     except (OSError, UnicodeDecodeError):
         return False
 
 
-def load_project(path: Path | str) -> Project:
+def load_project(path: str | os.PathLike[str]) -> Project:
     """Read a project; its movies are not opened yet.
+
+    Parameters
+    ----------
+    path
+        Its folder, the ``project.json`` in it, or a project file of an earlier version.
 
     Raises
     ------
     InputError
-        Where the file is missing, damaged, of another kind or of a later version, or its model
-        or annotations are.
+        Where it is missing, damaged, of another kind or of a later version, or its settings or
+        answers are.
     """
-    project = PROJECT_FILE.read(path)
-    base = Path(path).resolve().parent
+    folder = folder_of(path)
+    if folder is None:
+        found, base = _EARLIER_FILE.read(Path(path)), Path(path).resolve().parent
+    else:
+        found, base = PROJECT_FILE.read(folder / PROJECT), folder.resolve()
+        history = read_history(folder / ANSWERS, _nothing(found.geometry)).content
+        found = replace(found, history=history)
+        settings_of(history.settings, str(folder / ANSWERS))
 
-    def found(movie: MovieFile) -> MovieFile:
+    def there(movie: MovieFile) -> MovieFile:
         return replace(movie, path=base / movie.path)
 
-    image = None if project.image is None else found(project.image)
-    return replace(project, labels=found(project.labels), image=image)
+    image = None if found.image is None else there(found.image)
+    return replace(found, labels=there(found.labels), image=image)
+
+
+def save_project(project: Project, folder: Path, place: Path | None = None) -> None:
+    """Write a project into its folder: its answers, and which movie they are about.
+
+    `place` is where the folder will be, if that is elsewhere. Raises an `OutputError` where it
+    cannot be written.
+    """
+    save_annotations(project.history, folder / ANSWERS)
+    write_text(folder / PROJECT, project_text(project, place or folder), "the project")
+
+
+def project_text(project: Project, folder: Path) -> str:
+    """What ``project.json`` says; movies are named as seen from the folder where they are near."""
+    found = project.found
+    content = {
+        **PROJECT_FILE.head,
+        "movie": geometry_to_json(project.geometry),
+        "labels": _file_to_json(project.labels, folder),
+        "image": None if project.image is None else _file_to_json(project.image, folder),
+        "channel": project.channel,
+        "found": None if found is None else finding_to_json(found),
+        "complete": project.complete,
+    }
+    return json_text(content, "the project", ascii_only=False)
+
+
+def _file_to_json(movie: MovieFile, folder: Path) -> Mapping[str, Any]:
+    """A path beside the folder, or in it, is kept relative, so that all can be moved together."""
+    full, base = resolved(movie.path), resolved(folder)
+    near = full.is_relative_to(base.parent)
+    path = Path(os.path.relpath(full, base)).as_posix() if near else str(full)
+    return {**asdict(movie), "path": path, "channels": list(movie.channels)}

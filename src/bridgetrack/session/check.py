@@ -22,8 +22,8 @@ from bridgetrack.evaluation.sample import (
     write_sample,
 )
 from bridgetrack.notes import plural
+from bridgetrack.pipeline.project import SAMPLE
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.session.kept import check_path
 from bridgetrack.session.training import WIDEST, sentence
 from bridgetrack.training.estimate import ErrorEstimate
 
@@ -68,9 +68,9 @@ class SampleCheck:
 
     @property
     def path(self) -> Path | None:
-        """Where the sample is kept: beside the answers; None where these are in memory."""
-        answers = self._movie.answers
-        return None if answers is None or answers.path is None else check_path(answers.path)
+        """Where the sample is kept: in the project's folder; None where all is in memory."""
+        folder = self._movie.project.path
+        return None if folder is None else folder / SAMPLE
 
     @property
     def holds(self) -> bool:

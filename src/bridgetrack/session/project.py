@@ -1,249 +1,401 @@
-"""Saving the open movie with its answers and its model as a project, and opening one."""
+"""The project of the open movie: a folder beside it, in which everything is kept at once."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import replace
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from platformdirs import user_data_path
+from psygnal import Signal
 
-from bridgetrack.annotations.annotation_set import AnswerHistory
-from bridgetrack.annotations.files import read_history, save_annotations
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.annotations.files import SUFFIX, read_history
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
+from bridgetrack.evaluation.sample import write_sample
 from bridgetrack.files import replacing, resolved, write_text
-from bridgetrack.hypotheses.events import EventKinds
-from bridgetrack.io.may_write import refuse_other, signed
+from bridgetrack.io.may_write import is_ours, signed
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
-from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
-from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, project_text
-from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.kept import check_path, project_answers
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.movie import label_frame
+from bridgetrack.pipeline.edited import mended
+from bridgetrack.pipeline.finding import Finding, how_found
+from bridgetrack.pipeline.project import (
+    ANSWERS,
+    CELLS,
+    ENDING,
+    IMAGE,
+    PROJECT,
+    PROJECT_FILE,
+    SAMPLE,
+    TABLE,
+    MovieFile,
+    Project,
+    folder_of,
+    is_project,
+    load_project,
+    project_text,
+    save_project,
+)
+from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.session.movie import MovieAndCells
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
 
-_FOUND = "cells_found"
-"""Under which note a project keeps how its cells were found."""
-_CHANNEL = "channel"
-"""Under which note a project keeps the number of the channel that shows the cells."""
+JOB = "keep cells"
+"""Name of the background work: writing down cells, and which movie they are of."""
 
 
-def saving(session: Session, path: Path, formats: tuple[str, ...] = ("csv",)) -> Steps[list[str]]:
-    """Save what is needed to go on or to repeat the run: the state at the time of the call.
+# ---------------------------------------------------------------------- where it is
 
-    Pixels that are in no file, or that were painted over since, are written beside the project.
+
+def usual_folder(movie: Path | None, name: str, geometry: Geometry) -> Path:
+    """The folder of a movie's project.
+
+    Beside the movie, or in the user's data folder where there is no file or its folder cannot
+    be written to.
+    """
+    if movie is not None and os.access(movie.parent, os.W_OK):
+        return movie.with_name(f"{movie.name if movie.is_dir() else movie.stem}{ENDING}")
+    known = f"{movie.resolve() if movie else name}|{geometry.n_frames}|{geometry.shape}"
+    mark = hashlib.sha256(known.encode()).hexdigest()[:12]
+    plain = "".join(c if c.isalnum() else "_" for c in (movie.stem if movie else name))[:40]
+    folder = user_data_path("bridgetrack", appauthor=False) / "annotations"
+    return folder / f"{plain}-{mark}{ENDING}"
+
+
+def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
+    """The answers of a project; those in files of earlier versions are taken over into its folder.
+
+    Parameters
+    ----------
+    project
+        The folder, which need not be there; or a file of an earlier version: a project or one of
+        answers, whose folder is beside it.
+    geometry
+        Extent and scale of the movie.
+
+    Raises
+    ------
+    BridgetrackError
+        Where a file is not valid, or belongs to another movie; where nothing can be written.
+    """
+    folder, earlier = folder_of(project) or project, project.with_suffix(SUFFIX)
+    nothing = begin = AnswerHistory(AnnotationSet(geometry))
+    if project.is_file() and folder is project:
+        stem = project.name.removesuffix(SUFFIX).removesuffix(".json").removesuffix(ENDING)
+        earlier = project
+        if is_project(project):
+            begin, stem = load_project(project).history, f"{stem}-project"
+            earlier = project.with_name(f"{project.stem}{SUFFIX}")
+        folder = usual_folder(project.with_name(f"{stem}.json"), stem, geometry)
+    if (folder / ANSWERS).exists():
+        return AutosavingStore(folder / ANSWERS, geometry)
+    found = read_history(earlier, begin)
+    known = found.content
+    if not known.settings:
+        known = replace(known, settings=begin.settings)
+    store = AutosavingStore(folder / ANSWERS, geometry, None if known == nothing else known)
+    store.notice = found.notice
+    sample = earlier.with_name(earlier.name.removesuffix(SUFFIX) + ".check.csv")
+    if known != nothing and sample.is_file():
+        shutil.copyfile(sample, folder / SAMPLE)
+    return store
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Cells that were kept, and how they were found, where that is known."""
+
+    labels: Movie
+    found: Finding | None
+
+
+def kept_cells(folder: Path, geometry: Geometry) -> Kept | None:
+    """The cells in a project's folder, or where earlier versions kept them; None without any."""
+    path, found = folder / CELLS, None
+    if path.exists():
+        with suppress(InputError):  # then it is not known
+            found = PROJECT_FILE.read(folder / PROJECT).found
+    else:
+        path = folder.with_suffix(".cells.zarr")
+        found = how_found(path)
+    try:
+        labels = open_labels(path, scale=geometry.scale, unit=geometry.unit)
+    except InputError:
+        return None
+    there = labels.geometry
+    if (there.n_frames, there.shape) != (geometry.n_frames, geometry.shape):
+        return None
+    return Kept(labels, found)
+
+
+# ---------------------------------------------------------------------- keeping it
+
+
+class ProjectFolder:
+    """Writes down which movie is open, and cells that have no file of their own.
+
+    Answers and settings are written by the store. Signals: `aging` when the cells changed by other
+    ways than answers, so that they are to be kept soon.
+    """
+
+    aging = Signal()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.problem = ""  # why it could not be written last, empty where it could
+        self._stale = self._writing = self._told = False
+        self._first = True
+        session.movie_changed.connect(self._on_movie)
+        session.masks_changed.connect(self._on_masks)
+        session.scene_changed.connect(self._on_scene)
+
+    @property
+    def path(self) -> Path | None:
+        """The folder; None where nothing is open or all is in memory."""
+        answers = self._session.answers
+        return None if answers is None or answers.path is None else answers.path.parent
+
+    @property
+    def stale(self) -> bool:
+        """Whether there are cells that are not kept yet."""
+        return self.path is not None and (self._stale or self._writing)
+
+    def follow(self) -> None:
+        """The store has written something; the first time, the rest of the project comes along."""
+        if not self._told:
+            self.keep()
+
+    def keep(self) -> None:
+        """Write down, in the background, what is not kept yet."""
+        steps = self._steps()
+        if steps is not None:
+            self._session.run(JOB, lambda: steps, lambda _: self._done(), self._failed)
+
+    def keep_now(self) -> None:
+        """Write the cells down before returning, where that is still to be done."""
+        if not self.stale:
+            return
+        self._session.cancel(JOB)
+        steps = self._steps()
+        try:
+            if steps is not None:
+                run(steps)
+        except (BridgetrackError, OSError) as error:
+            self.problem = str(error)
+        else:
+            self._done()
+
+    def _steps(self) -> Steps[None] | None:
+        movie, folder = self._session.movie, self.path
+        if movie is None or folder is None:
+            return None
+        cells = self.stale and _is_ours(movie, folder)
+        self._stale, self._writing, self._told = False, cells, True
+
+        def steps() -> Steps[None]:
+            if cells:
+                yield from _write_cells(movie, folder)
+            project = _described(movie, folder)
+            text = project_text(project, folder)
+            file = folder / PROJECT
+            if not file.exists() or file.read_text(encoding="utf-8") != text:
+                write_text(file, text, "the project")
+
+        return steps()
+
+    def _done(self) -> None:
+        self._writing, self.problem = False, ""
+
+    def _failed(self, error: Exception) -> None:
+        self._stale, self._writing, self.problem = self._writing, False, str(error)
+
+    def _on_movie(self) -> None:
+        movie, folder = self._session.movie, self.path
+        self._stale, self._writing, self._told, self.problem = False, False, False, ""
+        self._first = True
+        if movie is None or folder is None:
+            return
+        kept = movie.kept and (folder / CELLS).exists()
+        self._stale = _is_ours(movie, folder) and not (kept or _is_in(movie.files[1], folder))
+        if (self._stale and movie.labels is not None) or (folder / ANSWERS).exists():
+            self.keep()
+
+    def _on_masks(self, frames: set[int]) -> None:
+        if len(frames) > 1 and self._mark():
+            self.keep()
+
+    def _on_scene(self) -> None:
+        first, self._first = self._first, False
+        if not first and self._mark():
+            self.aging.emit()
+
+    def _mark(self) -> bool:
+        """Note that cells changed; whether these are to be kept."""
+        movie, folder = self._session.movie, self.path
+        self._stale = movie is not None and folder is not None and _is_ours(movie, folder)
+        return self._stale
+
+
+def saving(session: Session, path: Path, formats: tuple[str, ...] | None = None) -> Steps[Path]:
+    """Save a copy of the project in another folder, with the movie where it is in no file.
+
+    Parameters
+    ----------
+    session
+        Whose movie is open; its state at the time of the call is saved.
+    path
+        The folder; its name gets its ending where it has none.
+    formats
+        What a run writes; those that are chosen where None.
 
     Returns
     -------
-    list of str
-        What was written besides the project.
+    Path
+        The folder.
 
     Raises
     ------
     InputError
         Where no movie is open.
     OutputError
-        Where something cannot be written, or stands where others wrote it; where another program
-        saved the project since it was read or written here.
+        Where something cannot be written, or where there is something else, or a project in which
+        somebody went on since it was saved.
     """
-    movie, answers, model, start = session.movie, session.answers, session.model, session.start
+    movie, answers, sample = session.movie, session.answers, session.questions.check.sample
     if movie is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
-    if path.exists() and not is_project(path):
-        raise OutputError(f"{path} is no project, so it is not replaced; give another name")
-    history, known, without = answers.history, movie.geometry, session.kinds.words
-    place = resolved(path)
-    # without one that was read or written here, what stands there now was chosen to be replaced
-    usual = session.projects.get(place, _digest_of(place))
-
-    def refuse_changed() -> None:
-        if _digest_of(place) not in (None, usual):
-            raise OutputError(
-                f"{path} was saved by another window or program since this one read or wrote it; "
-                "give another name, or open it again"
-            )
-
-    def steps() -> Steps[list[str]]:
-        notes: list[str] = []
-        stem, own = path.name.split(".")[0], _copies_of(path)
-        image = None
-        if movie.image is not None:
-            yield Progress("Saving the movie", 0.0)
-            copy = path.with_name(f"{stem}_image.npy")
-            image = _file_of(movie.image, movie.files[0], copy, own, notes)
-        yield Progress("Saving the cells", 0.5)
-        labels = _cells_file(movie, path.with_name(f"{stem}_cells"), own, notes)
-        yield Progress("Saving the project", 0.9)
-        more: dict[str, Any] = {_CHANNEL: movie.channel} if movie.channel else {}
-        if movie.found is not None:
-            more[_FOUND] = finding_to_json(movie.found)
-        project = Project(
-            labels,
-            image,
-            known.n_frames,
-            tuple(known.shape or ()),
-            known.scale,
-            known.unit,
-            known.frame_interval,
-            # the file beside it has all else that is known, with what can be undone
-            AnswerHistory(history.annotations),
-            model,
-            formats or ("csv",),
-            notes=more,
-            start=None if start is model else start,
-            without=without,
+    folder = path if path.suffix == ENDING else path.with_name(f"{path.name}{ENDING}")
+    if folder.exists() and not is_ours(folder):
+        raise OutputError(
+            f"{folder} is there already, and was not saved from here or was changed since; give "
+            "another name"
         )
-        text = project_text(project, path)
-        write_text(path, text, "the project", last=refuse_changed)
-        session.projects[place] = _digest(text.encode())
-        beside = project_answers(path, known)
-        if beside != answers.path:
-            settings = {**history.settings, "formats": list(project.formats)}
-            save_annotations(replace(history, settings=settings), beside)
-        _carry(None if answers.path is None else check_path(answers.path), check_path(beside))
-        return notes
+    history = answers.history
+    if formats is not None:
+        history = replace(history, settings={**history.settings, "formats": list(formats)})
 
-    refuse_changed()
+    def steps() -> Steps[Path]:
+        with signed(folder) as spare:
+            spare.mkdir()
+            image = None
+            if movie.image is not None:
+                yield Progress("Saving the movie", 0.0)
+                image = _file_of(movie.image, _lasting(movie.files[0]))
+                image = image or _write_image(movie.image, spare, folder)
+            yield Progress("Saving the cells", 0.5)
+            labels = None
+            if movie.labels is not None:
+                file = _lasting(movie.files[1])
+                labels = _file_of(movie.labels, file, labels=True, masks=history.masks)
+            if labels is None:
+                yield from _write_cells(movie, spare)
+            if sample is not None:
+                write_sample(sample, spare / SAMPLE)
+            project = Project(
+                labels or _cells_in(movie, folder), image, movie.geometry, history,
+                movie.channel, movie.found,
+            )  # fmt: skip
+            save_project(project, spare, folder)
+        return folder
+
     return steps()
 
 
-def resume(session: Session, movie: MovieAndCells, file: Path) -> bool:
-    """Open a project's movie with its model and its answers, or with later answers."""
-    try:
-        place = resolved(file)
-        read = _digest_of(place)
-        project = load_project(file)
-        path = project_answers(file, movie.geometry)
-        # what was set later stands beside it, but for projects of earlier versions
-        known = path.exists() and bool(read_history(path).content.settings)
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            save_annotations(project.history, path)
-    except (BridgetrackError, OSError) as error:
-        session.tell(error)
-        return False
-    if not session.open(movie, path):
-        return False
-    session.projects[place] = read
-    if not known:
-        session.set_kinds(EventKinds.without(project.without), undoable=False)
-        session.set_model(project.model, project.start, undoable=False)
-        session.settings.write(formats=list(project.formats))
-    return True
+def _is_ours(movie: MovieAndCells, folder: Path) -> bool:
+    """Whether the cells are in no file that stays as it is, but for those in the folder."""
+    file = movie.files[1]
+    return movie.table is not None or file is None or _is_in(file, folder)
 
 
-def found_of(project: Project, file: Path) -> Finding | None:
-    """How the cells of a project were found; None where they were not found here.
-
-    Raises
-    ------
-    InputError
-        Where what the project says of it is damaged.
-    """
-    if _FOUND not in project.notes:
-        return None
-    return FINDING_FILE.check(project.notes[_FOUND], str(file))
+def _is_in(file: Path | None, folder: Path) -> bool:
+    return file is not None and resolved(file).parent == resolved(folder)
 
 
-def channel_of(project: Project) -> int | str:
-    """The channel of a project's image that shows the cells."""
-    said = project.notes.get(_CHANNEL, 0)
-    return said if isinstance(said, int | str) else 0
+def _lasting(file: Path | None) -> Path | None:
+    """A file, unless it is in another project, which may go on changing it."""
+    return None if file is None or file.parent.suffix == ENDING else file
 
 
-def _digest_of(path: Path) -> str | None:
-    """Tells one content of a file from another; None where there is no file."""
-    try:
-        return _digest(path.read_bytes())
-    except FileNotFoundError:
-        return None
+def _cells_in(movie: MovieAndCells, folder: Path) -> MovieFile:
+    return MovieFile(folder / (CELLS if movie.table is None else TABLE))
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _described(movie: MovieAndCells, folder: Path) -> Project:
+    """What a project says of a movie; its answers are not there yet."""
+    image = None if movie.image is None else _file_of(movie.image, movie.files[0])
+    cells: MovieFile | None = _cells_in(movie, folder)
+    if not _is_ours(movie, folder) and movie.labels is not None:
+        cells = _file_of(movie.labels, movie.files[1], labels=True)
+    complete = cells is not None and (movie.image is None) == (image is None)
+    return Project(
+        cells or _cells_in(movie, folder), image, movie.geometry,
+        AnswerHistory(AnnotationSet(movie.geometry)), movie.channel, movie.found, complete,
+    )  # fmt: skip
 
 
-def _carry(here: Path | None, there: Path) -> None:
-    """Copy what stands beside the answers; what an earlier project of this name has there goes."""
-    if here is not None and here.exists():
-        if here != there:
-            content = here.read_bytes()
-            _write(there, lambda file: file.write(content))
-    elif here != there:
-        there.unlink(missing_ok=True)
+def _write_cells(movie: MovieAndCells, folder: Path) -> Steps[None]:
+    """Write cells that are in no file of their own."""
+    yield Progress("Keeping the cells", 0.0)
+    path, labels = _cells_in(movie, folder).path, movie.labels
+    if labels is None:
+        assert movie.table is not None
+        columns = ["frame", "label", *movie.table.geometry.axes, "area"]
+        with replacing(path, "the cells") as file:
+            movie.table.table[columns].to_csv(file, index=False, lineterminator="\n")
+        return
+    highest = 0
+    for t in range(labels.n_frames):
+        highest = max(highest, int(label_frame(labels, t).max(initial=0)))
+        yield Progress("Keeping the cells", 0.3 * t / labels.n_frames)
+    save_labels(labels, path, dtype="uint16" if highest < 2**16 else "uint32")
 
 
-def _copies_of(path: Path) -> list[Path]:
-    """The files that an earlier project of this name has beside it."""
-    try:
-        earlier = load_project(path)
-    except BridgetrackError:
-        return []
-    return [file.path for file in (earlier.labels, earlier.image) if file is not None]
+def _write_image(image: Movie, spare: Path, folder: Path) -> MovieFile:
+    # one of one channel has no axis for it
+    array = image.array if len(image.channels) > 1 else image.array[:, 0]
+    with replacing(spare / IMAGE, "the movie", text=False) as file:
+        np.save(file, np.asarray(array.compute()), allow_pickle=False)
+    return MovieFile(folder / IMAGE, _axes_of(image), image.channels)
 
 
-def _cells_file(movie: MovieAndCells, copy: Path, own: list[Path], notes: list[str]) -> MovieFile:
-    """Where the cells are; a table is always written anew, for points are moved easily."""
-    if movie.labels is not None:
-        return _file_of(movie.labels, movie.files[1], copy.with_suffix(".tif"), own, notes)
-    assert movie.table is not None
-    file, table = copy.with_suffix(".csv"), movie.table
-    columns = ["frame", "label", *table.geometry.axes, "area"]
-    text = table.table[columns].to_csv(index=False, lineterminator="\n")
-    _keep_others(file, own)
-    with signed(file) as spare:
-        _write(spare, lambda f: f.write(text.encode()))
-    notes.append(f"The cells are in {file.name}.")
-    return MovieFile(file, None, ())
-
-
-def _keep_others(copy: Path, own: list[Path]) -> None:
-    """Refuse to replace a file that is no copy of ours."""
-    if copy.resolve() not in own:
-        refuse_other(copy)
+def _axes_of(movie: Movie) -> str:
+    return f"T{'C' * (len(movie.channels) > 1)}{'Z' * (movie.geometry.ndim == 3)}YX"
 
 
 def _file_of(
-    movie: Movie, known: Path | None, copy: Path, own: list[Path], notes: list[str]
-) -> MovieFile:
-    """The movie's file where it still holds these pixels, else a copy."""
-    labels = copy.suffix == ".tif"
-    axes = f"T{'C' * (len(movie.channels) > 1)}{'Z' * (movie.geometry.ndim == 3)}YX"
-    names = () if labels else movie.channels
-    if known is not None:
-        for guess in (None, axes):
-            if _same(movie, known, guess, labels):
-                return MovieFile(known, guess, names)
-    _keep_others(copy, own)
-    with signed(copy) as spare:
-        if labels:
-            highest = max(int(movie.channel_frame(t).max()) for t in range(movie.n_frames))
-            save_labels(movie, spare, dtype="uint16" if highest < 2**16 else "uint32")
-        else:
-            # one of one channel has no axis for it
-            array = movie.array if len(movie.channels) > 1 else movie.array[:, 0]
-            pixels = np.asarray(array.compute())
-            _write(spare, lambda file: np.save(file, pixels, allow_pickle=False))
-    notes.append(f"The {'cells' if labels else 'images'} are in {copy.name}.")
-    return MovieFile(copy, axes, names)
+    movie: Movie, known: Path | None, *, labels: bool = False, masks: MaskAnswers | None = None
+) -> MovieFile | None:
+    """The file that a movie came from, as far as that still holds it.
 
-
-def _same(movie: Movie, path: Path, axes: str | None, labels: bool) -> bool:
-    try:
-        there = open_labels(path, axes=axes) if labels else open_movie(path, axes=axes)
-    except BridgetrackError:
-        return False
-    if there.array.shape != movie.array.shape:
-        return False
-    frames: Any = range(movie.n_frames) if labels else {0, movie.n_frames // 2, movie.n_frames - 1}
-    return all(np.array_equal(movie.frame(t), there.frame(t)) for t in frames)
-
-
-def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
-    """Write a file in one step."""
-    with replacing(path, "the file", text=False) as file:
-        fill(file)
+    Pixels of labels are compared where there are `masks`, with their changes.
+    """
+    if known is None:
+        return None
+    frames = {0, movie.n_frames // 2}
+    if labels:
+        frames = set() if masks is None else set(range(movie.n_frames))
+    for axes in (None, _axes_of(movie)):
+        try:
+            whole = open_labels(known, axes=axes) if labels else open_movie(known, axes=axes)
+        except BridgetrackError:
+            continue
+        if masks is not None and whole.array.shape == movie.array.shape:
+            whole = mended(whole, masks)
+        n = len(whole.channels)
+        for channel in [None] if n == len(movie.channels) else range(n):
+            there = whole if channel is None else open_movie(whole, channel=channel)
+            same = there.array.shape == movie.array.shape
+            if same and all(np.array_equal(movie.frame(t), there.frame(t)) for t in frames):
+                names = () if labels or channel is not None else movie.channels
+                return MovieFile(known, axes, names, channel)
+    return None

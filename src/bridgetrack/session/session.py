@@ -5,7 +5,7 @@
         print(question.question)
         session.answer(question, "yes")
     session.train()
-    session.save("movie.json")
+    session.save("copy.bridgetrack")
 
 The window works with the same class; there, long work is done in threads.
 
@@ -38,6 +38,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent, open_labels, open_movie
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.scene import Scene, check_kinds
+from bridgetrack.pipeline.settings import Outcome
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind, Place
@@ -48,12 +49,11 @@ from bridgetrack.session.background import (
 )
 from bridgetrack.session.cells import CellNames
 from bridgetrack.session.edits import Edits
-from bridgetrack.session.kept import autosave_path
 from bridgetrack.session.masks import MovieMasks
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.project import channel_of, found_of, resume, saving
+from bridgetrack.session.project import ProjectFolder, open_store, saving, usual_folder
 from bridgetrack.session.questions import Questions
-from bridgetrack.session.settings import KeptSettings, Outcome
+from bridgetrack.session.settings import KeptSettings
 from bridgetrack.session.tracker import Tracker
 from bridgetrack.session.training import Trainer
 from bridgetrack.training.options import TrainingOptions
@@ -79,12 +79,12 @@ class Session:
     channel
         Number or name of the channel of the image that shows the cells, by which masks are mended,
         chosen and explained; the first where none is named. Tracks go by all.
-    answers
-        File in which answers are kept, each from the moment it is given, with settings and the
-        model in use; what is in it is resumed. None to keep all in memory until the session is
-        saved.
+    project
+        Folder in which everything is kept from the moment it is given: answers, settings, the
+        model in use, and cells that are in no file; what is in it is resumed. None to keep all in
+        memory until the session is saved.
     model
-        Weights to begin with; where None those of the file, or else of the shipped model.
+        Weights to begin with; where None those of the project, or else of the shipped model.
     options
         How questions are chosen.
     runner
@@ -105,8 +105,8 @@ class Session:
         None until there are any.
     model, kinds
         The model in use, and what can happen in the movie.
-    settings, questions, trainer, edits
-        What is kept of the movie, what is asked, training, and edits of whole tracks.
+    settings, project, questions, trainer, edits
+        What is set for the movie, its folder, what is asked, training, and edits of whole tracks.
 
     Raises
     ------
@@ -128,7 +128,7 @@ class Session:
         image: Any = None,
         *,
         channel: int | str = 0,
-        answers: str | os.PathLike[str] | None = None,
+        project: str | os.PathLike[str] | None = None,
         model: Model | None = None,
         options: SessionOptions | None = None,
         runner: Runner | None = None,
@@ -141,13 +141,13 @@ class Session:
         self.scene: Scene | None = None
         self.tracking: Tracking | None = None
         self.model, self.kinds = model or shipped_model(), EVERYTHING
-        self.projects: dict[Path, str | None] = {}  # digests of those read and written here
         # What panels and parts ask of the work is asked of the session.
         self.message, self.progress = self.work.message, self.work.progress
         self.run, self.cancel, self.busy = self.work.run, self.work.cancel, self.work.busy
         self.tell, self.telling = self.work.tell, self.work.telling
         self.hearing = self.work.hearing
         self.settings, self.edits = KeptSettings(self), Edits(self)
+        self.project = ProjectFolder(self)
         self.tracker = Tracker(self)
         self.measure, self.follow_masks = self.tracker.measure, self.tracker.follow_masks
         self.answered = self.tracker.answered
@@ -155,43 +155,48 @@ class Session:
         self.questions = Questions(self, self.trainer, options)
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
         if labels is not None:
-            path = None if answers is None else Path(answers)
-            self._open(_movie_of(labels, image, channel), path, model)
+            folder = None if project is None else Path(project)
+            self._open(_movie_of(labels, image, channel), folder, model)
 
     @classmethod
     def from_project(cls, path: str | os.PathLike[str]) -> Session:
-        """Go on with a saved project; answers go on being kept beside it.
+        """Go on with a project; what is done is kept in its folder.
+
+        Parameters
+        ----------
+        path
+            The folder; or a project file of an earlier version, whose folder is beside it.
 
         Raises
         ------
         BridgetrackError
             Where it cannot be read, or where a file that it names is missing.
         """
-        file, made = Path(path), cls()
-        project = load_project(file)
-        cells, image = project.open()
-        known = None if project.image is None else project.image.path
-        movie = _movie_of(cells, image, channel_of(project), project.labels.path, known)
-        resume(made, replace(movie, found=found_of(project, file)), file)
+        found, made = load_project(path), cls()
+        cells, pixels = found.open()
+        image = None if found.image is None else found.image.path
+        movie = _movie_of(cells, pixels, found.channel, found.labels.path, image)
+        made.open(replace(movie, found=found.found), Path(path))
         return made
 
     # ------------------------------------------------------------------ opening
 
-    def open(self, movie: MovieAndCells, answers_path: Path | None = None) -> bool:
-        """Take a movie, resume its answers, and make it ready in the background.
+    def open(self, movie: MovieAndCells, project: Path | None = None) -> bool:
+        """Take a movie, resume its project, and make it ready in the background.
 
-        The answers are kept beside the movie where no path is given. False, and a message, where it
-        could not begin.
+        The project is beside the movie where none is given. False, and a message, where it could
+        not begin.
         """
-        path = answers_path or autosave_path(movie.path, movie.name, movie.geometry)
-        return self._open(movie, path)
+        return self._open(movie, project or usual_folder(movie.path, movie.name, movie.geometry))
 
-    def _open(self, movie: MovieAndCells, path: Path | None, model: Model | None = None) -> bool:
+    def _open(self, movie: MovieAndCells, project: Path | None, model: Model | None = None) -> bool:
         self.message.emit("info", "")
         try:
             if movie.image is not None and movie.labels is not None:
                 check_same_extent(movie.image, movie.labels)
-            answers = AutosavingStore(path, movie.geometry)
+            answers = AutosavingStore(None, movie.geometry)
+            if project is not None:
+                answers = open_store(project, movie.geometry)
             masks = None if movie.labels is None else MovieMasks(self, movie, answers)
             mended, lost = (set[int](), 0) if masks is None else masks.restore()
         except (BridgetrackError, OSError) as error:
@@ -278,6 +283,7 @@ class Session:
             self.measure(touched=frames)
         else:
             self.tracker.catch_up()
+        self.project.follow()
 
     def _follow_settings(self, changed: set[str]) -> None:
         kept = self.settings.read()
@@ -483,24 +489,21 @@ class Session:
         if self.movie is None:
             raise InputError("there is no movie in this session; give its labels to Session")
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        formats: tuple[str, ...] = ("csv",),
-    ) -> list[str]:
-        """Save everything as a project, for `from_project`, the window or `bridgetrack run`.
+    def save(self, path: str | os.PathLike[str], formats: tuple[str, ...] | None = None) -> Path:
+        """Save a copy of the project, for `from_project`, the window or `bridgetrack run`.
 
         Parameters
         ----------
         path
-            The project file; what is in no file yet is written beside it.
+            Its folder, ``NAME.bridgetrack``; movie and cells that are in no file are written into
+            it.
         formats
-            What `bridgetrack run` writes, as in `write_results`.
+            What `bridgetrack run` writes, as in `write_results`; those chosen where None.
 
         Returns
         -------
-        list of str
-            What was written besides the project.
+        Path
+            The folder.
         """
         return run(saving(self, Path(path), formats))
 

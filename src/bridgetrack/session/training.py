@@ -15,9 +15,9 @@ from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.pipeline.settings import Outcome
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.progress import Steps
-from bridgetrack.session.settings import Outcome
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training

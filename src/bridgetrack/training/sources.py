@@ -12,7 +12,6 @@ import numpy as np
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.project import is_project, load_project
@@ -48,7 +47,7 @@ def open_source(given: Path | str) -> Steps[Source]:
         except ModelError as error:
             raise ModelError(
                 f"{error}; a source is a model (a file or a name in the library) or a project "
-                "file saved from the plugin"
+                "(NAME.bridgetrack)"
             ) from error
     project = load_project(path)
     annotations = project.history.annotations
@@ -58,8 +57,7 @@ def open_source(given: Path | str) -> Steps[Source]:
             "or give its model with --strategy prior"
         )
     labels, image = project.open()
-    kinds = EventKinds.without(project.without)
-    return (yield from prepare(labels, image, annotations, None, kinds))
+    return (yield from prepare(labels, image, annotations, None, project.settings.kinds))
 
 
 def name_of(source: Source) -> str:
@@ -134,7 +132,7 @@ def check_strategy(
         raise InputError("the strategy target uses no source; leave it out, or choose another one")
     if strategy in JOINT and (models or not movies):
         raise InputError(
-            f"the strategy {strategy} learns from annotated movies: give project files as sources"
+            f"the strategy {strategy} learns from annotated movies: give projects as sources"
             + (
                 f", not the model {models[0].name!r} (it goes with prior or delta)"
                 if models

@@ -87,12 +87,12 @@ def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:
 
 def _reading(path: Path) -> Reader | None:
     """What reads a file or folder that says what it holds; None for others."""
+    if is_project(path):
+        return _read_project
     if path.is_dir():
         if is_ctc(path):
             return _read_ctc
         return movie_layers if _is_movie(path) else None
-    if is_project(path):
-        return _read_project
     return _read_trackmate if is_trackmate(path) else _table_reading(path)
 
 
@@ -210,8 +210,6 @@ def _scaled_like(cells: Movie, image: Movie) -> Movie:
 
 
 def _read_project(file: Path) -> list[LayerData]:
-    from bridgetrack.session.project import channel_of, found_of  # few scripts need it
-
     project = load_project(file)
     cells, image = project.open()
     own = {"project": str(file)}
@@ -219,10 +217,10 @@ def _read_project(file: Path) -> list[LayerData]:
     if isinstance(cells, Detections):
         layers = [points_data(cells, "Cells", where, **own)]
     else:
-        layers = [labels_data(cells, "Cells", where, **own, found=found_of(project, file))]
+        layers = [labels_data(cells, "Cells", where, **own, found=project.found)]
     if image is not None and project.image is not None:
-        seen, channel = project.image.path, channel_of(project)
-        layers.insert(0, image_data(image, seen.stem, seen, channel, **own))
+        seen = project.image.path
+        layers.insert(0, image_data(image, seen.stem, seen, project.channel, **own))
     return layers
 
 

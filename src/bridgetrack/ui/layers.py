@@ -19,7 +19,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
 from bridgetrack.movie.movie import as_labels
 from bridgetrack.notes import plural
-from bridgetrack.session.settings import Scale
+from bridgetrack.pipeline.settings import Scale
 
 KEY = "bridgetrack"
 """Metadata key under which the plugin keeps what it knows of a layer."""

@@ -20,7 +20,7 @@ from qtpy.QtWidgets import (
 from superqt.utils import qdebounced
 
 from bridgetrack.io.columns import guess_columns
-from bridgetrack.session.settings import Scale
+from bridgetrack.pipeline.settings import Scale
 from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_menu import layers_of, table_of, unknown_columns
 from bridgetrack.ui.find_cells import FindCells

@@ -13,15 +13,13 @@ from qtpy.QtWidgets import QMessageBox, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import looks_like_labels
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.finding import how_found
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.kept import autosave_path, kept_cells
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.project import resume
+from bridgetrack.session.project import kept_cells, open_store, usual_folder
 from bridgetrack.ui.layer_changes import LayerChanges
 from bridgetrack.ui.layers import (
     MovieCells,
@@ -164,8 +162,8 @@ class SourceChooser(QWidget):
                 back = self._open_with_cells(image, labels, again)
             session = self._panel.session
             if back and not warnings and session.answers is not None:
-                file = session.answers.path
-                where = "" if file is None else f" from {file.name}"
+                folder = session.project.path
+                where = "" if folder is None else f" from {folder.name}"
                 session.message.emit("info", f"Restored{where}: {', '.join(back)}.")
 
     def _takes_its_cells(self, image: Any, labels: Any) -> bool:
@@ -251,7 +249,7 @@ class SourceChooser(QWidget):
         session, (image, labels) = self._panel.session, source.layers
         self._changes.note_opened()
         project = tags_of(labels).get("project")
-        opened = resume(session, source, Path(project)) if project else session.open(source)
+        opened = session.open(source, Path(project) if project else None)
         scale = self._panel.state.settings.scale_for(source) if opened else None
         if scale is None:
             return opened
@@ -314,8 +312,8 @@ class SourceChooser(QWidget):
             movie = movie_of(image)
         except BridgetrackError:
             return
-        answers = autosave_path(path_of(image), name_of(image), movie.geometry)
-        kept, viewer = kept_cells(answers, movie.geometry), self._panel.state.viewer
+        folder = usual_folder(path_of(image), name_of(image), movie.geometry)
+        kept, viewer = kept_cells(folder, movie.geometry), self._panel.state.viewer
         if kept is None or viewer is None:
             return
 
@@ -342,11 +340,11 @@ class SourceChooser(QWidget):
         if open_now and session.masks is not None:
             return session.masks.said()
         geometry = movie_of(image).geometry
-        kept = autosave_path(path_of(image), name_of(image), geometry)
+        folder = usual_folder(path_of(image), name_of(image), geometry)
 
         def steps() -> Steps[MaskAnswers]:
             yield Progress("Looking at your answers", 0.0)
-            return AutosavingStore(kept, geometry).masks
+            return open_store(folder, geometry).masks
 
         return steps()
 

@@ -15,7 +15,7 @@ from superqt.utils import qdebounced
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.session.background import BackgroundWork
-from bridgetrack.session.kept import KeptCells
+from bridgetrack.session.project import ProjectFolder
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import FileReader, ThreadRunner
@@ -42,7 +42,7 @@ class ViewerState:
         # Work that goes on when another movie is opened: on many movies, and writing files.
         self.elsewhere = BackgroundWork(ThreadRunner())
         self.elsewhere.message.connect(self.session.message.emit)
-        self.kept = KeptCells(self.session)
+        self.kept = self.session.project
         self._keep_soon = qdebounced(self.kept.keep, timeout=_KEEP)
         self.kept.aging.connect(self._keep_soon)
         self.settings = self.session.settings
@@ -134,7 +134,7 @@ def shared_state(viewer: Any) -> ViewerState | None:
 class CloseGuard(QObject):
     """Keeps the cells before a window closes, and asks where something cannot be kept."""
 
-    def __init__(self, kept: KeptCells, *doers: BackgroundWork) -> None:
+    def __init__(self, kept: ProjectFolder, *doers: BackgroundWork) -> None:
         super().__init__()
         self._kept, self._doers = kept, doers
         self._watched: weakref.ref[QWidget] | None = None
@@ -151,8 +151,8 @@ class CloseGuard(QObject):
         found = [f"{what} is not done yet." for doer in self._doers for what in doer.unfinished]
         if self._kept.problem:
             found.append(
-                f"The cells cannot be kept: {self._kept.problem}. Save the project elsewhere, or "
-                "save the layer of the cells."
+                f"The project cannot be kept: {self._kept.problem}. Save it elsewhere, or save the "
+                "layer of the cells."
             )
         return found
 

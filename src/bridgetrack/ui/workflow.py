@@ -207,7 +207,7 @@ def _scrolling(panel: Panel) -> QScrollArea:
     return area
 
 
-_KIND = "Bridgetrack project (*.json)"
+_KIND = "Bridgetrack project (*.bridgetrack)"
 
 
 class ProjectBar(Column):
@@ -219,7 +219,8 @@ class ProjectBar(Column):
         super().__init__()
         self._panel, self._formats = panel, formats
         self.save = button(
-            "Save project…", "One file to go on from here, or to repeat this run without a window",
+            "Save project as…", "Everything is kept beside the movie at once; this makes a copy of "
+            "it, to go on from here or to repeat this run without a window",
             self.ask_save,
         )  # fmt: skip
         self.add(row(opener, self.save))
@@ -237,17 +238,15 @@ class ProjectBar(Column):
         self.words.setVisible(bool(words))
 
     def ask_save(self) -> None:
-        """Ask for a file and save the project."""
+        """Ask for a name and save the project."""
         name, _ = QFileDialog.getSaveFileName(
-            self, "Save project", self._panel.beside_movie("movie.bridgetrack.json"), _KIND
+            self, "Save project", self._panel.beside_movie("copy.bridgetrack"), _KIND
         )
         if name:
             self.write(Path(name))
 
     def write(self, path: Path) -> None:
-        """Save the project in the background; the name gets its ending where it has none."""
-        if path.suffix.lower() != ".json":
-            path = path.with_name(f"{path.name}.json")
+        """Save the project in the background."""
         session = self._panel.session
         if self._panel.state.elsewhere.busy("project"):
             self._say("Another project is still being saved; save this one when that is done.")
@@ -259,9 +258,7 @@ class ProjectBar(Column):
             return
         self._say("Saving…")
 
-        def done(notes: list[str]) -> None:
-            self._say(f"Saved {path}.{''.join(chr(10) + n for n in notes)}")
-
         self._panel.state.elsewhere.run(
-            "project", lambda: steps, done, lambda e: self._say(str(e)), what="Saving the project"
-        )
+            "project", lambda: steps, lambda folder: self._say(f"Saved {folder}."),
+            lambda e: self._say(str(e)), what="Saving the project",
+        )  # fmt: skip
