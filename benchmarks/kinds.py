@@ -1,10 +1,11 @@
 """Small movies of the kinds that dense public movies do not hold, and how many come out right.
 
-    python benchmarks/kinds.py [KIND ...] [--movies 60] [--seed 0] [--wrong]
+    python benchmarks/kinds.py [KIND ...] [--movies 60] [--seed 0] [--wrong] [--picture FILE]
 
 Every kind is a generator over distances, speeds, sizes, numbers, noise and missing frames, in two
 and three dimensions, of masks and of points. Prints a table in markdown: movies, those whose links
-are all right and none is wrong, and the share of links; ``--wrong`` names the movies that are not.
+are all right and none is wrong, and the share of links. ``--wrong`` names the movies that are not
+right, ``--picture`` draws the worst one of each kind.
 
 A gap        cells far apart that are missed, blink, or are all dark for one or two frames
 B no shift   cells in a regular array, or few ones, that move in directions of their own
@@ -19,12 +20,16 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import dask.array as da
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle
 from numpy.typing import NDArray
 
 import bridgetrack as bt
@@ -35,6 +40,8 @@ from bridgetrack.movie.movie import Movie
 from common import row
 
 Rng = np.random.Generator
+FRAMES = 5
+"""Frames of a movie that are drawn."""
 Cell = tuple[int, int]
 Link = tuple[Cell, Cell]
 
@@ -386,8 +393,28 @@ KINDS: dict[str, Callable[[Rng], Case]] = {
 }
 
 
-def score(case: Case) -> tuple[bool, int, int]:
-    """Whether a movie is right; and how many links are, of those true or found."""
+@dataclass
+class Outcome:
+    """A movie that was tracked."""
+
+    case: Case
+    true: set[Link]
+    found: set[Link]
+    told: bool  # in a note
+
+    @property
+    def right(self) -> bool:
+        """Whether all links are right, or a note says what could not be tracked."""
+        return self.found == self.true or self.told
+
+    @property
+    def links(self) -> tuple[int, int]:
+        """Links that are right, and those that are true or found."""
+        return len(self.found & self.true), len(self.found | self.true)
+
+
+def tracked(case: Case) -> Outcome:
+    """Track a movie and compare its links with the truth."""
     tracks = bt.track(case.source()).tracks
     cells = list(zip(tracks.nodes["frame"].tolist(), tracks.nodes["label"].tolist(), strict=True))
     cell = dict(zip(tracks.nodes["id"].tolist(), cells, strict=True))
@@ -397,7 +424,49 @@ def score(case: Case) -> tuple[bool, int, int]:
     }
     best = min((case.links, *case.others), key=lambda links: len(links ^ found))
     told = bool(case.told) and any(case.told in note for note in tracks.notes)
-    return found == best or told, len(found & best), len(found | best)
+    return Outcome(case, best, found, told)
+
+
+def worst(outcomes: Sequence[Outcome]) -> Outcome | None:
+    """The movie with the smallest share of right links; None where all movies are right."""
+    wrong = [o for o in outcomes if not o.right]
+    return min(wrong, key=lambda o: o.links[0] / o.links[1], default=None)
+
+
+def draw(shown: dict[str, Outcome], path: Path) -> None:
+    """A row of frames around the first wrong link of some movies, with the links into each."""
+    fig, axes = plt.subplots(
+        len(shown), FRAMES, figsize=(2.2 * FRAMES, 2.5 * len(shown)), squeeze=False
+    )
+    for row_of_axes, (kind, outcome) in zip(axes, shown.items(), strict=True):
+        frames = outcome.case.frames
+        first = min(t for (t, _), _ in outcome.true ^ outcome.found)
+        start = max(0, min(first - 1, len(frames) - FRAMES))
+        for ax, t in zip(row_of_axes, range(start, start + FRAMES), strict=True):
+            ax.set(xticks=[], yticks=[], aspect="equal")
+            if t < len(frames):
+                ax.set_title(f"{kind}, frame {t}", fontsize=8)
+                draw_frame(ax, outcome, t)
+        places = np.array([p[-2:] for cells in frames for p, _ in cells.values()])
+        low, high = places.min(axis=0) - 15, places.max(axis=0) + 15
+        plt.setp(row_of_axes, xlim=(low[1], high[1]), ylim=(high[0], low[0]))
+    fig.tight_layout()
+    fig.savefig(path, dpi=70)
+
+
+def draw_frame(ax: Axes, outcome: Outcome, t: int) -> None:
+    """The cells of a frame, and links from earlier ones: right, wrong (red), missed (dashed)."""
+    frames = outcome.case.frames
+    for label, (place, radius) in frames[t].items():
+        ax.add_patch(Circle(tuple(place[:-3:-1]), radius, color="0.8"))
+        ax.annotate(str(label), place[:-3:-1], ha="center", va="center", fontsize=6)
+    for link in outcome.true | outcome.found:
+        (before, one), (after, other) = link
+        if after == t and one in frames[before] and other in frames[t]:
+            ends = np.array([frames[before][one][0], frames[t][other][0]])[:, :-3:-1]
+            right, missed = link in outcome.true & outcome.found, link not in outcome.found
+            style = {"color": "tab:green" if right else "tab:red", "ls": "--" if missed else "-"}
+            ax.plot(*ends.T, lw=1.5, **style)
 
 
 def cases(kind: str, number: int, seed: int) -> Iterable[Case]:
@@ -413,21 +482,26 @@ def main() -> None:
     parser.add_argument("--movies", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--wrong", action="store_true")
+    parser.add_argument("--picture", type=Path, help="where to draw the worst movies")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     print(row("kind", "movies", "all links right", "links right"))
     print("| --- |" + " ---: |" * 3)
+    shown = {}
     for kind in KINDS:
         if given.kinds and kind[0] not in given.kinds:
             continue
-        found = []
-        for k, case in enumerate(cases(kind, given.movies, given.seed)):
-            found.append(score(case))
-            if given.wrong and not found[-1][0]:
-                print(f"    {kind[0]}{k}: {case.words}, {found[-1][1]} of {found[-1][2]} links")
-        right, some, every = np.sum(found, axis=0).tolist()
-        n = len(found)
-        print(row(kind, n, f"{right / n:.0%}", f"{some / every:.1%}"), flush=True)
+        found = [tracked(case) for case in cases(kind, given.movies, given.seed)]
+        for k, one in enumerate(found):
+            if given.wrong and not one.right:
+                print(f"    {kind[0]}{k}: {one.case.words}, {one.links[0]} of {one.links[1]} links")
+        some, every = np.sum([one.links for one in found], axis=0).tolist()
+        right, n = sum(one.right for one in found), len(found)
+        print(row(kind, n, f"{right / n:.1%}", f"{some / every:.1%}"), flush=True)
+        if (least := worst(found)) is not None:
+            shown[kind] = least
+    if given.picture is not None and shown:
+        draw(shown, given.picture)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,21 @@
 """Learn how much every weight varies between movies: the starting model that is shipped.
 
-    python benchmarks/prior.py [--write | --overlaps]
+    python benchmarks/prior.py [--write | --fit LAMBDA]
 
 Every movie of `MOVIES` (MIT, CC-BY, simulated) is learned for itself from all events of some of its
 frames, close to the hand-set weights. The mean square of what a weight moved, over kinds of movies,
 says how loosely it is tied when a user trains from a few clicks. ``--write`` puts the result into
-the package. ``--overlaps`` prints instead which round weights of the features of overlaps make the
-fewest events wrong: chosen on all kinds of movies, and for each kind on the others alone.
+the package. ``--fit`` prints instead how many events are wrong with weights that are fitted to all
+development movies and to simulated ones, and for each kind of movies with weights fitted to the
+others.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ from bridgetrack.arrays import Array
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.models.model import Model, save_model
-from bridgetrack.models.shipped import untrained_model
-from bridgetrack.pipeline.scene import annotate
+from bridgetrack.models.shipped import shipped_model, untrained_model
+from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, build_training_set
 from common import (
@@ -124,17 +124,15 @@ MOVIES = (
 """What the shipped starting model may learn from."""
 
 
-def training_set(part: Part) -> TrainingSet:
-    """All true events of some frame pairs."""
+def some_answers(part: Part) -> Scene:
+    """A movie with all true events of some frame pairs."""
     scene = with_truth(part.scene, part.events)
     pair = frame_pair(part.scene, part.events)
     order = np.random.default_rng(0).permutation(np.unique(pair))
     count = np.cumsum([(pair == p).sum() for p in order])
     some = order[: int(np.searchsorted(count, EVENTS)) + 1]
     events = part.events.take(np.flatnonzero(np.isin(pair, some)))
-    return build_training_set(
-        [annotate(scene, draw_annotations(events, scene.detections, fraction=1.0, seed=0))]
-    )
+    return annotate(scene, draw_annotations(events, scene.detections, fraction=1.0, seed=0))
 
 
 def spreads(sets: Sequence[TrainingSet]) -> Array:
@@ -188,71 +186,43 @@ def fit_movie(
     return found.w
 
 
-OVERLAPS = {
-    "move.without_overlap": (-7.0, -5.0, -3.0),
-    "move.outdone": (-9.0, -6.0, -4.0),
-    "divide.lead": (1.0, 1.5, 2.0, 3.0),
-    "divide.outdone": (-4.0, -2.0, 0.0),
-    "merge.uncovered": (-9.0, -6.0, -3.0, 0.0),
-    "skip.overlap_trust": (-10.0, -7.0, -5.0),
-}
-"""Features of overlaps, and the weights that are tried."""
 KINDS: dict[str, list[DataSet]] = {}
-"""Movies of every kind, by the first word of their names."""
+"""Movies of every kind, by the first word of their names; imperfect masks are a kind."""
 for _data in SETS.values():
-    KINDS.setdefault(_data.name.split()[0].rstrip(","), []).append(_data)
-Wrong = Callable[[tuple[float, ...]], Array]
+    _kind = _data.name.split()[0].rstrip(",") if _data.masks == "truth" else "imperfect masks"
+    KINDS.setdefault(_kind, []).append(_data)
 
 
-def wrong_events(kinds: Sequence[Sequence[Part]]) -> Wrong:
-    """Share of wrong events of every kind of movies for weights of `OVERLAPS`, kept once known."""
-    start = untrained_model()
-    place = [start.keys.index(key) for key in OVERLAPS]
-
-    @cache
-    def wrong(weights: tuple[float, ...]) -> Array:
-        changed = start.weights.copy()
-        changed[place] = weights
-        return np.asarray(
-            [score_parts(kind, lambda s: s.matrix.scores(changed)).loss for kind in kinds]
-        )
-
-    return wrong
+def fit_all(scenes: dict[str, list[Scene]], strength: float) -> Array:
+    """Weights learned from all movies of some kinds, which count alike."""
+    tightness = shipped_model().tightness
+    assert tightness is not None
+    data = build_training_set([scene for kind in scenes.values() for scene in kind])
+    kind = np.repeat(np.arange(len(scenes)), [len(kind) for kind in scenes.values()])[data.scene]
+    share = data.n_annotations / len(scenes) / np.bincount(kind)
+    importance = np.empty(len(data.samples))
+    importance[data.annotation_sample] = share[kind]
+    return fit_movie(replace(data, importance=importance), strength, tightness)
 
 
-def best_overlaps(wrong: Wrong, kinds: list[int]) -> tuple[float, ...]:
-    """Weights of `OVERLAPS`, one changed at a time, for some kinds; all kinds count alike."""
-    start = untrained_model()
-    best = tuple(float(start.weights[start.keys.index(key)]) for key in OVERLAPS)
-    least = np.maximum(wrong(best), 1e-4)
-
-    def relative(weights: tuple[float, ...]) -> float:
-        return float(np.mean((wrong(weights) / least)[kinds]))
-
-    for _ in range(ROUNDS):
-        before = best
-        for k, values in enumerate(OVERLAPS.values()):
-            tried = [best, *((*best[:k], value, *best[k + 1 :]) for value in values)]
-            best = min(tried, key=relative)
-        if best == before:
-            break
-    return best
-
-
-def print_overlaps() -> None:
-    """Wrong events of every kind, with the weights of now, of all kinds, and of the others."""
+def print_fits(strength: float) -> None:
+    """Wrong events of every kind: weights set by hand, fitted to all kinds, and to the others."""
     parts = {k: [p for d in kind if (p := load(d)) is not None] for k, kind in KINDS.items()}
-    parts = {name: kind for name, kind in parts.items() if kind}
-    wrong, every = wrong_events(list(parts.values())), list(range(len(parts)))
-    start = untrained_model()
-    now = tuple(float(start.weights[start.keys.index(key)]) for key in OVERLAPS)
-    fitted = best_overlaps(wrong, every)
-    print(header("kind", "% wrong now", "chosen on all", "on the others", *OVERLAPS))
-    for k, name in enumerate(parts):
-        others = best_overlaps(wrong, [j for j in every if j != k])
-        shares = (f"{100 * wrong(w)[k]:.2f}" for w in (now, fitted, others))
-        print(row(name, *shares, *others), flush=True)
-    print(row("all", "", "", "", *fitted))
+    parts = {kind: found for kind, found in parts.items() if found}
+    made = [p for source in MOVIES if source.simulated and (p := source.load(DATA)) is not None]
+    kinds = {**parts, "simulated": made}
+    scenes = {kind: [some_answers(p) for p in found] for kind, found in kinds.items()}
+    by_hand, fitted = untrained_model().weights, fit_all(scenes, strength)
+    print(header("kind", "wrong events, by hand", "fitted to all kinds", "to the others"))
+    for kind, found in parts.items():
+        others = fit_all({k: v for k, v in scenes.items() if k != kind}, strength)
+        wrong = (wrong_events(found, weights) for weights in (by_hand, fitted, others))
+        print(row(kind, *wrong), flush=True)
+
+
+def wrong_events(parts: Sequence[Part], weights: Array) -> int:
+    """How many true events of some movies are not found."""
+    return len(score_parts(parts, lambda scene: scene.matrix.scores(weights)).wrong)
 
 
 def starting_model(tightness: Array, families: Sequence[str]) -> Model:
@@ -275,14 +245,14 @@ def main() -> None:
     """Learn, print, and write where asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help=f"write {TARGET.name}")
-    parser.add_argument("--overlaps", action="store_true", help="choose weights of overlaps")
+    parser.add_argument("--fit", type=float, metavar="LAMBDA", help="fit all weights, and score")
     given = parser.parse_args()
-    if given.overlaps:
-        print_overlaps()
+    if given.fit is not None:
+        print_fits(given.fit)
         return
     parts = [(source.family, source.load(DATA)) for source in MOVIES]
     families = [family for family, part in parts if part is not None]
-    sets = [training_set(part) for _, part in parts if part is not None]
+    sets = [build_training_set([some_answers(part)]) for _, part in parts if part is not None]
     tightness, base = learn_tightness(families, sets), spreads(sets)
     print(header("feature", "weight", "tightness", "freedom over its spread's"))
     model = starting_model(tightness, families)

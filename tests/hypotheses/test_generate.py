@@ -275,3 +275,19 @@ def test_a_row_of_an_array_is_no_drift(rows: int) -> None:
         for pair in motion.pairs:
             assert np.linalg.norm(pair.drift) < 14
             assert (pair.match == np.arange(len(wells))).all()
+
+
+def test_a_cell_that_is_missed_near_others_has_no_rival() -> None:
+    start = 34.0 * np.stack(np.meshgrid(np.arange(3), np.arange(3)), -1).reshape(-1, 2)
+    shifted = start + np.array([6.0, 0.0])
+    points = [start, start, np.delete(start, 4, axis=0), shifted, start]
+    evidence = evidence_of(points_table(points, area=np.pi * 100.0))
+    assert np.flatnonzero(evidence.missed.goes_on).tolist() == [13]
+
+
+def test_daughters_have_at_least_a_fifth_of_their_mothers_area() -> None:
+    points = [np.array([[50.0, 50.0]]), np.array([[50.0, 42.0], [50.0, 58.0]])]
+    for share, proposed in ((0.15, 0), (0.25, 1)):
+        table = points_table(points, area=1000.0)
+        table.table.loc[1:, "area"] = 1000.0 * share / 2
+        assert len(generate_hypotheses(evidence_of(table)).of(Event.DIVIDE)) == proposed

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import bridgetrack as bt
-from kinds import Case, cases, score
+from kinds import Case, cases, tracked
 
 CASES = Path(os.environ.get("BRIDGETRACK_CASES", Path(__file__).parents[3] / "shared" / "cases"))
 """Folder of label movies, each with a README that says what is right."""
@@ -61,7 +61,7 @@ def test_late_divisions_where_windows_meet(window: int) -> None:
 def test_generated_movies(kind: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        right = [score(case)[0] for case in cases(kind, 8, seed=0)]
+        right = [tracked(case).right for case in cases(kind, 8, seed=0)]
     assert sum(right) >= 7
 
 
@@ -81,4 +81,4 @@ def test_channels_side_by_side_that_open_to_either_side() -> None:
         if u < frames:
             links.add(((t, a + beyond), (u, b + beyond)))
     labels = np.concatenate(both, axis=2).swapaxes(1, 2)
-    assert score(Case("two channels", [], links, labels=labels))[0]
+    assert tracked(Case("two channels", [], links, labels=labels)).right

@@ -30,6 +30,9 @@ _PAIRS, _DIVISIONS = 2, 10
 _PLAUSIBLE = 0.8
 """Cost above that of the best pair up to which further ones are kept. On eight movies with 900
 divisions none is left out, and three to nine pairs are kept."""
+_SMALLEST = 0.2
+"""Least area of both daughters over that of the mother; of 1,500 divisions in 13 movies none has
+less than 0.23."""
 
 
 def generate_hypotheses(
@@ -121,7 +124,8 @@ def _direct_events(evidence: Evidence, overlapping: Links, t: int) -> list[Event
     i, j = links(ahead, back, (overlapping[0][some] - start, overlapping[1][some] - then))
     # Divisions and splits: one earlier cell, two later ones. Merges: the same, seen backwards.
     whole, a, b, cost, one = _triplets(points, areas, ahead, motion.diameter)
-    divide = best_per_row(whole, cost, _PAIRS, _DIVISIONS, _PLAUSIBLE)
+    large = np.flatnonzero(areas[1][a] + areas[1][b] >= _SMALLEST * areas[0][whole])
+    divide = large[best_per_row(whole[large], cost[large], _PAIRS, _DIVISIONS, _PLAUSIBLE)]
     split = one[best_per_row(whole[one], cost[one], _PAIRS)]
     region, c, d, cost, one = _triplets(points[::-1], areas[::-1], back, motion.diameter)
     merge = one[best_per_row(region[one], cost[one], _PAIRS)]

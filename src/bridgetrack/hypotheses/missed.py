@@ -31,8 +31,11 @@ _SMALL = 0.6
 """Diameter over the median below which a cell may be a speck."""
 _NEAREST = 4
 """Cells after the dark that are looked at from one before it, and the other way round."""
-LONELY, _NEARER = 2.0, 0.6
-"""A skip has no rival where other cells are so many diameters away, and it is so much shorter."""
+_NEARER, _BEYOND = 0.6, 1.2
+"""A skip has no rival where it is shorter than this share of the way to the nearest other cell, and
+by so many diameters."""
+LONELY = 2.0
+"""Diameters to the nearest other cell beyond which a cell is far from all others."""
 _MIDDLE, _APART, _ADD_UP, _GROWN, _ALIKE = 0.2, 0.92, np.log(1.75), np.log(1.25), np.log(1.35)
 """How much late daughters look like halves: diameters between mother and midpoint, and at least
 from one to the other; logarithms of the factors by which both may be smaller or larger than the
@@ -135,7 +138,8 @@ def _skip_pairs(evidence: Evidence, followed: Mask, preceded: Mask) -> tuple[Ind
     similar = np.abs(size[source] - size[target]) * detections.geometry.ndim < np.log(2.5)
     source, target, away = source[similar], target[similar], away[0, similar]
     alone = np.minimum(_room(evidence, source, 1), _room(evidence, target, -1))
-    return source, target, (alone > LONELY * motion.diameter) & (away < _NEARER * alone)
+    beyond = alone - away > _BEYOND * motion.diameter
+    return source, target, beyond & (away < _NEARER * alone)
 
 
 def _late_divisions(evidence: Evidence, followed: Mask, preceded: Mask) -> Events:
