@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -15,17 +14,16 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.errors import BridgetrackWarning, InputError
-from bridgetrack.features.feature import FeatureSet, needs_link_scores
+from bridgetrack.errors import InputError
+from bridgetrack.features.feature import FeatureSet
 from bridgetrack.features.link_scores import LinkScores, with_link_scores
 from bridgetrack.hypotheses.events import EventKinds
-from bridgetrack.io.results import read_link_scores
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding, find_masks, open_beside, usual_choice
-from bridgetrack.pipeline.inputs import open_cells
+from bridgetrack.pipeline.inputs import check_link_scores, open_cells, open_link_scores
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Tracking, track_scene
@@ -218,43 +216,6 @@ def _known_scene(given: Any, answers: AnnotationSet | None, more: Sequence[Any])
             "to change them, give labels instead"
         )
     return scene if answers is None else annotate(scene, answers)
-
-
-def open_link_scores(
-    given: LinkScores | Path | str | None, model: Model | None = None
-) -> LinkScores | None:
-    """Link scores, if some are given; warns if `model` needs them and none are given."""
-    if given is None and model is not None and needs_link_scores(model.keys):
-        warnings.warn(
-            f"the model {model.name!r} was trained with link scores of another program "
-            f"({', '.join(k for k in model.keys if needs_link_scores([k]))}), but none are given: "
-            "links are scored without them; give them with --link-scores (in Python link_scores=)",
-            BridgetrackWarning,
-            stacklevel=3,
-        )
-    return read_link_scores(given) if isinstance(given, Path | str) else given
-
-
-def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
-    """Refuse scores if most of them match no cell of a movie; warn if some do not.
-
-    Raises
-    ------
-    InputError
-        If most do not, or frames count from 1.
-    """
-    if scores is None or not len(scores):
-        return
-    missed = len(scores) - scores.matched(scene.detections)
-    last = scene.detections.geometry.n_frames - 1
-    # Links start before the last frame, so this one is named only if frames count from 1.
-    from_one = missed and scores.frame.min() == 1 and scores.frame.max() == last
-    said = f"{scores.name}: {missed} of {len(scores)} links name cells that do not exist; "
-    if from_one or 2 * missed > len(scores):
-        counted = "seem to be counted from 1; count them" if from_one else "are counted"
-        raise InputError(f"{said}frames {counted} from 0, and source and target must be labels")
-    if missed:
-        warnings.warn(f"{said}they are left out", BridgetrackWarning, stacklevel=3)
 
 
 def _answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:

@@ -109,7 +109,7 @@ def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("so\nmuch for that")
 
-    monkeypatch.setattr("bridgetrack.api.track_steps", broken)
+    monkeypatch.setattr("bridgetrack.pipeline.result_folder.track_steps", broken)
     words = ("track", movie / "01_GT" / "TRA", "--out", tmp_path / "out")
     shown = run(*words)
     assert shown.status == 1
@@ -130,7 +130,7 @@ def test_memory_is_named(
     def full(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("bridgetrack.api.track_steps", full)
+    monkeypatch.setattr("bridgetrack.pipeline.result_folder.track_steps", full)
     shown = run("track", movie / "01_GT" / "TRA", "--out", tmp_path / "x")
     assert shown.status == 1
     assert one_line(shown.err)

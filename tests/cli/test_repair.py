@@ -18,13 +18,12 @@ from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import save_annotations
-from bridgetrack.cli.evaluate import tracked_again
 from bridgetrack.cli.main import main
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, save_labels
-from bridgetrack.pipeline.result_folder import given_run
+from bridgetrack.pipeline.result_folder import given_run, track_again
 from bridgetrack.pipeline.scene import measure
-from bridgetrack.progress import run
+from bridgetrack.progress import run as run_steps
 from drawn_movie import GEOMETRY, answered, drawn
 
 
@@ -99,7 +98,7 @@ def test_a_cell_that_was_added_is_explained(
 
 
 def test_a_repaired_result_is_tracked_again_as_it_was(repaired: Path) -> None:
-    again = tracked_again(given_run(repaired))
+    again = run_steps(track_again(given_run(repaired)))
     record = json.loads((repaired / "run.json").read_text())
     assert again.solution.value == pytest.approx(record["inference"]["objective"])
     known = again.tracks.geometry
@@ -129,7 +128,7 @@ def test_repaired_labels_that_are_gone(
 
 def test_answers_about_events_hold_masks(movie: Path) -> None:
     labels = open_labels(movie / "labels.tif")
-    cells = run(measure(labels))
+    cells = run_steps(measure(labels))
     rows = [cells.row_of(t, k) for t, k in ((1, 1), (2, 1), (3, 9))]
     one, next_one, made_up = cell_refs(cells, np.array(rows))
     said = [EventRef(Event.MOVE, (one,), (next_one,)), EventRef(Event.FALSE, (made_up,))]

@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 
-from bridgetrack import api
-from bridgetrack.cli.console import Answer, reporting, show, table
+from bridgetrack.cli.console import Answer, show, table
 from bridgetrack.cli.options import (
     GroundTruth,
     Image,
@@ -39,15 +38,15 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.notes import collecting_warnings, plural
 from bridgetrack.pipeline.inputs import (
-    RunInputs,
     is_table,
-    open_answers,
-    open_files,
-    open_weights,
 )
 from bridgetrack.pipeline.methods import with_checked
-from bridgetrack.pipeline.project import load_project, run_project
-from bridgetrack.pipeline.result_folder import given_run, tracked_labels, write_json
+from bridgetrack.pipeline.result_folder import (
+    given_run,
+    track_again,
+    tracked_labels,
+    write_json,
+)
 from bridgetrack.pipeline.summary import explain_event, find_event
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import near
@@ -252,7 +251,7 @@ def explain(
     targets = _labels(to)
     given = given_run(source, image, model, annotations)
     with collecting_warnings([]):
-        tracking = near(tracked_again(given), frame)
+        tracking = near(show(track_again(given)), frame)
         if targets or event is not None:
             column = _column(tracking, frame, cell, targets, event)
         else:
@@ -278,19 +277,6 @@ def _labels(text: str | None) -> tuple[int, ...]:
     if len(labels) > 2:
         raise typer.BadParameter(f"--to {text!r} must be one label, or two separated by a comma")
     return labels
-
-
-def tracked_again(given: RunInputs) -> Tracking:
-    """Track what a run was given, once more."""
-    weights, answers = open_weights(given.model), open_answers(given.annotations)
-    if given.project is not None:
-        return show(run_project(load_project(given.project), weights, answers))
-    cells, pixels = open_files(given.labels, given.image, given.reading, [])
-    with reporting() as report:
-        return api.track(
-            cells, pixels, weights, answers, without=given.without, memory=given.memory,
-            window=given.window, link_scores=given.link_scores, progress=report,
-        )  # fmt: skip
 
 
 def _column(

@@ -6,7 +6,6 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ import typer
 
 from bridgetrack import api
 from bridgetrack.annotations.files import load_annotations
-from bridgetrack.cli.console import Answer, note_lines, reporting, show, table
+from bridgetrack.cli.console import Answer, note_lines, show, table
 from bridgetrack.cli.options import (
     Channel,
     Formats,
@@ -38,23 +37,22 @@ from bridgetrack.cli.options import (
 )
 from bridgetrack.cli.train import learn, training_record
 from bridgetrack.evaluation.scores import evaluate
-from bridgetrack.files import SAMPLE_SEQUENCE, lent_folder, sample_folder
+from bridgetrack.files import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.io.may_write import check_file, check_folder, signed
 from bridgetrack.io.results import RUN_FILE
 from bridgetrack.models.library import find_model_file
 from bridgetrack.models.model import check_usable
-from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.movie.writers import label_writer
-from bridgetrack.notes import Note, NoteKind, collecting_warnings, plural
-from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps, table_of
+from bridgetrack.notes import Note, collecting_warnings, plural
+from bridgetrack.pipeline.batch import TABLE, BatchRow, batch_steps, table_of
 from bridgetrack.pipeline.finding import Finding, find_masks
-from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_files, open_weights
+from bridgetrack.pipeline.inputs import Reading, RunInputs
 from bridgetrack.pipeline.project import load_project, run_project
-from bridgetrack.pipeline.result_folder import REPAIRS, repair_into, save_run
+from bridgetrack.pipeline.result_folder import REPAIRS, run_steps, save_run
 from bridgetrack.pipeline.scene import annotate, prepare
-from bridgetrack.pipeline.summary import count_words, misfit
+from bridgetrack.pipeline.summary import count_words
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 
@@ -106,27 +104,9 @@ def track(
         parse_formats(formats), repair=repair, without=parse_kinds(without).words,
         link_scores=link_scores, channel=parse_channel(channel), memory=memory, window=window,
     )  # fmt: skip
-    check_folder(out, *given.inputs)
-    notes, began = list[Note](), time.perf_counter()
-    beside = None
-    with collecting_warnings([]), ExitStack() as temporary:
-        weights = open_weights(given.model) or shipped_model()
-        answers = open_answers(annotations)
-        cells, pixels = open_files(labels, image, reading, notes)
-        with collecting_warnings(notes):
-            client = temporary.enter_context(cluster_at(scheduler))
-            if repair:
-                beside = temporary.enter_context(lent_folder(out))
-                cells = show(repair_into(beside, out, cells, pixels, weights, given, client))
-            with reporting() as report:
-                tracking = api.track(
-                    cells, pixels, weights, answers, without=given.without,
-                    memory=memory, window=window, client=client, link_scores=link_scores,
-                    progress=report,
-                )  # fmt: skip
-        said = misfit(tracking.scene.anchored, str(labels), str(annotations))
-        notes += [Note(NoteKind.WARNING, said)] if said else []
-        return run_answer(*save_run(tracking, out, given, began, notes, beside))
+    with cluster_at(scheduler) as client:
+        _, record, notes = show(run_steps(given, out, client=client))
+    return run_answer(record, notes)
 
 
 def run(
@@ -188,11 +168,13 @@ def batch(
     DIR/batch.csv lists all movies, the least certain first. If a movie fails, the others are still
     tracked, and the exit status is 1.
     """
-    given = BatchRun(
-        folder, out, model, labels, parse_formats(formats), choose, settings,
-        parse_channel(channel), repair, parse_kinds(without), reading, memory,
+    given = RunInputs(
+        folder, None, None if model is None else find_model_file(model), None, reading,
+        parse_formats(formats), channel=parse_channel(channel), repair=repair,
+        without=parse_kinds(without).words, memory=memory,
     )  # fmt: skip
-    rows = show(batch_steps(given))
+    how = Finding(settings, choose)
+    rows = show(batch_steps(folder, out, given, masks=labels, how=how))
     failed = [r for r in rows if r.problem]
     movies = json.loads(table_of(rows).to_json(orient="records"))
     record = {"table": str(out / TABLE), "movies": movies, "failed": len(failed)}

@@ -43,8 +43,10 @@ from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, p
 from bridgetrack.pipeline.inputs import (
     Reading,
     check_belonging,
+    check_link_scores,
     open_answers,
     open_files,
+    open_link_scores,
     open_weights,
 )
 from bridgetrack.pipeline.project import is_project, load_project
@@ -240,11 +242,11 @@ def _open_scene(
     link_scores: Path | None = None,
 ) -> Scene:
     """Open and prepare a movie with its answers; adds to `notes`."""
-    answers, scores = open_answers(annotations), api.open_link_scores(link_scores)
+    answers, scores = open_answers(annotations), open_link_scores(link_scores)
     features = None if scores is None else with_link_scores(scores)
     cells, pixels = open_files(labels, image, reading, notes)
     scene = show(prepare(cells, pixels, answers, features, kinds))
-    api.check_link_scores(scores, scene)
+    check_link_scores(scores, scene)
     if answers is not None and annotations is not None:
         check_belonging(scene, labels, annotations, notes)
     return scene

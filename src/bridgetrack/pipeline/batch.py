@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,34 +15,22 @@ import pandas as pd
 from scipy.special import expit
 
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
-from bridgetrack.files import lent_folder, resolved, writing
-from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
-from bridgetrack.io.may_write import check_file, check_folder, signed
+from bridgetrack.files import resolved, writing
+from bridgetrack.io.may_write import check_file, signed
 from bridgetrack.io.tables import TABLES
-from bridgetrack.models.library import find_model_file
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.movie.movie import Movie, looks_like_labels
-from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.movie.movie import looks_like_labels
+from bridgetrack.movie.opening import open_movie
 from bridgetrack.movie.tiff import is_tiff
-from bridgetrack.movie.writers import label_writer
 from bridgetrack.movie.zarr_store import is_zarr
-from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts
-from bridgetrack.pipeline.finding import Finding, find_masks
-from bridgetrack.pipeline.inputs import Reading, RunInputs, open_files, open_weights
-from bridgetrack.pipeline.result_folder import (
-    FOUND_HERE,
-    masks_record,
-    repair_into,
-    save_run,
-    write_json,
-    write_margins,
-)
+from bridgetrack.notes import Note, NoteKind
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.inputs import RunInputs, open_weights
+from bridgetrack.pipeline.result_folder import FOUND_HERE, run_steps
 from bridgetrack.pipeline.summary import count_events
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.tracks.tracks import EDGE_EVENTS, margin_column
 
 TABLE = "batch.csv"
@@ -63,50 +50,6 @@ class BatchFiles:
     name: str
     image: Path | None
     labels: Path | None  # None: they are to be found
-
-
-@dataclass(frozen=True)
-class BatchRun:
-    """What is done to every movie of a folder.
-
-    Parameters
-    ----------
-    folder
-        The movies.
-    out
-        Where a folder for each result comes to stand, and the table of all.
-    model
-        Weights, or a file or a name in the library; the shipped ones where None.
-    labels
-        Folder with masks of the movies, under the same names.
-    formats
-        What is written, see `write_results`.
-    choose, settings
-        How masks of movies that have none are chosen, and how cells look.
-    channel
-        The one that shows the cells.
-    repair
-        Whether masks of movies that have some are repaired first.
-    kinds
-        What can happen in the movies.
-    reading
-        How the files are read.
-    memory
-        To keep to, see `track_steps`.
-    """
-
-    folder: Path
-    out: Path
-    model: Model | Path | None = None
-    labels: Path | None = None
-    formats: tuple[str, ...] = ("csv",)
-    choose: Choose = "jointly"
-    settings: SegmentationSettings = field(default_factory=SegmentationSettings)
-    channel: int | str = 0
-    repair: bool = False
-    kinds: EventKinds = EVERYTHING
-    reading: Reading = field(default_factory=Reading)
-    memory: str | None = None
 
 
 @dataclass(frozen=True)
@@ -142,10 +85,33 @@ class BatchRow:
     warnings: tuple[str, ...] = ()
 
 
-def batch_steps(given: BatchRun) -> Steps[tuple[BatchRow, ...]]:
+def batch_steps(
+    folder: Path,
+    out: Path,
+    given: RunInputs,
+    *,
+    model: Model | None = None,
+    masks: Path | None = None,
+    how: Finding | None = None,
+) -> Steps[tuple[BatchRow, ...]]:
     """Track every movie of a folder; the rows of the table, least certain first.
 
     The table is written anew after every movie, so it holds what is done whenever this ends.
+
+    Parameters
+    ----------
+    folder
+        The movies, see `movies_of`.
+    out
+        Where a folder for each result comes to stand, and the table of all.
+    given
+        What is done to every movie; its labels and image are those of each.
+    model
+        Weights; those of the file that is given where None, else the shipped ones.
+    masks
+        Folder with masks of the movies, under the same names.
+    how
+        How cells of movies that have no masks are found.
 
     Raises
     ------
@@ -154,21 +120,30 @@ def batch_steps(given: BatchRun) -> Steps[tuple[BatchRow, ...]]:
     OutputError
         Where the results have no place.
     """
-    if resolved(given.out) == resolved(given.folder):
-        raise OutputError(f"{given.out}: results need a folder of their own, beside the movies")
-    movies = movies_of(given.folder, given.labels)
-    if isinstance(given.model, Path):
-        file = find_model_file(given.model)
-        model = open_weights(file) or shipped_model()
-    else:
-        file, model = None, given.model or shipped_model()
-    place = given.out / TABLE
-    check_file(place, *(path for m in movies for path in (m.image, m.labels)), file)
+    if resolved(out) == resolved(folder):
+        raise OutputError(f"{out}: results need a folder of their own, beside the movies")
+    movies = movies_of(folder, masks)
+    model = model or open_weights(given.model) or shipped_model()
+    place = out / TABLE
+    check_file(place, *(path for m in movies for path in (m.image, m.labels)), given.model)
     rows: list[BatchRow] = []
     for k, movie in enumerate(movies):
         told = partial(_told, k, len(movies), movie.name)
         yield told(Progress("Opening", 0.0))
-        rows.append((yield from _tried(movie, given, file, model, told)))
+        mine = replace(
+            given,
+            labels=movie.labels or out / movie.name / FOUND_HERE[0],
+            image=movie.image,
+            command="batch",
+            found_here=movie.labels is None,
+            repair=given.repair and movie.labels is not None and movie.image is not None,
+        )
+        work = _tried(movie.name, run_steps(mine, out / movie.name, model=model, how=how))
+        row = yield from relayed(work, told)
+        if given.repair and not mine.repair and not mine.found_here and not row.problem:
+            words = "the masks were not repaired, as there is no image of them in the folder"
+            row = replace(row, warnings=(*row.warnings, words))
+        rows.append(row)
         with signed(place) as spare, writing(place, "the table of all movies"):
             table_of(ordered(rows)).to_csv(spare, index=False, lineterminator="\n")
     return ordered(rows)
@@ -178,80 +153,20 @@ def _told(k: int, n: int, name: str, step: Progress) -> Progress:
     return Progress(f"{k + 1} of {n}, {name}: {step.stage}", step.done)
 
 
-def _tried(
-    movie: BatchFiles,
-    given: BatchRun,
-    file: Path | None,
-    model: Model,
-    told: Callable[[Progress], Progress],
-) -> Steps[BatchRow]:
+def _tried(name: str, work: Steps[tuple[Tracking, dict[str, Any], list[Note]]]) -> Steps[BatchRow]:
     """Track one movie; a row that says why, where that fails."""
     began = time.perf_counter()
     try:
-        row = yield from relayed(_track(movie, given, file, model), told)
-        return replace(row, seconds=time.perf_counter() - began)
+        tracking, _, notes = yield from work
+        warned = tuple(n.words for n in notes if n.kind == NoteKind.WARNING)
+        return replace(row_of(name, tracking, warned), seconds=time.perf_counter() - began)
     except BridgetrackError as error:
         problem = str(error)
     except MemoryError:
         problem = "not enough memory for this movie"
     except Exception as error:
         problem = f"unexpected error: {type(error).__name__}: {error}"
-    return BatchRow(movie.name, " ".join(problem.split()), seconds=time.perf_counter() - began)
-
-
-def _track(movie: BatchFiles, given: BatchRun, file: Path | None, model: Model) -> Steps[BatchRow]:
-    out, began, notes = given.out / movie.name, time.perf_counter(), list[Note]()
-    found, beside = None, None
-    repairs = given.repair and movie.labels is not None and movie.image is not None
-    inputs = RunInputs(
-        movie.labels or out / FOUND_HERE[0], movie.image, file, None, given.reading,
-        given.formats, command="batch", found_here=movie.labels is None, repair=repairs,
-        without=given.kinds.words, channel=given.channel, memory=given.memory,
-    )  # fmt: skip
-    check_folder(out, *inputs.inputs)
-    with ExitStack() as temporary:
-        with collecting_warnings(notes):  # ends before the record is written, which tells of them
-            if inputs.found_here or repairs:
-                beside = temporary.enter_context(lent_folder(out))
-            cells: Any
-            if movie.labels is not None:
-                cells, pixels = open_files(movie.labels, movie.image, given.reading, notes)
-            else:
-                assert movie.image is not None and beside is not None
-                pixels = given.reading.open_image(movie.image)
-                cells, found = yield from _found_here(pixels, inputs, beside, given, notes)
-            if repairs:
-                assert beside is not None
-                mending = repair_into(beside, out, cells, pixels, model, inputs)
-                cells = yield from mending
-            elif given.repair and movie.labels is not None:
-                words = "the masks were not repaired, as there is no image of them in the folder"
-                notes.append(Note(NoteKind.WARNING, words))
-            work = track_steps(cells, pixels, model, kinds=given.kinds, memory=given.memory)
-            tracking = yield from work
-        save_run(tracking, out, inputs, began, notes, beside, found)
-    told = tuple(n.words for n in notes if n.kind == NoteKind.WARNING)
-    return row_of(movie.name, tracking, told)
-
-
-def _found_here(
-    pixels: Movie, inputs: RunInputs, beside: Path, how: BatchRun, notes: list[Note]
-) -> Steps[tuple[Movie, Finding]]:
-    """Find the cells of a movie that has no masks; what is doubtful about them goes to `notes`."""
-    finding, known = Finding(how.settings, how.choose), pixels.geometry
-    with label_writer(beside / FOUND_HERE[0], known) as writer:
-        found = yield from find_masks(finding, pixels, writer.write, channel=how.channel)
-    told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in found.doubts]
-    notes += told
-    about = masks_record({"image": str(inputs.image)}, pixels, found, how.channel)
-    about |= {"labels": str(inputs.labels), "cells": found.counts, "notes": note_texts(told)}
-    write_json(about, beside / FOUND_HERE[1])
-    if found.margins is not None:
-        write_margins(found.margins, beside / FOUND_HERE[2])
-    masks = open_labels(
-        writer.path, scale=known.scale, unit=known.unit, frame_interval=known.frame_interval
-    )
-    return replace(masks, source=str(inputs.labels)), found.finding
+    return BatchRow(name, " ".join(problem.split()), seconds=time.perf_counter() - began)
 
 
 # ------------------------------------------------------------------ the table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,7 +12,10 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import is_mask_file, load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.features.feature import needs_link_scores
+from bridgetrack.features.link_scores import LinkScores
+from bridgetrack.io.results import read_link_scores
 from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
@@ -169,6 +173,43 @@ def open_mask_answers(
 def open_weights(model: Path | None) -> Model | None:
     """A model out of a file or of the library, where one is given."""
     return None if model is None else check_usable(find_model(model), model)
+
+
+def open_link_scores(
+    given: LinkScores | Path | str | None, model: Model | None = None
+) -> LinkScores | None:
+    """Link scores, if some are given; warns if `model` needs them and none are given."""
+    if given is None and model is not None and needs_link_scores(model.keys):
+        warnings.warn(
+            f"the model {model.name!r} was trained with link scores of another program "
+            f"({', '.join(k for k in model.keys if needs_link_scores([k]))}), but none are given: "
+            "links are scored without them; give them with --link-scores (in Python link_scores=)",
+            BridgetrackWarning,
+            stacklevel=3,
+        )
+    return read_link_scores(given) if isinstance(given, Path | str) else given
+
+
+def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
+    """Refuse scores if most of them match no cell of a movie; warn if some do not.
+
+    Raises
+    ------
+    InputError
+        If most do not, or frames count from 1.
+    """
+    if scores is None or not len(scores):
+        return
+    missed = len(scores) - scores.matched(scene.detections)
+    last = scene.detections.geometry.n_frames - 1
+    # Links start before the last frame, so this one is named only if frames count from 1.
+    from_one = missed and scores.frame.min() == 1 and scores.frame.max() == last
+    said = f"{scores.name}: {missed} of {len(scores)} links name cells that do not exist; "
+    if from_one or 2 * missed > len(scores):
+        counted = "seem to be counted from 1; count them" if from_one else "are counted"
+        raise InputError(f"{said}frames {counted} from 0, and source and target must be labels")
+    if missed:
+        warnings.warn(f"{said}they are left out", BridgetrackWarning, stacklevel=3)
 
 
 def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[Note]) -> None:

@@ -6,7 +6,8 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from contextlib import ExitStack
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,18 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_targets import with_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.files import write_text
+from bridgetrack.features.link_scores import with_link_scores
+from bridgetrack.files import lent_folder, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.may_write import check_folder, refuse_other, signed
 from bridgetrack.io.results import FILES, METHODS, RUN_FILE, stage_results
 from bridgetrack.models.model import Model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
-from bridgetrack.notes import Note, NoteKind, note_texts
+from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts
 from bridgetrack.pipeline.finding import (
     Finding,
     FoundMasks,
@@ -34,16 +37,28 @@ from bridgetrack.pipeline.finding import (
     finding_to_json,
     how_found,
 )
-from bridgetrack.pipeline.inputs import Reading, RunInputs, open_answers, open_mask_answers
+from bridgetrack.pipeline.inputs import (
+    Reading,
+    RunInputs,
+    check_link_scores,
+    open_answers,
+    open_files,
+    open_link_scores,
+    open_mask_answers,
+    open_weights,
+)
 from bridgetrack.pipeline.methods import methods_text, versions
+from bridgetrack.pipeline.project import load_project, run_project
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.pipeline.summary import (
     count_events,
     least_certain,
+    misfit,
     unclear_remarks,
     use_of_annotations,
 )
 from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Steps
 
 FOUND_HERE = ("labels.tif", "labels.run.json", "labels.masks.csv")
@@ -216,10 +231,116 @@ def masks_record(
     }
 
 
-# ------------------------------------------------------------------ repaired masks
+# ------------------------------------------------------------------ a run
 
 
-def repair_into(
+def track_again(given: RunInputs) -> Steps[Tracking]:
+    """Track what a run was given; nothing is written."""
+    model = open_weights(given.model)
+    if given.project is not None:
+        answers = open_answers(given.annotations)
+        return (yield from run_project(load_project(given.project), model, answers))
+    cells, image = open_files(given.labels, given.image, given.reading, [])
+    return (yield from _tracked(given, cells, image, model or shipped_model()))
+
+
+def run_steps(
+    given: RunInputs,
+    out: Path,
+    *,
+    model: Model | None = None,
+    how: Finding | None = None,
+    client: Any = None,
+) -> Steps[tuple[Tracking, dict[str, Any], list[Note]]]:
+    """Track files and write the results; cells are found, or repaired, on the way.
+
+    Parameters
+    ----------
+    given
+        What the run has, and what it was asked for.
+    out
+        Folder for the results.
+    model
+        Weights; those of the file that is given where None, else the shipped ones.
+    how
+        How cells are found where there are no labels.
+    client
+        Over which frames and windows are spread; this process where None.
+
+    Returns
+    -------
+    tracking, record, notes
+        The tracks, the content of ``run.json``, and what was left out or assumed.
+
+    Raises
+    ------
+    BridgetrackError
+        Where the input cannot be used, or the results have no place.
+    """
+    check_folder(out, *given.inputs)
+    notes, began = list[Note](), time.perf_counter()
+    found = beside = None
+    with ExitStack() as temporary:
+        # ends before the record is written, which tells of the warnings
+        with collecting_warnings(notes):
+            model = model or open_weights(given.model) or shipped_model()
+            if given.found_here or given.repair:
+                beside = temporary.enter_context(lent_folder(out))
+            cells: Movie | Detections
+            if given.found_here and given.image is not None and beside is not None:
+                image: Movie | None = given.reading.open_image(given.image)
+                assert image is not None
+                cells, found = yield from _find_into(beside, image, given, how, notes)
+            else:
+                cells, image = open_files(given.labels, given.image, given.reading, notes)
+            if given.repair and beside is not None:
+                cells = yield from _repair_into(beside, out, cells, image, model, given, client)
+            tracking = yield from _tracked(given, cells, image, model, client)
+        said = misfit(tracking.scene.anchored, str(given.labels), str(given.annotations))
+        notes += [Note(NoteKind.WARNING, said)] if said else []
+        return tracking, *save_run(tracking, out, given, began, notes, beside, found)
+
+
+def _tracked(
+    given: RunInputs,
+    cells: Movie | Detections,
+    image: Movie | None,
+    model: Model,
+    client: Any = None,
+) -> Steps[Tracking]:
+    """Track opened files as a run was asked to."""
+    scores = open_link_scores(given.link_scores, model)
+    tracking = yield from track_steps(
+        cells, image, model, open_answers(given.annotations),
+        None if scores is None else with_link_scores(scores),
+        kinds=EventKinds.without(given.without), memory=given.memory, window=given.window,
+        client=client,
+    )  # fmt: skip
+    check_link_scores(scores, tracking.scene)
+    return tracking
+
+
+def _find_into(
+    folder: Path, image: Movie, given: RunInputs, how: Finding | None, notes: list[Note]
+) -> Steps[tuple[Movie, Finding]]:
+    """Find the cells of a movie that has no masks, and write them into a folder.
+
+    What is doubtful about them goes to `notes`.
+    """
+    finding, known = how or Finding(), image.geometry
+    with label_writer(folder / FOUND_HERE[0], known) as writer:
+        found = yield from find_masks(finding, image, writer.write, channel=given.channel)
+    told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in found.doubts]
+    notes += told
+    about = masks_record({"image": str(given.image)}, image, found, given.channel)
+    about |= {"labels": str(given.labels), "cells": found.counts, "notes": note_texts(told)}
+    write_json(about, folder / FOUND_HERE[1])
+    if found.margins is not None:
+        write_margins(found.margins, folder / FOUND_HERE[2])
+    return _written(folder / FOUND_HERE[0], given.labels, known), found.finding
+
+
+def _repair_into(
     folder: Path,
     out: Path,
     cells: Movie | Detections,
@@ -232,11 +353,6 @@ def repair_into(
 
     The labels name `out` as their source, where the folder's content will stand in the end. What
     the given answers say of masks holds, and what they say of events.
-
-    Raises
-    ------
-    InputError
-        Where there are no labels or no image, or no cell would be left.
     """
     if not isinstance(cells, Movie) or image is None:
         raise InputError(
@@ -253,22 +369,22 @@ def repair_into(
             Finding(given=cells), image, writer.write, said, model,
             channel=given.channel, client=client,
         )  # fmt: skip
+    axes = cells.geometry.axes
     rows = [
-        {
-            "frame": c.frame,
-            "change": c.kind.value,
-            "before": " ".join(map(str, c.before)),
-            "after": " ".join(map(str, c.after)),
-            **dict(zip(cells.geometry.axes, c.place, strict=True)),
-        }
+        (c.frame, c.kind.value, " ".join(map(str, c.before)), " ".join(map(str, c.after)), *c.place)
         for c in found.changes
     ]
-    columns = ["frame", "change", "before", "after", *cells.geometry.axes]
+    columns = ["frame", "change", "before", "after", *axes]
     pd.DataFrame(rows, columns=columns).to_csv(folder / REPAIRS, index=False)
-    scale, unit = cells.geometry.scale, cells.geometry.unit
-    interval = cells.geometry.frame_interval
-    written = open_labels(folder / REPAIRED, scale=scale, unit=unit, frame_interval=interval)
-    return replace(written, source=str(out / REPAIRED))
+    return _written(folder / REPAIRED, out / REPAIRED, cells.geometry)
+
+
+def _written(labels: Path, place: Path, known: Geometry) -> Movie:
+    """Labels that were written just now, by the name of the place where they will stand."""
+    movie = open_labels(
+        labels, scale=known.scale, unit=known.unit, frame_interval=known.frame_interval
+    )
+    return replace(movie, source=str(place))
 
 
 def _repairs(folder: Path) -> dict[str, int]:
@@ -283,7 +399,7 @@ def _repairs(folder: Path) -> dict[str, int]:
 def tracked_labels(run: Path) -> Path | None:
     """The labels that a run tracked, by its record; None where that names none."""
     try:
-        return _tracked(_content(run), run)
+        return _labels_of(_content(run), run)
     except _BROKEN:
         return None
 
@@ -293,7 +409,7 @@ def _content(run: Path) -> dict[str, Any]:
     return content
 
 
-def _tracked(content: dict[str, Any], run: Path) -> Path | None:
+def _labels_of(content: dict[str, Any], run: Path) -> Path | None:
     """Labels that a run repaired or found are among its results, and go with them."""
     own = next((n for n in (REPAIRED, FOUND_HERE[0]) if n in content.get("files", ())), None)
     if own is not None:
@@ -335,33 +451,28 @@ def given_run(
 
 def _inputs(content: dict[str, Any], run: Path) -> RunInputs:
     known = {k: None if v is None else Path(v) for k, v in content["input"].items()}
-    labels = _tracked(content, run)
+    labels = _labels_of(content, run)
     if labels is None:
         raise ValueError("no labels")
     settings = content["settings"]
     without = tuple(settings.get("without", ()))
     EventKinds.without(without)  # refuses others
-    scale = settings["scale"]
-    reading = Reading(
-        settings["axes"],
-        None if scale is None else tuple(float(part) for part in scale.split(",")),
-        settings["unit"],
-        settings["frame_interval"],
-        settings["image_axes"],
-        settings.get("columns"),
-    )
+    reading = {each.name: settings.get(each.name) for each in fields(Reading)}
     if "repair" in content:  # in our own order of axes, with the scale that was known
-        geometry = content["geometry"]
-        reading = Reading(
-            None, tuple(geometry["scale"]), geometry["unit"], geometry["frame_interval_minutes"],
-            reading.image_axes,
-        )  # fmt: skip
+        known_now = content["geometry"]
+        reading |= {
+            "axes": None, "columns": None, "unit": known_now["unit"],
+            "scale": ",".join(map(str, known_now["scale"])),
+            "frame_interval": known_now["frame_interval_minutes"],
+        }  # fmt: skip
+    scale = reading["scale"]
+    reading["scale"] = None if scale is None else tuple(map(float, scale.split(",")))
     return RunInputs(
         labels,
         known["image"],
         known["model"],
         known["annotations"],
-        reading,
+        Reading(**reading),
         project=known.get("project"),
         link_scores=known.get("link_scores"),
         channel=settings.get("channel", 0),

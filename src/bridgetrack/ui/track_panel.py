@@ -24,7 +24,8 @@ from qtpy.QtWidgets import (
 from bridgetrack.evaluation.sample import SampleOptions
 from bridgetrack.hypotheses.events import kind_words
 from bridgetrack.io.results import FORMATS, write_results
-from bridgetrack.pipeline.batch import TABLE, BatchRow, BatchRun, batch_steps
+from bridgetrack.pipeline.batch import TABLE, BatchRow, batch_steps
+from bridgetrack.pipeline.inputs import RunInputs
 from bridgetrack.pipeline.methods import methods_text
 from bridgetrack.pipeline.summary import (
     count_events,
@@ -303,13 +304,16 @@ class ExportBox(Column):
         if not self._may("batch", "Other movies are still being tracked."):
             return
         session = self._panel.session
-        given = BatchRun(
-            folder, out, session.model, formats=self.formats.ticked, kinds=session.kinds
-        )
-        left_out = ", ".join(session.kinds.words)
+        model, without = session.model, session.kinds.words
+        given = RunInputs(folder, None, None, None, formats=self.formats.ticked, without=without)
+        left_out = ", ".join(without)
         self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
         what = "Tracking many movies"
-        self._run("batch", what, lambda: batch_steps(given), lambda rows: self._show(rows, out))
+
+        def work() -> Steps[tuple[BatchRow, ...]]:
+            return batch_steps(folder, out, given, model=model)
+
+        self._run("batch", what, work, lambda rows: self._show(rows, out))
 
     def _on_cancel(self) -> str:
         """What is told of it: the movies that are done have their results."""
