@@ -19,7 +19,7 @@ import numpy as np
 
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
-from bridgetrack.learning import L2, LearningOptions, TrainingState, train
+from bridgetrack.learning import L2, Bundle, LearningOptions, train
 from bridgetrack.learning.risk import SATISFIED
 from bridgetrack.progress import run
 from bridgetrack.training.tracking_model import TrackingModel
@@ -114,7 +114,7 @@ def active_perceptron(
     open_ = np.arange(n)
     labelled: list[int] = []
     averages: list[float] = []
-    state: TrainingState | None = None
+    state: Bundle | None = None
     q = uncertainties(Patches.of(data, open_), w, options.measure, rng)
     settled = False
     while len(labelled) < most and not settled:
@@ -150,9 +150,9 @@ def max_margin(
     labelled: list[int] | tuple[int, ...],
     prior: Array,
     strength: float,
-    state: TrainingState | None = None,
+    state: Bundle | None = None,
     model: TrackingModel | None = None,
-) -> tuple[Array, TrainingState | None]:
+) -> tuple[Array, Bundle | None]:
     """Finish: regularised and globally optimal weights from the labelled patches, and a state."""
     chosen = np.sort(np.asarray(labelled, dtype=np.int64))
     result = run(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.arrays import Array
-from bridgetrack.learning import Inferred, Sample, StructuredModel, TrainingState
+from bridgetrack.learning import Bundle, Inferred, Sample, StructuredModel
 
 Output = tuple[int, ...]
 Best = tuple[Output, Array, float, float]
@@ -157,11 +157,9 @@ class PartialChain(Enumerable):
         return y, feature, loss, float(feature @ w) + sign * loss
 
 
-def lower_bound(state: TrainingState, w: Array) -> float:
+def lower_bound(state: Bundle, w: Array) -> float:
     """The largest known lower bound on P; -inf where a group has no plane."""
-    best = np.full(state.n_groups, -np.inf)
-    np.maximum.at(best, state.groups, state.slopes @ w + state.offsets)
-    return float(best.sum())
+    return float(state.planes.largest(w)[0].sum())
 
 
 def entropy_of(scores: Array) -> float:

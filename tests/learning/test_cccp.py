@@ -133,7 +133,7 @@ def test_progress_can_be_watched_and_cancelled() -> None:
     first = next(training)
     second = next(training)
     training.close()
-    assert (first.iteration, second.iteration) == (1, 2)
+    assert first.n_inferences < second.n_inferences
     assert first.gap == np.inf and np.isfinite(second.gap)
     assert second.objective == pytest.approx(
         objective(model, samples, L2(0.1), second.weights, "bridge"), rel=0.5

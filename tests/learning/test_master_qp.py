@@ -94,10 +94,9 @@ def test_printed_dual_equals_primal_form(seed: int, m: int, kind: str) -> None:
     A, b = rows(seed, m)
     wanted = regularizer(seed, 0.3, kind)
     primal = solve_l2_master(A, b, wanted)
-    for backend in ("piqp", "clarabel"):
-        dual = solve_l2_master(A, b, wanted, attempts=[("dual", backend)])
-        assert dual.primal == pytest.approx(primal.primal, abs=1e-6)
-        np.testing.assert_allclose(dual.w, primal.w, atol=1e-3)
+    dual = solve_l2_master(A, b, wanted, attempts=[("dual", "piqp")])
+    assert dual.primal == pytest.approx(primal.primal, abs=1e-6)
+    np.testing.assert_allclose(dual.w, primal.w, atol=1e-3)
 
 
 def test_groups_are_slacks_of_their_own() -> None:
@@ -168,7 +167,7 @@ def test_warnings_of_a_back_end_do_not_reach_the_user(
     solve = qpsolvers.solve_problem
 
     def loud(*given: Any, **more: Any) -> Any:
-        warnings.warn("Clarabel.rs terminated with status NumericalError", stacklevel=2)
+        warnings.warn("piqp terminated with status NumericalError", stacklevel=2)
         return solve(*given, **more)
 
     monkeypatch.setattr(qpsolvers, "solve_problem", loud)

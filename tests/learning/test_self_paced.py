@@ -61,7 +61,7 @@ def test_ends_with_everybody_and_a_true_objective(seed: int, criterion: Any, lea
     found = fit(model, samples, L2(0.1), options=options)
     attained = float(loss_values(model, samples, found.w, "bridge").mean())
     assert found.objective == pytest.approx(L2(0.1).value(found.w) + attained, abs=1e-9)
-    assert found.state is not None and len(found.state.samples) == len(samples)
+    assert found.state is not None and len(found.state.risk.samples) == len(samples)
     assert (np.diff(found.objectives) <= 1e-9).all()
     thresholds = [s.threshold for s in found.stages]
     assert all(b > a for a, b in pairwise(thresholds)) or len(thresholds) < 2

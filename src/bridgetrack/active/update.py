@@ -20,7 +20,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.arrays import Array
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve
-from bridgetrack.learning import LearningOptions, TrainingState
+from bridgetrack.learning import Bundle, LearningOptions
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, relayed
@@ -51,7 +51,7 @@ class LearnedWeights:
 
     weights: Array  # shape (d,)
     step: float  # share of the step from the starting to the fitted weights
-    state: TrainingState | None  # what the next update can reuse
+    state: Bundle | None  # what the next update can reuse
     # the annotated components as they were learned from; None if no annotation constrains
     # anything
     movies: Movies | None

@@ -19,7 +19,7 @@ w^d, D     weights of domain d of D, tied to shared weights w by (another) rho: 
 Nothing here knows what x and y are: see `StructuredModel`.
 """
 
-from bridgetrack.learning.bundle import TrainingState
+from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.cccp import fit, train
 from bridgetrack.learning.losses import LOSSES, Loss, Treatment, loss_values
 from bridgetrack.learning.online import train_perceptron
@@ -48,6 +48,7 @@ __all__ = [
     "LEARNERS",
     "LOSSES",
     "YU_JOACHIMS",
+    "Bundle",
     "Curriculum",
     "Domain",
     "Inferred",
@@ -59,7 +60,6 @@ __all__ = [
     "Stage",
     "StructuredModel",
     "TrainingResult",
-    "TrainingState",
     "TrainingStep",
     "Treatment",
     "delta_regularizer",

@@ -23,7 +23,7 @@ import numpy as np
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.learning import cutting_plane
-from bridgetrack.learning.bundle import Bundle, Incumbent, TrainingState
+from bridgetrack.learning.bundle import Bundle, Incumbent
 from bridgetrack.learning.cutting_plane import Search
 from bridgetrack.learning.losses import Loss, Treatment, find_loss
 from bridgetrack.learning.online import FrankWolfe, Subgradient, train_perceptron
@@ -61,7 +61,7 @@ def train(
     treatment: Treatment = "exact",
     options: LearningOptions | None = None,
     initial: Array | None = None,
-    state: TrainingState | None = None,
+    state: Bundle | None = None,
 ) -> Training:
     """Learn weights; a generator that reports progress and can be closed at any time.
 
@@ -84,8 +84,8 @@ def train(
     initial
         Weights to start from; None: those of ``state``, or else the prior.
     state
-        State from an earlier training with other lambda, prior, loss or annotations; its valid
-        parts are reused, see `TrainingState`.
+        Of the result of an earlier training with other lambda, prior, loss or annotations; its
+        valid parts are reused, see `Bundle.take_over`.
 
     Yields
     ------
@@ -135,26 +135,28 @@ def _train(
     regularizer: Regularizer,
     options: LearningOptions,
     w: Array,
-    state: TrainingState | None = None,
+    state: Bundle | None = None,
 ) -> Training:
     """001, Algorithm 1; its lines 6 to 12 are the inner loop, `cutting_plane.minimise`."""
     log = _Log(risk)
-    bundle, minimise = _learner_for(risk, regularizer, options, state)
+    bundle, minimise = _learner_for(risk, regularizer, options)
+    if state is not None:
+        bundle.take_over(state)
     bundle.aim(risk.tangent(w), w)  # line 4 for t = 0
     objectives: list[float] = []
     epsilon, reason = options.first_precision, "iterations"
     for t in range(options.max_cccp_iterations):  # line 3
         if t and not options.recycle:
             tangent = bundle.tangent
-            bundle, minimise = _learner_for(risk, regularizer, options, None)
+            bundle, minimise = _learner_for(risk, regularizer, options)
             bundle.aim(tangent, w)
-        if not bundle.knows(w):
+        if bundle.penalty(w) is None:
             bundle.touch(w, 0.0)
-            yield log.step(bundle, bundle.incumbent(-np.inf), t)
+            yield log.step(bundle, bundle.incumbent(-np.inf))
         if not objectives:
             objectives.append(bundle.value(w))
         # Lines 6-12.
-        found = yield from relayed(minimise(epsilon), partial(log.step, bundle, t=t))
+        found = yield from relayed(minimise(epsilon), partial(log.step, bundle))
         old, new = bundle.tangent, risk.tangent(found.w, bundle.tangent)  # line 4 for t + 1
         bundle.aim(new, found.w)
         value = bundle.value(found.w)
@@ -170,8 +172,9 @@ def _train(
             reason = found.reason
             break
         epsilon = max(options.precision_rate * epsilon, options.precision)  # line 5
+    bundle.w = w.copy()
     return TrainingResult(
-        w=w.copy(),
+        w=bundle.w,
         objective=objectives[-1],
         risk=objectives[-1] - float(regularizer.value(w)),
         gap=found.gap,
@@ -184,21 +187,18 @@ def _train(
         n_reward_inferences=risk.n_reward_inferences,
         inference_seconds=risk.seconds,
         seconds=log.seconds,
-        state=bundle.state(w),
+        state=bundle,
     )
 
 
 def _learner_for(
-    risk: Risk,
-    regularizer: Regularizer,
-    options: LearningOptions,
-    state: TrainingState | None,
+    risk: Risk, regularizer: Regularizer, options: LearningOptions
 ) -> tuple[Bundle, Callable[[float], Search]]:
     """What is known of P, and the learner that minimises surrogates to a gap."""
     quickest = "n-slack" if isinstance(regularizer, L2) and not risk.literal else "1-slack"
     name = options.learner or quickest
     n_groups = min(len(risk.samples), MAX_SLACKS) if name == "n-slack" else 1
-    bundle = Bundle(risk, regularizer, n_groups, options.max_bounds, options.cache, state)
+    bundle = Bundle(risk, regularizer, n_groups, options.max_bounds, options.cache)
     if name != "1-slack" and not isinstance(regularizer, L2):
         raise InputError(f"the learner {name!r} needs the l2 regulariser; choose 1-slack for l1")
     if name in ("1-slack", "n-slack"):
@@ -224,19 +224,18 @@ class _Log:
     def seconds(self) -> float:
         return time.perf_counter() - self._start
 
-    def step(self, bundle: Bundle, best: Incumbent, t: int) -> TrainingStep:
+    def step(self, bundle: Bundle, best: Incumbent) -> TrainingStep:
         """Every surrogate bounds the objective from above, so the least value so far does."""
         last = self.steps[-1].objective if self.steps else np.inf
+        calls, seconds = self._risk.n_inferences, self._risk.seconds
         step = TrainingStep(
-            iteration=len(self.steps) + 1,
-            cccp_iteration=t,
-            objective=min(best.upper, last),
-            gap=best.gap,
-            n_bounds=len(bundle),
-            n_inferences=self._risk.n_inferences,
-            seconds=self.seconds,
-            inference_seconds=self._risk.seconds,
-            weights=best.w,
+            min(best.upper, last),
+            best.gap,
+            len(bundle.planes),
+            calls,
+            self.seconds,
+            seconds,
+            best.w,
         )
         self.steps.append(step)
         return step

@@ -162,26 +162,27 @@ class FrankWolfe(_Online):
                 dual.refresh()
             if promised <= precision or passes % CHECKED == 0:
                 w = min((dual.w, mean), key=self._known_value)
-                if bundle.knows(w):
+                if bundle.penalty(w) is not None:
                     return bundle.incumbent(max(lower, dual.value()), "inexact")
-                self._learn(dual, bundle.ask(w), np.arange(len(dual.losses)))
+                self._learn(dual, bundle.infer(w), np.arange(len(dual.losses)))
                 dual.refresh()
                 yield bundle.incumbent(max(lower, dual.value()))
 
     def _learn(self, dual: Dual, found: Inferred, rows: IntArray) -> float:
         """One step of some samples towards what was found; the sum of their gaps."""
-        if self.bundle.outputs is not None:
-            self.bundle.outputs.add(found, dual.w, rows)
+        self.bundle.keep_outputs(found, dual.w, rows)
         pairs = zip(rows.tolist(), found.features, found.losses, strict=True)
         return sum(max(dual.move(i, phi, float(loss)), 0.0) for i, phi, loss in pairs)
 
     def _sweep(self, dual: Dual, precision: float) -> None:
         """Steps towards known outputs until they promise little of what they did at first."""
         outputs, n = self.bundle.outputs, self.bundle.risk.n_annotations
+        if outputs is None:
+            return
+        mine = [np.flatnonzero(outputs.owner == i) for i in range(outputs.n_owners)]
         enough = 0.0
-        for _ in range(SWEEPS if outputs is not None else 0):
-            assert outputs is not None
-            best = outputs.best(dual.w)
+        for _ in range(SWEEPS):
+            best = self.bundle.best_known(dual.w)
             if best is None:
                 return
             mean = dual.features @ dual.w + dual.losses
@@ -190,15 +191,15 @@ class FrankWolfe(_Online):
             if gap <= enough:
                 break
             for i in self._rng.permutation(len(mean)).tolist():
-                known = outputs.features[i] @ dual.w + outputs.losses[i]
-                k = int(known.argmax())
-                dual.move(i, outputs.features[i, k], float(outputs.losses[i, k]))
+                known = outputs.slopes[mine[i]] @ dual.w + outputs.offsets[mine[i]]
+                k = mine[i][known.argmax()]
+                dual.move(i, outputs.slopes[k], float(outputs.offsets[k]))
         dual.refresh()
 
     def _known_value(self, w: Array) -> float:
         """The surrogate at a point as far as the known outputs tell: a lower bound."""
         bundle = self.bundle
-        best = None if bundle.outputs is None else bundle.outputs.best(w)
+        best = bundle.best_known(w)
         above = 0.0 if best is None else float(best.bounds.sum()) / bundle.risk.n_annotations
         return float(bundle.regularizer.value(w)) + bundle.tangent.at(w) + above
 
@@ -245,7 +246,7 @@ class Subgradient(_Online):
             lower = max(lower, dual.value())
             if epochs >= judged:
                 judged = max(judged + 1, RARER * judged)
-                bundle.ask(mean)
+                bundle.infer(mean)
                 yield bundle.incumbent(lower)
 
 
@@ -295,8 +296,6 @@ def train_perceptron(
         if losses[-1] < min(losses[:-1]) or (epoch == 0 and losses[1] == losses[0]):
             best, since = mean, 0
         step = TrainingStep(
-            iteration=epoch + 1,
-            cccp_iteration=epoch,
             objective=min(losses),
             gap=float("nan"),
             n_bounds=0,

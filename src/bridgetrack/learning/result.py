@@ -6,62 +6,31 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from bridgetrack.arrays import Array
-from bridgetrack.learning.bundle import TrainingState
+from bridgetrack.learning.bundle import Bundle
 
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """Where training stands; one after each call of the inference over all samples.
+    """Where training stands; one after each call of the inference over all samples."""
 
-    Parameters
-    ----------
-    iteration
-        Counts from 1.
-    cccp_iteration
-        Which tangent of R (or epoch of the perceptron), from 0.
-    objective
-        Smallest upper bound on the objective so far.
-    gap
-        Duality gap of the current convex problem; inf before the first master problem, NaN where
-        there is none (perceptron).
-    n_bounds
-        Bounds in the master problem.
-    n_inferences
-        Loss-augmented inferences over all samples so far.
-    seconds, inference_seconds
-        Since training began, and those of them spent in inference.
-    weights
-        Best weights so far, shape (d,): what to keep if training is cancelled here.
-    """
-
-    iteration: int
-    cccp_iteration: int
-    objective: float
+    objective: float  # smallest upper bound on the objective so far
+    # duality gap of the current convex problem; inf before the first master problem, NaN where
+    # there is none (perceptron)
     gap: float
-    n_bounds: int
-    n_inferences: int
-    seconds: float
-    inference_seconds: float
-    weights: Array
+    n_bounds: int  # bounds in the master problem
+    n_inferences: int  # loss-augmented inferences over all samples so far
+    seconds: float  # since training began
+    inference_seconds: float  # those of them spent in inference
+    weights: Array  # best so far, shape (d,): what to keep if training is cancelled here
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One threshold of self-paced learning.
+    """One threshold of self-paced learning."""
 
-    Parameters
-    ----------
-    threshold
-        1/K.
-    share
-        Share of the samples that took part.
-    w
-        Weights after it, shape (d,).
-    """
-
-    threshold: float
-    share: float
-    w: Array
+    threshold: float  # 1/K
+    share: float  # of the samples that took part
+    w: Array  # weights after it, shape (d,)
 
 
 @dataclass(frozen=True)
@@ -113,7 +82,7 @@ class TrainingResult:
     n_reward_inferences: int
     inference_seconds: float
     seconds: float
-    state: TrainingState | None = None
+    state: Bundle | None = None
     stages: tuple[Stage, ...] = ()
 
 

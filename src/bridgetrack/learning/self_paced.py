@@ -164,7 +164,7 @@ def nearest(slopes: Array, offsets: Array) -> Array | None:
     d = slopes.shape[1]
     if scale == 0.0 or (level <= 0).all():
         return np.zeros(d)
-    for backend in ("daqp", "piqp", "clarabel"):
+    for backend in ("daqp", "piqp"):
         solved = call_backend(backend, np.eye(d), np.zeros(d), G=rows, h=-level / scale)
         if solved is None:
             continue

@@ -20,11 +20,11 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.learning import (
     L1,
     L2,
+    Bundle,
     Domain,
     Regularizer,
     Stacked,
     TrainingResult,
-    TrainingState,
     TrainingStep,
     train,
 )
@@ -66,7 +66,7 @@ class Movies:
     sources: tuple[TrackingModel, ...]
     prior: Array
     metric: Array | None
-    state: TrainingState | None = None
+    state: Bundle | None = None
 
     @property
     def n(self) -> float:
@@ -81,7 +81,7 @@ class Movies:
         options: TrainingOptions,
         *,
         rows: Index | None = None,
-        state: TrainingState | None = None,
+        state: Bundle | None = None,
     ) -> Fit:
         """Fit some of the target's samples (None: all) and all of the sources.
 

@@ -211,7 +211,7 @@ def _train(
         lambda_=lambda_,
         rho=rho if sources else None,
         step=step,
-        result=fitted,
+        result=replace(fitted, state=None),  # it holds the solvers
         changes=per_kind(population_of(targets, before), population),
         exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, after))),
         n_annotations=0 if data is None else data.n_annotations,
