@@ -82,7 +82,7 @@ def test_what_stands_beside_a_movie_is_taken_over_into_its_project(files: Path) 
     folder = files / "image.bridgetrack"
     kept = kept_cells(folder, cells.geometry)
     assert kept is not None
-    session = bt.Session(kept.labels, files / "image.tif", project=folder)
+    session = bt.Session(kept[0], files / "image.tif", project=folder)
     assert [a.id for a in session.annotations] == [f"s{k}" for k in range(1, 41)]
     session.close()
     earlier = bt.load_annotations(files / "image.annotations.json")

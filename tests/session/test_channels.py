@@ -12,6 +12,7 @@ import bridgetrack as bt
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.project import load_project
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.ui.file_menu import layers_of
 from drawn_movie import drawn
@@ -61,5 +62,7 @@ def test_a_project_keeps_all_channels_and_which_shows_the_cells(session, tmp_pat
     again = bt.Session.from_project(folder)
     assert again.movie.channel == 1 and again.movie.image.channels == ("other", "nuclei")
     np.testing.assert_array_equal(again.movie.image.array, session.movie.image.array)
+    again.answer(again.ask(), "yes")
+    assert load_project(folder).open()[1].channels == ("other", "nuclei"), "it stays whole"
     image, *_ = layers_of(folder)
     np.testing.assert_array_equal(image[0], session.movie.image.array[:, 1])

@@ -20,8 +20,9 @@ from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
+from bridgetrack.movie.frames import EditedFrames
 from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.edited import EditedFrames, changes_again
+from bridgetrack.pipeline.edited import changes_again
 from bridgetrack.pipeline.finding import MaskJob, chosen_as
 from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers
 from bridgetrack.progress import Progress, Steps

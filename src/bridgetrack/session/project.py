@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,16 +111,11 @@ def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
     return store
 
 
-@dataclass(frozen=True)
-class Kept:
-    """Cells that were kept, and how they were found, where that is known."""
+def kept_cells(folder: Path, geometry: Geometry) -> tuple[Movie, Finding | None] | None:
+    """Cells in a project's folder, or where earlier versions kept them, and how they were found.
 
-    labels: Movie
-    found: Finding | None
-
-
-def kept_cells(folder: Path, geometry: Geometry) -> Kept | None:
-    """The cells in a project's folder, or where earlier versions kept them; None without any."""
+    None where there are none of this movie.
+    """
     path, found = folder / CELLS, None
     if path.exists():
         with suppress(InputError):  # then it is not known
@@ -133,9 +128,8 @@ def kept_cells(folder: Path, geometry: Geometry) -> Kept | None:
     except InputError:
         return None
     there = labels.geometry
-    if (there.n_frames, there.shape) != (geometry.n_frames, geometry.shape):
-        return None
-    return Kept(labels, found)
+    fits = (there.n_frames, there.shape) == (geometry.n_frames, geometry.shape)
+    return (labels, found) if fits else None
 
 
 # ---------------------------------------------------------------------- keeping it
@@ -201,17 +195,7 @@ class ProjectFolder:
             return None
         cells = self.stale and _is_ours(movie, folder)
         self._stale, self._writing, self._told = False, cells, True
-
-        def steps() -> Steps[None]:
-            if cells:
-                yield from _write_cells(movie, folder)
-            project = _described(movie, folder)
-            text = project_text(project, folder)
-            file = folder / PROJECT
-            if not file.exists() or file.read_text(encoding="utf-8") != text:
-                write_text(file, text, "the project")
-
-        return steps()
+        return _writing(movie, folder, cells=cells)
 
     def _done(self) -> None:
         self._writing, self.problem = False, ""
@@ -287,28 +271,52 @@ def saving(session: Session, path: Path, formats: tuple[str, ...] | None = None)
     def steps() -> Steps[Path]:
         with signed(folder) as spare:
             spare.mkdir()
-            image = None
-            if movie.image is not None:
-                yield Progress("Saving the movie", 0.0)
-                image = _file_of(movie.image, _lasting(movie.files[0]))
-                image = image or _write_image(movie.image, spare, folder)
-            yield Progress("Saving the cells", 0.5)
-            labels = None
-            if movie.labels is not None:
-                file = _lasting(movie.files[1])
-                labels = _file_of(movie.labels, file, labels=True, masks=history.masks)
-            if labels is None:
-                yield from _write_cells(movie, spare)
+            yield from _writing(movie, folder, history, spare)
             if sample is not None:
                 write_sample(sample, spare / SAMPLE)
-            project = Project(
-                labels or _cells_in(movie, folder), image, movie.geometry, history,
-                movie.channel, movie.found,
-            )  # fmt: skip
-            save_project(project, spare, folder)
         return folder
 
     return steps()
+
+
+def _writing(
+    movie: MovieAndCells,
+    place: Path,
+    history: AnswerHistory | None = None,
+    folder: Path | None = None,
+    *,
+    cells: bool = False,
+) -> Steps[None]:
+    """Write which movie a project is about, and cells that are in no file of their own.
+
+    With its `history` it becomes whole: a movie that is in no file comes along, too. `folder` is
+    where to write what will be at its `place`; `cells` says whether they are to be written.
+    """
+    whole, folder = history is not None, folder or place
+    masks = None if history is None else history.masks
+    image = labels = None
+    if movie.image is not None:
+        yield Progress("Saving the movie", 0.0)
+        image = _file_of(movie.image, movie.files[0], place)
+        if whole and image is None:
+            image = _write_image(movie.image, folder, place)
+    ours = _is_ours(movie, place)
+    if movie.labels is not None and not ours:
+        labels = _file_of(movie.labels, movie.files[1], place, labels=True, masks=masks)
+    if cells or (whole and labels is None):
+        yield from _write_cells(movie, folder)
+    complete = whole or ((ours or labels is not None) and (image is None) == (movie.image is None))
+    nothing = AnswerHistory(AnnotationSet(movie.geometry))
+    project = Project(
+        labels or _cells_in(movie, place), image, movie.geometry, history or nothing,
+        movie.channel, movie.found, complete,
+    )  # fmt: skip
+    if history is not None:
+        save_project(project, folder, place)
+        return
+    file, text = folder / PROJECT, project_text(project, place)
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        write_text(file, text, "the project")
 
 
 def _is_ours(movie: MovieAndCells, folder: Path) -> bool:
@@ -321,26 +329,8 @@ def _is_in(file: Path | None, folder: Path) -> bool:
     return file is not None and resolved(file).parent == resolved(folder)
 
 
-def _lasting(file: Path | None) -> Path | None:
-    """A file, unless it is in another project, which may go on changing it."""
-    return None if file is None or file.parent.suffix == ENDING else file
-
-
 def _cells_in(movie: MovieAndCells, folder: Path) -> MovieFile:
     return MovieFile(folder / (CELLS if movie.table is None else TABLE))
-
-
-def _described(movie: MovieAndCells, folder: Path) -> Project:
-    """What a project says of a movie; its answers are not there yet."""
-    image = None if movie.image is None else _file_of(movie.image, movie.files[0])
-    cells: MovieFile | None = _cells_in(movie, folder)
-    if not _is_ours(movie, folder) and movie.labels is not None:
-        cells = _file_of(movie.labels, movie.files[1], labels=True)
-    complete = cells is not None and (movie.image is None) == (image is None)
-    return Project(
-        cells or _cells_in(movie, folder), image, movie.geometry,
-        AnswerHistory(AnnotationSet(movie.geometry)), movie.channel, movie.found, complete,
-    )  # fmt: skip
 
 
 def _write_cells(movie: MovieAndCells, folder: Path) -> Steps[None]:
@@ -360,26 +350,28 @@ def _write_cells(movie: MovieAndCells, folder: Path) -> Steps[None]:
     save_labels(labels, path, dtype="uint16" if highest < 2**16 else "uint32")
 
 
-def _write_image(image: Movie, spare: Path, folder: Path) -> MovieFile:
+def _write_image(image: Movie, folder: Path, place: Path) -> MovieFile:
     # one of one channel has no axis for it
     array = image.array if len(image.channels) > 1 else image.array[:, 0]
-    with replacing(spare / IMAGE, "the movie", text=False) as file:
+    with replacing(folder / IMAGE, "the movie", text=False) as file:
         np.save(file, np.asarray(array.compute()), allow_pickle=False)
-    return MovieFile(folder / IMAGE, _axes_of(image), image.channels)
-
-
-def _axes_of(movie: Movie) -> str:
-    return f"T{'C' * (len(movie.channels) > 1)}{'Z' * (movie.geometry.ndim == 3)}YX"
+    return MovieFile(place / IMAGE, _axes_of(image), image.channels)
 
 
 def _file_of(
-    movie: Movie, known: Path | None, *, labels: bool = False, masks: MaskAnswers | None = None
+    movie: Movie,
+    known: Path | None,
+    place: Path,
+    *,
+    labels: bool = False,
+    masks: MaskAnswers | None = None,
 ) -> MovieFile | None:
-    """The file that a movie came from, as far as that still holds it.
+    """The file that a movie came from, as far as that holds it.
 
-    Pixels of labels are compared where there are `masks`, with their changes.
+    What is in another project may go on changing. Pixels of labels are compared where there are
+    `masks`, with their changes.
     """
-    if known is None:
+    if known is None or (known.parent.suffix == ENDING and not _is_in(known, place)):
         return None
     frames = {0, movie.n_frames // 2}
     if labels:
@@ -389,13 +381,17 @@ def _file_of(
             whole = open_labels(known, axes=axes) if labels else open_movie(known, axes=axes)
         except BridgetrackError:
             continue
-        if masks is not None and whole.array.shape == movie.array.shape:
-            whole = mended(whole, masks)
         n = len(whole.channels)
         for channel in [None] if n == len(movie.channels) else range(n):
             there = whole if channel is None else open_movie(whole, channel=channel)
-            same = there.array.shape == movie.array.shape
-            if same and all(np.array_equal(movie.frame(t), there.frame(t)) for t in frames):
+            if there.array.shape != movie.array.shape:
+                continue
+            there = there if masks is None else mended(there, masks)
+            if all(np.array_equal(movie.frame(t), there.frame(t)) for t in frames):
                 names = () if labels or channel is not None else movie.channels
                 return MovieFile(known, axes, names, channel)
     return None
+
+
+def _axes_of(movie: Movie) -> str:
+    return f"T{'C' * (len(movie.channels) > 1)}{'Z' * (movie.geometry.ndim == 3)}YX"

@@ -9,8 +9,8 @@ from qtpy.QtCore import QSignalBlocker, QSize
 from qtpy.QtGui import QTextOption
 from qtpy.QtWidgets import QComboBox, QTabWidget, QTextBrowser, QWidget
 
-from bridgetrack.session.results import TrackNumbers, numbers_of
 from bridgetrack.tracks.cycles import CellCycles, cell_cycles
+from bridgetrack.tracks.numbers import TrackNumbers, numbers_of
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.plots import NumberPlot, TreePlot

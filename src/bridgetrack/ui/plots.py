@@ -13,9 +13,9 @@ from qtpy.QtGui import QColor
 
 from bridgetrack.active.accuracy import Point
 from bridgetrack.arrays import Array, Index
-from bridgetrack.session.results import Distribution
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
 from bridgetrack.tracks.cycles import CellCycles
+from bridgetrack.tracks.numbers import Distribution
 from bridgetrack.tracks.trees import Lineages
 
 _LINE, _BAND, _CHOSEN = "#56b4e9", (86, 180, 233, 70), "#e69f00"

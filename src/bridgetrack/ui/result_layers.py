@@ -17,9 +17,9 @@ from napari.utils.colormaps import Colormap
 from bridgetrack.arrays import Array, Index
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.results import CellsByTrack, layer_data
 from bridgetrack.session.session import Session
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
+from bridgetrack.tracks.numbers import CellsByTrack, layer_data
 from bridgetrack.ui.background import Links
 from bridgetrack.ui.layers import add_below, find_role, placed_like, role_of, tag
 from bridgetrack.ui.looks import Looks

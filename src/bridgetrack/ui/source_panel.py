@@ -316,16 +316,17 @@ class SourceChooser(QWidget):
         kept, viewer = kept_cells(folder, movie.geometry), self._panel.state.viewer
         if kept is None or viewer is None:
             return
+        labels, how = kept
 
         def add(pixels: NDArray[Any]) -> None:
             if self.image.layer is not image or self.labels.layer is not None:
                 self._known.discard(image)
                 return  # another movie or other cells were chosen meanwhile
-            made = cells_over(image, pixels, "Cells found", found=kept.found, kept=True)
+            made = cells_over(image, pixels, "Cells found", found=how, kept=True)
             self.labels.choose(viewer.add_layer(made))
 
         read = self._panel.state.files.read
-        read("the cells", lambda: np.asarray(kept.labels.array[:, 0].compute()), add)
+        read("the cells", lambda: np.asarray(labels.array[:, 0].compute()), add)
 
     def said_of_masks(self) -> Steps[MaskAnswers]:
         """What was said of the masks of the image chosen, now or before.

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index
+from bridgetrack.movie.frames import LazyFrames
 from bridgetrack.movie.movie import Movie, label_frame
-from bridgetrack.pipeline.edited import LazyFrames
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.tracks.colours import family_shades, title_of
 from bridgetrack.tracks.table import (
