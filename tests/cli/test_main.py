@@ -55,7 +55,7 @@ WRONG = {
     "track x --out y --image ''": "'--image': the name is empty",
     "annotate x --ground-truth g --out y": "--count",
     "annotate x --ground-truth g --out y --fraction 1.5": "--fraction",
-    "suggest x -n 0": "--count",
+    "suggest x --count 0": "--count",
     "suggest x --seed -1": "seed is -1",
     "suggest x --random-share 1.5": "random_share is 1.5",
     "train x --annotations a --out y --loss zero": "loss is 'zero'",

@@ -185,7 +185,7 @@ def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.M
     assert shown.err == ""
     result = json.loads(shown.out)
     scores = list(result["scores"].values())
-    assert len(scores) == 3
+    assert len(scores) == 2
     assert all(s["edge_f1"] > 0.8 and s["tra"] > 0.8 for s in scores)
     assert result["run"]["annotations"]["given"] == clicks
     lost = {one["id"] for one in result["run"]["annotations"]["lost"]}

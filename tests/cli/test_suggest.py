@@ -10,10 +10,10 @@ from cli.conftest import Run, draw_answers
 
 
 def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
-    shown = run("suggest", truth, "-n", 4)
+    shown = run("suggest", truth, "--count", 4)
     assert shown.status == 0, shown.err
     assert shown.out.count("Is this right") == 4
-    again = run("suggest", truth, "-n", 4, "--json")
+    again = run("suggest", truth, "--count", 4, "--json")
     found = json.loads(again.out)["suggestions"]
     assert [s["question"] in shown.out for s in found] == [True] * 4
     assert {"event", "alternatives", "beliefs", "reason", "position", "frame"} <= set(found[0])
@@ -24,7 +24,7 @@ def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
 def test_random_ones_are_other_events(run: Run, truth: Path) -> None:
     asked = {}
     for share in (0, 1):
-        words = ("-n", 6, "--random-share", share, "--json")
+        words = ("--count", 6, "--random-share", share, "--json")
         shown = run("suggest", truth, *words)
         assert shown.status == 0, shown.err
         asked[share] = [s["question"] for s in json.loads(shown.out)["suggestions"]]
@@ -35,7 +35,7 @@ def test_random_ones_are_other_events(run: Run, truth: Path) -> None:
 def test_answers_are_not_asked_again(run: Run, truth: Path, tmp_path: Path) -> None:
     clicks = tmp_path / "a.json"
     draw_answers(run, truth, clicks, 12)
-    asked = run("suggest", truth, "--annotations", clicks, "-n", 30, "--json")
+    asked = run("suggest", truth, "--annotations", clicks, "--count", 30, "--json")
     answered = {e.key for a in load_annotations(clicks) for e in a.events}
     for s in json.loads(asked.out)["suggestions"]:
         cells = [tuple(tuple(c) for c in s["event"][end]) for end in ("sources", "targets")]

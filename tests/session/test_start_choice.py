@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bridgetrack.models.library import SHIPPED, Library
-from bridgetrack.models.model import Model
+from bridgetrack.models.model import Model, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.session.session import Session
 from bridgetrack.session.training import PRESENT
@@ -24,7 +24,7 @@ def test_models_of_the_library_are_listed_by_name_and_used(
 ) -> None:
     trainer = session.trainer
     assert list(trainer.models()) == [SHIPPED]
-    library.add(learned(), "lab")
+    save_model(learned(), library.folder / "lab.json")
     assert list(trainer.models()) == [SHIPPED, "lab"], "nothing is chosen for the user"
     trainer.use("lab")
     assert session.model.name == "lab"
@@ -35,7 +35,7 @@ def test_models_of_the_library_are_listed_by_name_and_used(
 def test_a_damaged_model_is_told(
     session: Session, library: Library, said: list[tuple[str, str]]
 ) -> None:
-    library.add(learned(), "bad").write_text("{")
+    save_model(learned(), library.folder / "bad.json").write_text("{")
     session.trainer.use("bad")
     assert said[-1][0] == "error" and "bad" in said[-1][1]
     assert session.model.name == SHIPPED

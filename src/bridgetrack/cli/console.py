@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import pandas as pd
 import typer
 
 from bridgetrack.notes import Note, NoteKind, plural
@@ -104,14 +105,7 @@ def note_lines(notes: Sequence[Note]) -> list[str]:
     return lines
 
 
-def table(header: list[str], rows: list[list[str]]) -> list[str]:
-    """Lines of a plain table, the first column to the left, others to the right."""
-    cells = [header, *rows]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
-    return [
-        "  ".join(
-            text.ljust(width) if k == 0 else text.rjust(width)
-            for k, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
+def table(rows: pd.DataFrame) -> list[str]:
+    """Lines of a plain table."""
+    shown = rows.to_string(index=False, float_format="{:.4f}".format, na_rep="-")
+    return [line.rstrip() for line in shown.splitlines()]

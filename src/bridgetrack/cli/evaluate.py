@@ -6,20 +6,13 @@ import json
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 import typer
 
 from bridgetrack.cli.console import Answer, show, table
-from bridgetrack.cli.options import (
-    GroundTruth,
-    Image,
-    Weights,
-    path_argument,
-    path_option,
-    word_option,
-)
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import (
     Sample,
@@ -56,61 +49,21 @@ Kind = Literal["move", "divide", "split", "merge", "appear", "disappear", "skip"
 
 
 def evaluate(
-    result: Annotated[
-        Path,
-        path_argument(
-            "RESULT_DIR",
-            "Folder that `bridgetrack track` wrote, a CTC result folder, or a .csv, .geff or "
-            "TrackMate .xml file.",
-        ),
-    ],
-    ground_truth: GroundTruth,
-    labels: Annotated[
-        Path | None,
-        path_option(
-            "--labels",
-            "LABELS",
-            "The label movie that was tracked; by default the one named in run.json.",
-        ),
-    ] = None,
-    sparse: Annotated[
-        bool,
-        typer.Option(
-            "--sparse",
-            help="The ground truth covers only some of the cells: print only scores that are valid "
-            "for this.",
-        ),
-    ] = False,
+    result: Path, /, ground_truth: Path, labels: Path | None = None, sparse: bool = False
 ) -> Answer:
     """Score tracks with py-ctcmetrics and traccuracy."""
     scores = score(result, ground_truth, labels=_masks(result, labels), sparse=sparse)
     known = scores.to_dict()
-    words = {
-        "edge_f1": ("edges F1", f"of {scores.n_edges:,} true edges"),
-        "edge_precision": ("  precision", ""),
-        "edge_recall": ("  recall", ""),
-        "division_f1": ("divisions F1", f"of {scores.n_divisions:,} true divisions"),
-        "division_f1_within_1": ("  within 1 frame", ""),
-        "division_recall": ("  recall", ""),
-        "tra": ("TRA", "tracking accuracy"),
-        "det": ("DET", "detection accuracy"),
-        "lnk": ("LNK", "linking accuracy"),
-        "bio": ("BIO", "mean of CT, TF, BC, CCA"),
-        "ct": ("CT", "complete tracks"),
-        "tf": ("TF", "track fractions"),
-        "chota": ("CHOTA", ""),
-    }
-    rows = [
-        [name, "-" if known[key] is None else f"{known[key]:.4f}", _yes(key in SPARSE)]
-        for key, (name, _) in words.items()
+    figures = {name: value for name, value in known.items() if isinstance(value, float)}
+    sparse_too = ["yes" if name in SPARSE else "no" for name in figures]
+    rows = {"score": [*figures], "": [*figures.values()], "valid for sparse truth": sparse_too}
+    size = f"the truth has {scores.n_cells:,} cells, {scores.n_edges:,} edges and "
+    lines = [
+        *table(pd.DataFrame(rows)),
+        f"{size}{plural(scores.n_divisions, 'division')}",
+        *(f"note: {note}" for note in scores.notes),
     ]
-    head, *lines = table(["", "score", "valid for sparse truth"], rows)
-    lines = [f"{line}  {of}".rstrip() for line, (_, of) in zip(lines, words.values(), strict=True)]
-    return Answer(known, [head, *lines, *(f"note: {note}" for note in scores.notes)])
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
+    return Answer(known, lines)
 
 
 def _masks(result: Path, labels: Path | None) -> Movie | None:
@@ -129,25 +82,7 @@ def _masks(result: Path, labels: Path | None) -> Movie | None:
 
 
 def check(
-    result: Annotated[
-        Path,
-        path_argument(
-            "RESULT_DIR",
-            "Folder that `bridgetrack track` wrote, or a .csv, .geff or TrackMate .xml file.",
-        ),
-    ],
-    options: SampleOptions,
-    out: Annotated[
-        Path | None, path_option("--out", "SAMPLE.csv", "Where to write the events to judge.")
-    ] = None,
-    judged: Annotated[
-        Path | None,
-        path_option(
-            "--judged",
-            "SAMPLE.csv",
-            "The same table with its last column filled in: yes, no or ?.",
-        ),
-    ] = None,
+    result: Path, /, options: SampleOptions, out: Path | None = None, judged: Path | None = None
 ) -> Answer:
     """Estimate how accurate a result is, from random events that you judge.
 
@@ -217,31 +152,15 @@ def _judged(sample: Sample, result: Path, judged: Path) -> Answer:
 
 
 def explain(
-    source: Annotated[
-        Path,
-        path_argument(
-            "RESULT_DIR|LABELS", "Folder that `bridgetrack track` wrote, or the labels to track."
-        ),
-    ],
-    frame: Annotated[int, word_option("--frame", "T", "Frame of the cell.", show_default=False)],
-    cell: Annotated[int, word_option("--cell", "LABEL", "Label of the cell.", show_default=False)],
-    to: Annotated[
-        str | None,
-        word_option(
-            "--to",
-            "LABEL[,LABEL]",
-            "Cells in the next frame: explains the link to them, whether chosen or not.",
-        ),
-    ] = None,
-    event: Annotated[
-        Kind | None, word_option("--event", "NAME", "Kind of event to explain, e.g. divide.")
-    ] = None,
-    image: Image = None,
-    model: Weights = None,
-    annotations: Annotated[
-        Path | None,
-        path_option("--annotations", "A.json", "Annotations that the tracks must agree with."),
-    ] = None,
+    result: Path,
+    /,
+    frame: int,
+    cell: int,
+    to: str | None = None,
+    event: Kind | None = None,
+    image: Path | None = None,
+    model: Path | None = None,
+    annotations: Path | None = None,
 ) -> Answer:
     """Explain what happens to a cell, feature by feature, against the best alternative.
 
@@ -249,7 +168,7 @@ def explain(
     image, model and annotations of that run.
     """
     targets = _labels(to)
-    given = given_run(source, image, model, annotations)
+    given = given_run(result, image, model, annotations)
     with collecting_warnings([]):
         tracking = near(show(track_again(given)), frame)
         if targets or event is not None:

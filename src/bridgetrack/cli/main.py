@@ -63,16 +63,7 @@ def _program(
     pass
 
 
-def open_(
-    image: Annotated[
-        Path | None,
-        typer.Argument(metavar="[IMAGE]", help="Movie, masks, table of detections, or project."),
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Argument(metavar="[LABELS]", help="Cells of the movie: masks or a table."),
-    ] = None,
-) -> None:
+def open_(image: Path | None = None, labels: Path | None = None, /) -> None:
     """Open the plugin in napari."""
     if find_spec("napari") is None or find_spec("superqt") is None:
         raise DependencyError(
@@ -102,7 +93,7 @@ for each in (
     demo, segment, track, annotate, train, explain, evaluate, run, suggest, check, batch, models
 ):  # fmt: skip
     app.command()(command(each))
-app.command(name="open")(open_)
+app.command(name="open")(command(open_, "open"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

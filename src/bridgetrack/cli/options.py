@@ -1,95 +1,29 @@
-"""How functions become commands, and the options that several of them have."""
+"""How functions become commands, and the words of all their options."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from bridgetrack.annotations.files import is_mask_file
 from bridgetrack.cli.console import Answer
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.columns import parse_columns
 from bridgetrack.io.results import FORMATS
-from bridgetrack.option import Option, options_of
+from bridgetrack.option import options_of
 from bridgetrack.pipeline.inputs import Reading
 from bridgetrack.pipeline.windows import parse_memory
 from bridgetrack.spread import connect, worth_it
 
-
-def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
-    """A function as a command of the program.
-
-    A parameter whose type is a dataclass of settings becomes one option for each field; with
-    ``Annotated[Settings, "one", "two"]``, for these fields. An `Answer` that it returns is printed,
-    and the command gets the option ``--json``.
-    """
-    own = inspect.signature(function, eval_str=True)
-    parameters, settings = list[inspect.Parameter](), dict[str, tuple[type[Any], list[str]]]()
-    for each in own.parameters.values():
-        kind, *names = get_args(each.annotation) or (each.annotation,)
-        if isinstance(kind, type) and is_dataclass(kind):
-            fields = _options(kind, *names)
-            settings[each.name] = kind, [field.name for field in fields]
-            parameters += fields
-        else:
-            parameters.append(each.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-    answers = own.return_annotation is Answer
-    if answers:
-        parameters.append(_keyword("json", False, Json))
-
-    @wraps(function)
-    def run(**given: Any) -> None:
-        as_json = given.pop("json", False)
-        for name, (kind, fields) in settings.items():
-            values = {field: given.pop(field) for field in fields}
-            try:
-                given[name] = kind(**values)
-            except InputError as error:
-                raise typer.BadParameter(str(error)) from error
-        found = function(**given)
-        if found is not None:
-            found.show(as_json)
-
-    made: Any = run
-    made.__signature__ = inspect.Signature(parameters)
-    made.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
-
-
-def _options(settings: type[Any], *names: str) -> list[inspect.Parameter]:
-    """An option for each field of a dataclass."""
-    if settings is Reading:
-        return [_keyword(name, None, _READING[name]) for name in names or _READING]
-    return [_option(each) for each in options_of(settings, *names)]
-
-
-def _option(each: Option) -> inspect.Parameter:
-    word, text = each.name.strip("_").replace("_", "-"), each.help
-    if each.choices and each.kind is str:
-        text = f"{text.rstrip('.')}: {', '.join(each.choices)}."
-    if each.kind is bool:
-        shown = typer.Option(f"--{word}/--no-{word}", help=text)
-    else:
-        metavar = {int: "N", float: "X", str: "WORD"}[each.kind]
-        shown = typer.Option(f"--{word}", help=text, metavar=metavar)
-    kind = each.kind | None if each.may_be_none else each.kind
-    return _keyword(each.name, each.default, Annotated[kind, shown])
-
-
-def _keyword(name: str, default: Any, kind: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-# ------------------------------------------------------------------ values of options
+# ------------------------------------------------------------------ values
 
 
 def a_name(text: str) -> Path:
@@ -125,7 +59,7 @@ def parse_channel(text: str | None) -> int | str:
 
 def parse_formats(text: str) -> tuple[str, ...]:
     """Formats of results from a list, separated by commas, each once."""
-    words = tuple(dict.fromkeys(w for w in (p.strip().lower() for p in text.split(",")) if w))
+    words = _listed(text)
     wrong = [w for w in words if w not in FORMATS] or ([] if words else [text])
     if wrong:
         raise typer.BadParameter(
@@ -136,15 +70,21 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 def parse_kinds(text: str) -> EventKinds:
     """The events that can occur, from a list of those that cannot, separated by commas."""
-    try:
-        return EventKinds.without(w for w in (p.strip().lower() for p in text.split(",")) if w)
-    except InputError as error:
-        raise typer.BadParameter(f"--without: {error}") from error
+    return _meant(EventKinds.without, _listed(text))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(w for w in (p.strip().lower() for p in text.split(",")) if w))
 
 
 def _parse_columns(text: str) -> dict[str, str]:
+    return _meant(parse_columns, text)
+
+
+def _meant(make: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """What a function makes of values on the command line; what it refuses is wrong use."""
     try:
-        return parse_columns(text)
+        return make(*given, **named)
     except InputError as error:
         raise typer.BadParameter(str(error)) from error
 
@@ -154,165 +94,249 @@ def _parse_memory(text: str) -> str:
     return text
 
 
-# ------------------------------------------------------------------ options
+# ------------------------------------------------------------------ words
 
+_FORMATS = ", ".join(f"{name} ({words})" for name, words in FORMATS.items())
+_RESULT = "Folder that `bridgetrack track` wrote"
 
-def path_argument(metavar: str, text: str) -> Any:
-    """The name of a file or folder that a command needs."""
-    return typer.Argument(metavar=metavar, help=text, show_default=False, parser=a_name)
-
-
-def path_option(name: str, metavar: str, text: str) -> Any:
-    """An option that names a file or folder."""
-    return typer.Option(name, metavar=metavar, help=text, show_default=False, parser=a_name)
-
-
-def word_option(name: str, metavar: str, text: str, **more: Any) -> Any:
-    """An option with a word or a number."""
-    return typer.Option(name, metavar=metavar, help=text, **more)
-
-
-Labels = Annotated[
-    Path,
-    path_argument(
+WORDS: dict[str, tuple[str, str]] = {
+    "labels": (
         "LABELS",
         "Label movie (TIFF stack, folder of TIFFs, OME-TIFF, zarr, .npy) or a CSV table of "
         "detections.",
     ),
-]
-Image = Annotated[
-    Path | None, path_option("--image", "IMAGE", "The movie that the labels were made from.")
-]
-OutFolder = Annotated[Path, path_option("--out", "DIR", "Folder for the results.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
-Weights = Annotated[
-    Path | None,
-    path_option(
-        "--model",
-        "MODEL",
-        "Model file, or its name in the model library; by default the shipped model.",
+    "image": ("IMAGE", "The movie that the labels were made from."),
+    "out": ("DIR", "Folder for the results."),
+    "model": ("MODEL", "Model file, or its name in the model library; by default the shipped one."),
+    "annotations": (
+        "A.json",
+        "Annotations that the tracks must agree with; with --repair also annotations of masks, "
+        "either this file or one beside it.",
     ),
-]
-GroundTruth = Annotated[
-    Path,
-    path_option(
-        "--ground-truth",
-        "CTC_DIR",
-        "Ground truth in the format of the Cell Tracking Challenge: a folder with masks and "
-        "man_track.txt, or an NN_GT folder.",
+    "format": ("LIST", f"Formats to write: {_FORMATS}."),
+    "channel": (
+        "C", "Number (from 0) or name of the channel with the cells; by default the first one."
     ),
-]
-LinkScoresFile = Annotated[
-    Path | None,
-    path_option(
-        "--link-scores",
+    "repair": (
+        "",
+        "First repair labels where the image and the neighbouring frames show that cells were "
+        "joined, cut, missed or are not cells; the repaired labels and a list of all changes are "
+        "part of the result.",
+    ),
+    "memory": (
+        "SIZE",
+        "Memory limit, such as 4GB: a movie that needs more is tracked in windows of frames. By "
+        "default the free memory of the computer.",
+    ),
+    "window": ("N", "Number of frames that are tracked together."),
+    "scheduler": (
+        "ADDRESS",
+        "Run on a dask cluster: the address or the file of its scheduler, 'local' for processes on "
+        "this computer, 'here' for no cluster. The result is the same.",
+    ),
+    "without": (
+        "LIST",
+        "Kinds of events that do not occur in the movie: divisions, appearances, disappearances, "
+        "gaps, splits, merges, specks (masks that are not cells).",
+    ),
+    "link_scores": (
         "FILE",
         "Scores, 0 to 1, that another program gave to links: a table of frame, source, target "
         "(labels) and score, or a GEFF store with scored edges.",
     ),
-]
-Without = Annotated[
-    str,
-    word_option(
-        "--without",
+    "axes": ("ORDER", "Axis order of the file, letters from TCZYX, e.g. TZYX."),
+    "scale": (
+        "[Z,]Y,X", "Size of a pixel along each axis, in micrometres; by default read from the file."
+    ),
+    "unit": ("UNIT", "Unit of the scale: micrometer or pixel."),
+    "frame_interval": ("MINUTES", "Minutes between two frames."),
+    "image_axes": ("ORDER", "Axis order of the image."),
+    "columns": (
         "LIST",
-        "Kinds of events that do not occur in the movie: divisions, appearances, "
-        "disappearances, gaps, splits, merges, specks (masks that are not cells).",
-        show_default=False,
+        "Column names of a table of detections if they are not recognised, e.g. "
+        "y=Row,x=Col,t=Image; the others are z, id, track, parent, label, area, radius.",
     ),
-]
-Formats = Annotated[
-    str,
-    word_option(
-        "--format",
-        "LIST",
-        f"Formats to write: {', '.join(f'{name} ({words})' for name, words in FORMATS.items())}.",
+    "json": ("", "Print the result as JSON, and nothing else."),
+    "ground_truth": (
+        "CTC_DIR",
+        "Ground truth in the format of the Cell Tracking Challenge: a folder with masks and "
+        "man_track.txt, or an NN_GT folder.",
     ),
-]
-Channel = Annotated[
-    str | None,
-    word_option(
-        "--channel",
-        "C",
-        "Number (from 0) or name of the channel with the cells; by default the first one.",
+    "open image": ("[IMAGE]", "Movie, masks, table of detections, or project."),
+    "open labels": ("[LABELS]", "Cells of the movie: masks or a table."),
+    "segment image": ("IMAGE", "Movie: TIFF stack, folder of TIFFs, OME-TIFF, zarr, .npy."),
+    "segment out": (
+        "LABELS",
+        "Where to write: a name that ends in .tif gives a TIFF stack, in .ome.zarr an OME-Zarr, "
+        "any other a folder of masks.",
     ),
-]
-Repair = Annotated[
-    bool,
-    typer.Option(
-        "--repair",
-        help="First repair labels where the image and the neighbouring frames show that cells "
-        "were joined, cut, missed or are not cells; the repaired labels and a list of all changes "
-        "are part of the result.",
+    "choose": (
+        "WORD",
+        "jointly: cells are chosen among candidates, together with their tracks (the default); "
+        "plain: a single segmentation of each frame, which is faster. Cells of cellpose are taken "
+        "as they are (plain), or become candidates beside those of the built-in method.",
     ),
-]
-Memory = Annotated[
-    str | None,
-    word_option(
-        "--memory",
-        "SIZE",
-        "Memory limit, such as 4GB: a movie that needs more is tracked in windows of frames. "
-        "By default the free memory of the computer.",
-        parser=_parse_memory,
+    "backend": ("NAME", "builtin, or cellpose if installed."),
+    "network": ("NAME", "Cellpose network: name or file."),
+    "candidates": (
+        "LABELS...",
+        "Masks of this movie from other programs; their cells become candidates. Cells chosen from "
+        "the first file keep their label numbers.",
     ),
-]
-Scheduler = Annotated[
-    str | None,
-    word_option(
-        "--scheduler",
-        "ADDRESS",
-        "Run on a dask cluster: the address or the file of its scheduler, 'local' for "
-        "processes on this computer, 'here' for no cluster. The result is the same.",
+    "segment annotations": (
+        "A.json", "Annotations of masks: the result agrees with them and learns from them."
     ),
-]
+    "project": ("PROJECT", "Project, NAME.bridgetrack beside a movie."),
+    "folder": (
+        "FOLDER",
+        "Folder of movies: images, masks, or tables of detections; NAME.tif belongs to "
+        "NAME_labels.tif, NAME_masks.tif or NAME_cells.tif.",
+    ),
+    "batch labels": ("DIR", "Folder with the masks, named like their movies."),
+    "suggest annotations": ("A.json", "Annotations so far; these events are not suggested again."),
+    "suggest count": ("N", "Number of suggestions."),
+    "annotate out": ("A.json", "File to write."),
+    "fraction": ("F", "Share of the true events, 0 to 1."),
+    "annotate count": ("N", "Number of events."),
+    "annotate seed": ("S", "Seed of the draw."),
+    "train out": ("MODEL.json", "File to write."),
+    "train annotations": ("A.json", "Annotations to learn from."),
+    "prior": (
+        "MODEL", "Model to start from: a file or a name in the library; by default the shipped one."
+    ),
+    "source": (
+        "MODEL|PROJECT",
+        "A model (file or name in the library), or a project (NAME.bridgetrack: a movie with its "
+        "annotations); can be given several times.",
+    ),
+    "strategy": (
+        "NAME",
+        "How to use the sources: transfer (default for projects), union or source; prior (default "
+        "for a model) or delta.",
+    ),
+    "evaluate result": (
+        "RESULT_DIR",
+        f"{_RESULT}, a CTC result folder, or a .csv, .geff or TrackMate .xml file.",
+    ),
+    "evaluate labels": (
+        "LABELS", "The label movie that was tracked; by default the one named in run.json."
+    ),
+    "sparse": (
+        "",
+        "The ground truth covers only some of the cells: print only scores that are valid for it.",
+    ),
+    "check result": ("RESULT_DIR", f"{_RESULT}, or a .csv, .geff or TrackMate .xml file."),
+    "check out": ("SAMPLE.csv", "Where to write the events to judge."),
+    "judged": ("SAMPLE.csv", "The same table with its last column filled in: yes, no or ?."),
+    "explain result": ("RESULT_DIR|LABELS", f"{_RESULT}, or the labels to track."),
+    "frame": ("T", "Frame of the cell."),
+    "cell": ("LABEL", "Label of the cell."),
+    "to": (
+        "LABEL[,LABEL]",
+        "Cells in the next frame: explains the link to them, whether chosen or not.",
+    ),
+    "event": ("NAME", "Kind of event to explain, e.g. divide."),
+}  # fmt: skip
+"""Place-holder and help of every option, by the parameter's name, after the name of the command
+where commands differ; those of settings are in the docstrings of their dataclasses."""
 
-_READING: dict[str, Any] = {
-    "axes": Annotated[
-        str | None,
-        word_option("--axes", "ORDER", "Axis order of the file, letters from TCZYX, e.g. TZYX."),
-    ],
-    "scale": Annotated[
-        Any,
-        word_option(
-            "--scale",
-            "[Z,]Y,X",
-            "Size of a pixel along each axis, in micrometres; by default read from the file.",
-            parser=parse_scale,
-        ),
-    ],
-    "unit": Annotated[
-        Literal["micrometer", "pixel"] | None,
-        word_option("--unit", "UNIT", "Unit of the scale: micrometer or pixel."),
-    ],
-    "frame_interval": Annotated[
-        float | None, word_option("--frame-interval", "MINUTES", "Minutes between two frames.")
-    ],
-    "image_axes": Annotated[
-        str | None, word_option("--image-axes", "ORDER", "Axis order of the image.")
-    ],
-    "columns": Annotated[
-        Any,
-        word_option(
-            "--columns",
-            "LIST",
-            "Column names of a table of detections if they are not recognised, e.g. "
-            "y=Row,x=Col,t=Image; the others are z, id, track, parent, label, area, radius.",
-            parser=_parse_columns,
-        ),
-    ],
+_HOW: dict[str, dict[str, Any]] = {
+    "scale": {"parser": parse_scale},
+    "columns": {"parser": _parse_columns},
+    "memory": {"parser": _parse_memory},
+    "window": {"min": 2},
+    "count": {"min": 1},
+    "fraction": {"min": 0, "max": 1},
+    "seed": {"min": 0},
 }
-"""Options for the fields of a `Reading`."""
+"""What else is declared of some options."""
 
 
-# ------------------------------------------------------------------ what options name
+# ------------------------------------------------------------------ commands
 
 
-def refuse_masks_alone(answers: Path | None, flag: str, given: bool) -> None:
-    """Refuse a file of mask annotations without the option that uses them."""
-    if answers is not None and is_mask_file(answers) and not given:
-        raise typer.BadParameter(
-            f"--annotations {answers}: these annotations are about masks and need {flag}"
-        )
+def command(function: Callable[..., Answer | None], called: str = "") -> Callable[..., None]:
+    """A function as a command of the program.
+
+    Parameters before ``/`` become arguments, others options with the same name; a dataclass of
+    settings becomes an option for each field, with ``Annotated[Settings, "one", "two"]`` for these.
+    An `Answer` that is returned is printed, and the command gets the option ``--json``.
+    """
+    called = called or function.__name__
+    own = inspect.signature(function, eval_str=True)
+    parameters, more = list[inspect.Parameter](), list[inspect.Parameter]()
+    settings: dict[str, tuple[type[Any], list[str]]] = {}
+    positional = [p.name for p in own.parameters.values() if p.kind == p.POSITIONAL_ONLY]
+    for each in own.parameters.values():
+        kind, *names = get_args(each.annotation) or (each.annotation,)
+        if isinstance(kind, type) and is_dataclass(kind):
+            added = _of_settings(kind, names)
+            settings[each.name] = kind, [field.name for field in added]
+            more += added
+        else:
+            place = typer.Argument if each.name in positional else typer.Option
+            parameters.append(_declared(each.name, each.annotation, each.default, called, place))
+    if own.return_annotation is Answer:
+        more.append(_declared("json", bool, False))
+
+    @wraps(function)
+    def run(**given: Any) -> None:
+        as_json = given.pop("json", False)
+        for name, (kind, names) in settings.items():
+            given[name] = _meant(kind, **{field: given.pop(field) for field in names})
+        first = [given.pop(name) for name in positional]
+        found = function(*first, **given)
+        if found is not None:
+            found.show(as_json)
+
+    made: Any = run
+    made.__signature__ = inspect.Signature(parameters + more)
+    made.__annotations__ = {p.name: p.annotation for p in parameters + more}
+    return run
+
+
+def _declared(
+    name: str, kind: Any, default: Any, called: str = "", place: Any = typer.Option
+) -> inspect.Parameter:
+    """The argument or option that a parameter becomes."""
+    metavar, text = WORDS.get(f"{called} {name}") or WORDS[name]
+    how = _HOW.get(name, {})
+    if "parser" in how:
+        kind = Any
+    elif Path in (kind, *get_args(kind)):
+        how = {"parser": a_name}
+    flags = [_flag(name)] if place is typer.Option else []
+    shown = place(*flags, metavar=metavar or None, help=text, show_default=bool(default), **how)
+    return _keyword(name, default, Annotated[kind, shown])
+
+
+def _of_settings(settings: type[Any], names: list[str]) -> list[inspect.Parameter]:
+    """An option for each field of a dataclass."""
+    if settings is Reading:
+        kinds: Mapping[str, Any] = get_type_hints(Reading)
+        wanted = names or [field.name for field in fields(Reading)]
+        return [_declared(name, kinds[name], None) for name in wanted]
+    added = []
+    for each in options_of(settings, *names):
+        flag, text, metavar = _flag(each.name), each.help, None
+        if each.choices and each.kind is str:
+            text = f"{text.rstrip('.')}: {', '.join(each.choices)}."
+        if each.kind is bool:
+            flag = f"{flag}/--no-{flag[2:]}"
+        else:
+            metavar = {int: "N", float: "X", str: "WORD"}[each.kind]
+        kind = each.kind | None if each.may_be_none else each.kind
+        shown = typer.Option(flag, help=text, metavar=metavar)
+        added.append(_keyword(each.name, each.default, Annotated[kind, shown]))
+    return added
+
+
+def _flag(name: str) -> str:
+    return f"--{name.strip('_').replace('_', '-')}"
+
+
+def _keyword(name: str, default: Any, kind: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 @contextmanager

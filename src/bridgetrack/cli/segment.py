@@ -11,15 +11,7 @@ from typing import Annotated
 import typer
 
 from bridgetrack.cli.console import Answer, note_lines, show
-from bridgetrack.cli.options import (
-    Channel,
-    Scheduler,
-    cluster_at,
-    parse_channel,
-    path_argument,
-    path_option,
-    word_option,
-)
+from bridgetrack.cli.options import cluster_at, parse_channel
 from bridgetrack.files import refuse_inputs
 from bridgetrack.io.may_write import refuse_other, signed
 from bridgetrack.movie.movie import Movie
@@ -39,55 +31,18 @@ from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSetti
 
 
 def segment(
-    image: Annotated[
-        Path, path_argument("IMAGE", "Movie: TIFF stack, folder of TIFFs, OME-TIFF, zarr, .npy.")
-    ],
-    out: Annotated[
-        Path,
-        path_option(
-            "--out",
-            "LABELS",
-            "Where to write: a name that ends in .tif gives a TIFF stack, in .ome.zarr an "
-            "OME-Zarr, any other a folder of masks.",
-        ),
-    ],
+    image: Path,
+    /,
+    out: Path,
     settings: SegmentationSettings,
     reading: Annotated[Reading, "axes", "scale", "unit", "frame_interval"],
-    choose: Annotated[
-        Choose | None,
-        word_option(
-            "--choose",
-            "WORD",
-            "jointly: cells are chosen among candidates, together with their tracks (the default); "
-            "plain: a single segmentation of each frame, which is faster. Cells of cellpose are "
-            "taken as they are (plain), or become candidates beside those of the built-in method.",
-        ),
-    ] = None,
-    backend: Annotated[
-        Backend, word_option("--backend", "NAME", "builtin, or cellpose if installed.")
-    ] = "builtin",
-    network: Annotated[
-        str | None, word_option("--network", "NAME", "Cellpose network: name or file.")
-    ] = None,
-    candidates: Annotated[
-        list[Path] | None,
-        word_option(
-            "--candidates",
-            "LABELS...",
-            "Masks of this movie from other programs; their cells become candidates. Cells "
-            "chosen from the first file keep their label numbers.",
-        ),
-    ] = None,
-    answers: Annotated[
-        Path | None,
-        path_option(
-            "--annotations",
-            "A.json",
-            "Annotations of masks: the result agrees with them and learns from them.",
-        ),
-    ] = None,
-    channel: Channel = None,
-    scheduler: Scheduler = None,
+    choose: Choose | None = None,
+    backend: Backend = "builtin",
+    network: str | None = None,
+    candidates: list[Path] | None = None,
+    annotations: Path | None = None,
+    channel: str | None = None,
+    scheduler: str | None = None,
 ) -> Answer:
     """Segment the cells of a movie; all settings are estimated unless given.
 
@@ -96,12 +51,12 @@ def segment(
     """
     way = choose or usual_choice(backend)
     brought = candidates or []
-    if way == "plain" and (answers is not None or brought):
+    if way == "plain" and (annotations is not None or brought):
         raise typer.BadParameter(
             "--annotations and --candidates need candidates to choose from: --choose jointly"
         )
     record_file, margins_file = beside_labels(out, "run"), beside_labels(out, "masks", "csv")
-    inputs = [image, None if network is None else Path(network), answers, *brought]
+    inputs = [image, None if network is None else Path(network), annotations, *brought]
     refuse_inputs([out, record_file, margins_file], inputs)
     for place in (out, record_file, margins_file):
         refuse_other(place)
@@ -116,7 +71,7 @@ def segment(
                 settings, way, backend, network,
                 beside=tuple(open_beside(path, movie) for path in brought),
             )  # fmt: skip
-            said = open_mask_answers(answers, movie, needed=True)
+            said = open_mask_answers(annotations, movie, needed=True)
             with label_writer(spare, movie.geometry) as writer:
                 steps = find_masks(how, movie, writer.write, said, channel=number, client=client)
                 found = show(steps)
@@ -135,7 +90,7 @@ def segment(
         given = {
             "image": str(image),
             "network": network,
-            "annotations": None if answers is None else str(answers),
+            "annotations": None if annotations is None else str(annotations),
             "labels": [str(path) for path in brought],
         }
         write_json(masks_record(given, movie, found, number) | record, record_spare)

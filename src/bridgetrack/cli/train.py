@@ -18,17 +18,7 @@ from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.files import save_annotations
 from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.cli.console import Answer, Stopped, note_lines, reporting, show
-from bridgetrack.cli.options import (
-    GroundTruth,
-    Image,
-    Labels,
-    LinkScoresFile,
-    Weights,
-    Without,
-    parse_kinds,
-    path_option,
-    word_option,
-)
+from bridgetrack.cli.options import parse_kinds
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ModelError
 from bridgetrack.evaluation.truth import match_detections, true_events
@@ -58,21 +48,15 @@ from bridgetrack.training.sources import Strategy
 
 
 def suggest(
-    labels: Labels,
+    labels: Path,
+    /,
     reading: Reading,
     options: Annotated[SuggestOptions, "random_share", "seed"],
-    image: Image = None,
-    model: Weights = None,
-    annotations: Annotated[
-        Path | None,
-        path_option(
-            "--annotations", "A.json", "Annotations so far; these events are not suggested again."
-        ),
-    ] = None,
-    count: Annotated[
-        int, typer.Option("-n", "--count", metavar="N", min=1, help="Number of suggestions.")
-    ] = 20,
-    without: Without = "",
+    image: Path | None = None,
+    model: Path | None = None,
+    annotations: Path | None = None,
+    count: int = 20,
+    without: str = "",
 ) -> Answer:
     """List the events that are most worth annotating.
 
@@ -101,17 +85,15 @@ def _suggested(number: int, s: Suggestion) -> list[str]:
 
 
 def annotate(
-    labels: Labels,
-    ground_truth: GroundTruth,
-    out: Annotated[Path, path_option("--out", "A.json", "File to write.")],
+    labels: Path,
+    /,
+    ground_truth: Path,
+    out: Path,
     reading: Annotated[Reading, "axes"],
-    fraction: Annotated[
-        float | None,
-        word_option("--fraction", "F", "Share of the true events, 0 to 1.", min=0, max=1),
-    ] = None,
-    count: Annotated[int | None, word_option("--count", "N", "Number of events.", min=1)] = None,
-    seed: Annotated[int, word_option("--seed", "S", "Seed of the draw.", min=0)] = 0,
-    image: Image = None,
+    fraction: float | None = None,
+    count: int | None = None,
+    seed: int = 0,
+    image: Path | None = None,
 ) -> Answer:
     """Write the annotations that a person who knows the ground truth would give.
 
@@ -140,44 +122,20 @@ def annotate(
 
 
 def train(
-    labels: Labels,
-    out: Annotated[Path, path_option("--out", "MODEL.json", "File to write.")],
+    labels: Path,
+    /,
+    out: Path,
     reading: Reading,
     options: Annotated[
         TrainingOptions, "loss", "regularizer", "lambda_", "learner", "curriculum", "treatment"
     ],
-    annotations: Annotated[
-        Path | None, path_option("--annotations", "A.json", "Annotations to learn from.")
-    ] = None,
-    image: Image = None,
-    prior: Annotated[
-        Path | None,
-        path_option(
-            "--prior",
-            "MODEL",
-            "Model to start from: a file or a name in the library; by default the shipped model.",
-        ),
-    ] = None,
-    source: Annotated[
-        list[Path] | None,
-        word_option(
-            "--source",
-            "MODEL|PROJECT",
-            "A model (file or name in the library), or a project (NAME.bridgetrack) "
-            "(a movie with its annotations); can be given several times.",
-        ),
-    ] = None,
-    strategy: Annotated[
-        Strategy | None,
-        word_option(
-            "--strategy",
-            "NAME",
-            "How to use the sources: transfer (default for projects), union or source; prior "
-            "(default for a model) or delta.",
-        ),
-    ] = None,
-    without: Without = "",
-    link_scores: LinkScoresFile = None,
+    annotations: Path | None = None,
+    image: Path | None = None,
+    prior: Path | None = None,
+    source: list[Path] | None = None,
+    strategy: Strategy | None = None,
+    without: str = "",
+    link_scores: Path | None = None,
 ) -> Answer:
     """Learn from a few annotations how the cells of a movie behave.
 
@@ -201,12 +159,12 @@ def train(
         )
 
     with collecting_warnings(notes):
-        training = learn(work, out, options)
+        training = _learn(work, out, options)
     notes += _doubts(training)
     origin = training.origin[:1]
     called = source[0] if source and origin in (("prior",), ("delta",)) else prior
     shipped = called is None or find_model_file(called) is None
-    record = training_record(training, out, began, notes, SHIPPED if shipped else str(called))
+    record = _training_record(training, out, began, notes, SHIPPED if shipped else str(called))
     return Answer(record, _training_lines(record, [*notes, *training.notes]))
 
 
@@ -252,14 +210,11 @@ def _open_scene(
     return scene
 
 
-def learn(
-    work: Callable[[api.Report], api.TrainedModel],
-    out: Path,
-    options: TrainingOptions | None = None,
+def _learn(
+    work: Callable[[api.Report], api.TrainedModel], out: Path, options: TrainingOptions
 ) -> Training:
     """Train and save the model; after Ctrl-C save the best one so far and raise `Stopped`."""
     best: list[Model] = []
-    options = options or TrainingOptions()
     try:
         with reporting() as report:
 
@@ -301,8 +256,8 @@ def _doubts(training: Training) -> list[Note]:
     return [Note(NoteKind.WARNING, words)] if right < 0.5 else []
 
 
-def training_record(
-    training: Training, out: Path, began: float, notes: Sequence[Note], prior: str = SHIPPED
+def _training_record(
+    training: Training, out: Path, began: float, notes: Sequence[Note], prior: str
 ) -> dict[str, Any]:
     """The outcome of a training that started from the model `prior`, as JSON values."""
     result, estimate = training.result, training.estimate
@@ -370,58 +325,22 @@ def _training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
 # ---------------------------------------------------------------------- the library
 
 
-def models(
-    name: Annotated[
-        Path | None,
-        typer.Argument(metavar="[MODEL]", help="A name in the library, or a file."),
-    ] = None,
-) -> Answer:
-    """List the models of the library, a folder of model files; or describe one of them.
+def models() -> Answer:
+    """List the models of the library, a folder of model files.
 
-    A model file that is copied into the folder can be given by its name; delete the file to remove
-    it.
+    A model file that is copied into the folder can be given by its name.
     """
-    if name is not None:
-        model = find_model(name)
-        record = _described(str(name), find_model_file(name), model)
-        record["weights"] = dict(zip(model.keys, model.weights.tolist(), strict=True))
-        return Answer(record, [_words(record), f"file: {record['file'] or 'of the program'}"])
-    library, found = Library(), list[dict[str, Any]]()
-    for each in library.names():
+    library, found = Library(), list[dict[str, str]]()
+    for name in library.names():
         try:
-            found.append(_described(each, library.file(each), library.load(each)))
+            model = library.load(name)
+            answers, right = model.provenance.get("annotations"), model.estimate.get("accuracy")
+            words = f"learned from {answers} annotations" if answers else "learned"
+            words += f", {right:.1%} right on held-out ones" if isinstance(right, float) else ""
+            words = words if model.trained else "weights set by hand"
         except ModelError as error:
-            found.append({"name": each, "file": str(library.file(each)), "damaged": str(error)})
-    lines = [_words(record) for record in found] or ["no models are in the library"]
+            words = f"damaged: {error}"
+        found.append({"name": name, "file": str(library.file(name)), "words": words})
+    lines = [f"{each['name']}: {each['words']}" for each in found] or ["no models"]
     record = {"folder": str(library.folder), "models": found}
     return Answer(record, [*lines, f"folder: {library.folder}"])
-
-
-def _described(name: str, file: Path | None, model: Model) -> dict[str, Any]:
-    """A model as JSON values."""
-    known = {key: model.estimate.get(key) for key in ("accuracy", "low", "high")}
-    numbers = all(isinstance(value, int | float) for value in known.values())
-    return {
-        "name": name,
-        "file": None if file is None else str(file),
-        "loss": model.loss,
-        "lambda": model.strength,
-        "annotations": model.provenance.get("annotations"),
-        "estimate": known if numbers else None,
-        "damaged": None,
-    }
-
-
-def _words(record: dict[str, Any]) -> str:
-    """A model in a line."""
-    if record["damaged"]:
-        return f"{record['name']}: damaged: {record['damaged']}"
-    if record["loss"] is None:
-        return f"{record['name']}: weights set by hand"
-    answers, estimate = record["annotations"], record["estimate"]
-    learned = f"learned from {answers} annotations" if answers else "learned"
-    line = f"{record['name']}: {learned}, loss {record['loss']}"
-    if estimate:
-        interval = "{accuracy:.1%} (95% interval {low:.1%} to {high:.1%})".format(**estimate)
-        line += f", estimated accuracy {interval}"
-    return line

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from bridgetrack.errors import InputError, ModelError
-from bridgetrack.files import check_readable, writing
-from bridgetrack.models.model import Model, load_model, save_model
+from bridgetrack.errors import ModelError
+from bridgetrack.files import check_readable
+from bridgetrack.models.model import Model, load_model
 from bridgetrack.models.shipped import shipped_model
 
 ENVIRONMENT = "BRIDGETRACK_MODELS"
@@ -23,9 +23,6 @@ ENVIRONMENT = "BRIDGETRACK_MODELS"
 SHIPPED = "shipped"
 """The name of the model that comes with the program."""
 
-_LONGEST = 40
-_FORBIDDEN = '/\\:*?"<>|'
-_DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{k}" for d in ("com", "lpt") for k in range(1, 10))}
 _EARLIER = "model.json"
 """Name of the model file in the folders of earlier versions."""
 
@@ -39,7 +36,7 @@ def library_folder() -> Path:
 
 
 class Library:
-    """The models in a folder, to read and to change them.
+    """The models in a folder.
 
     Parameters
     ----------
@@ -101,42 +98,6 @@ class Library:
         """
         return replace(load_model(self.file(name)), name=name)
 
-    def add(self, model: Model, name: str) -> Path:
-        """Keep a model under a new name; gives its file.
-
-        Raises
-        ------
-        InputError
-            Where the name cannot be one, or is taken.
-        OutputError
-            Where the folder cannot be written; nothing is left behind.
-        """
-        name = check_name(name)
-        taken = next((known for known in self._files() if _same_name(known, name)), None)
-        if taken is not None:
-            raise InputError(
-                f"there is a model {taken!r} in {self.folder} already; remove it first, or choose "
-                "another name"
-            )
-        with writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-        return save_model(replace(model, name=name), self.folder / f"{name}.json")
-
-    def remove(self, name: str) -> Path:
-        """Delete the file of a model; gives the name that it had.
-
-        Raises
-        ------
-        ModelError
-            Where there is no such model.
-        OutputError
-            Where it cannot be deleted.
-        """
-        file = self.file(name)
-        with writing(file, "the model"):
-            file.unlink()
-        return file
-
 
 def find_model(given: Path | str, library: Library | None = None) -> Model:
     """A model by its file, by its name in the library, or ``"shipped"``.
@@ -176,39 +137,6 @@ def find_model_file(given: Path | str, library: Library | None = None) -> Path |
     if path.suffix == ".json" or len(path.parts) > 1:
         return path  # loading it says what is wrong
     return library.file(name)
-
-
-def check_name(name: str) -> str:
-    """A name as it is kept: without blanks around it, in composed characters.
-
-    Raises
-    ------
-    InputError
-        Where it cannot be the name of a model; the message says why.
-    """
-    clean = unicodedata.normalize("NFC", name).strip()
-    problem = _problem(clean)
-    if problem:
-        raise InputError(f"a model cannot be called {name!r}: {problem}; choose another name")
-    return clean
-
-
-def _problem(name: str) -> str:
-    if not name:
-        return "the name is empty"
-    if len(name) > _LONGEST:
-        return f"the name has more than {_LONGEST} characters"
-    if not name.isprintable() or set(name) & set(_FORBIDDEN):
-        return f"the name holds one of {_FORBIDDEN} or a character that cannot be shown"
-    if name[0] in ".~" or name[-1] == ".":
-        return "the name begins or ends with a dot, or begins with ~"
-    if name.casefold().endswith(".json"):
-        return "names that end in .json are for files"
-    if name.casefold() == SHIPPED:
-        return "that is the name of the model that comes with the program"
-    if name.casefold().split(".")[0].strip() in _DEVICES:
-        return "some systems keep that name for themselves"
-    return ""
 
 
 def _same_name(one: str, two: str) -> bool:

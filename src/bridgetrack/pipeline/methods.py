@@ -89,7 +89,7 @@ def methods_text(
         _movie(tracking, image, masks),
         _masks(tracking, found, repaired),
         _model(tracking.model),
-        _inference(tracking),
+        inference_words(tracking),
         checked_words(checked if _holds(checked, tracking) else None),
         "Versions: " + ", ".join(f"{name} {version}" for name, version in versions().items()) + ".",
         "Please cite:",
@@ -213,7 +213,8 @@ def _estimated(model: Model) -> str:
     )
 
 
-def _inference(tracking: Tracking) -> str:
+def inference_words(tracking: Tracking) -> str:
+    """How events were chosen and what was found, in two sentences."""
     counts, use = count_events(tracking.tracks), use_of_annotations(tracking)
     gap, windows = tracking.solution.gap, tracking.windows
     n = len(tracking.scene.hypotheses) if windows is None else windows.hypotheses

@@ -47,7 +47,7 @@ from bridgetrack.pipeline.inputs import (
     open_mask_answers,
     open_weights,
 )
-from bridgetrack.pipeline.methods import methods_text, versions
+from bridgetrack.pipeline.methods import inference_words, methods_text, versions
 from bridgetrack.pipeline.project import load_project, run_project
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.pipeline.summary import (
@@ -181,6 +181,7 @@ def _described(
         "geometry": geometry_record(tracking.tracks.geometry),
         "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},
         "counts": count_events(tracking.tracks),
+        "words": inference_words(tracking),
         "annotations": use_of_annotations(tracking),
         "inference": inference,
         "least_certain": doubts,
