@@ -83,7 +83,7 @@ class Odd(AmbiguousMulticlass):
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"bounds": np.full(12, np.inf)}, SolverError, "no finite bound for training sample 0"),
+        ({"bounds": np.full(12, np.inf)}, SolverError, "bound of training sample 0"),
         ({"losses": np.full(12, np.nan)}, InputError, "task loss of training sample 0"),
         ({"features": np.zeros((12, 4))}, InputError, "another set of features"),
     ],

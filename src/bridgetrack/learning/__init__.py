@@ -20,7 +20,6 @@ Nothing here knows what x and y are: see `StructuredModel`.
 """
 
 from bridgetrack.learning.bundle import Bundle
-from bridgetrack.learning.cccp import fit, train
 from bridgetrack.learning.losses import LOSSES, Loss, Treatment, loss_values
 from bridgetrack.learning.online import train_perceptron
 from bridgetrack.learning.options import (
@@ -38,6 +37,7 @@ from bridgetrack.learning.structured_model import (
     Sample,
     StructuredModel,
 )
+from bridgetrack.learning.trainer import fit, train
 from bridgetrack.learning.transfer import Domain, Stacked
 
 __all__ = [

@@ -14,9 +14,8 @@ J is larger there, as inexact inference allows, so J never increases.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -25,20 +24,12 @@ from bridgetrack.errors import InputError
 from bridgetrack.learning import cutting_plane
 from bridgetrack.learning.bundle import Bundle, Incumbent
 from bridgetrack.learning.cutting_plane import Search
-from bridgetrack.learning.losses import Loss, Treatment, find_loss
-from bridgetrack.learning.online import FrankWolfe, Subgradient, train_perceptron
+from bridgetrack.learning.online import FrankWolfe, Subgradient
 from bridgetrack.learning.options import LearningOptions
-from bridgetrack.learning.regularizers import L2, Regularizer, centre, check_regularizer
+from bridgetrack.learning.regularizers import L2, Regularizer
 from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import Risk
-from bridgetrack.learning.self_paced import train_self_paced
-from bridgetrack.learning.structured_model import (
-    Sample,
-    StructuredModel,
-    as_samples,
-    checked_weights,
-)
-from bridgetrack.progress import relayed, run
+from bridgetrack.progress import relayed
 
 REASONS = {
     "converged": "the wanted precision was reached",
@@ -51,86 +42,7 @@ MAX_SLACKS = 40
 """A master problem's time grows steeply with its slacks, the inferences saved do not."""
 
 
-def train(
-    model: StructuredModel,
-    samples: Iterable[Sample | tuple[Any, Any]],
-    regularizer: Regularizer,
-    *,
-    n_annotations: float | None = None,
-    loss: str | Loss = "bridge",
-    treatment: Treatment = "exact",
-    options: LearningOptions | None = None,
-    initial: Array | None = None,
-    state: Bundle | None = None,
-) -> Training:
-    """Learn weights; a generator that reports progress and can be closed at any time.
-
-    Parameters
-    ----------
-    model
-        What is learned.
-    samples
-        Inputs with their annotations.
-    regularizer
-        `L2` or `L1`, with lambda, prior and metric; see also `delta_regularizer`.
-    n_annotations
-        The risk is divided by this; None: the number of samples.
-    loss
-        One of `LOSSES`.
-    treatment
-        What becomes of satisfied samples, see `losses.Treatment`.
-    options
-        Choices and limits.
-    initial
-        Weights to start from; None: those of ``state``, or else the prior.
-    state
-        Of the result of an earlier training with other lambda, prior, loss or annotations; its
-        valid parts are reused, see `Bundle.take_over`.
-
-    Yields
-    ------
-    TrainingStep
-        After each inference over all samples.
-
-    Returns
-    -------
-    TrainingResult
-        As the value of the generator; `fit` returns it directly.
-
-    Raises
-    ------
-    InputError
-        If there are no samples or no annotations, if weights, prior or metric do not fit, or if
-        features or losses are not finite.
-    SolverError
-        If inference gives no bound or the master problem cannot be solved.
-    """
-    options = options or LearningOptions()
-    check_regularizer(regularizer, model.n_features)
-    risk = Risk(model, as_samples(samples), n_annotations, find_loss(loss), treatment)
-    if initial is None:
-        initial = centre(regularizer, model.n_features) if state is None else state.w
-    w = checked_weights(initial, model.n_features)
-    if options.learner == "perceptron":
-        return (yield from train_perceptron(model, risk.samples, n_annotations, initial=w))
-    if options.curriculum is not None and state is None:
-        return (yield from train_self_paced(_train, risk, regularizer, options, w))
-    return (yield from _train(risk, regularizer, options, w, state))
-
-
-def fit(
-    model: StructuredModel,
-    samples: Iterable[Sample | tuple[Any, Any]],
-    regularizer: Regularizer,
-    *,
-    report: Callable[[TrainingStep], object] | None = None,
-    **keywords: Any,
-) -> TrainingResult:
-    """Run `train` to its end; ``report`` sees each `TrainingStep`."""
-    return run(train(model, samples, regularizer, **keywords), report)
-
-
-def _train(
+def cccp(
     risk: Risk,
     regularizer: Regularizer,
     options: LearningOptions,
@@ -138,7 +50,17 @@ def _train(
     state: Bundle | None = None,
 ) -> Training:
     """001, Algorithm 1; its lines 6 to 12 are the inner loop, `cutting_plane.minimise`."""
-    log = _Log(risk)
+    start, steps = time.perf_counter(), list[TrainingStep]()
+
+    def report(best: Incumbent) -> TrainingStep:
+        # every surrogate bounds the objective from above, so the least value so far does
+        upper = min([best.upper, *(step.objective for step in steps[-1:])])
+        seconds, calls = time.perf_counter() - start, risk.n_inferences
+        steps.append(
+            TrainingStep(upper, best.gap, len(bundle.planes), calls, seconds, risk.seconds, best.w)
+        )
+        return steps[-1]
+
     bundle, minimise = _learner_for(risk, regularizer, options)
     if state is not None:
         bundle.take_over(state)
@@ -152,11 +74,11 @@ def _train(
             bundle.aim(tangent, w)
         if bundle.penalty(w) is None:
             bundle.touch(w, 0.0)
-            yield log.step(bundle, bundle.incumbent(-np.inf))
+            yield report(bundle.incumbent(-np.inf))
         if not objectives:
             objectives.append(bundle.value(w))
         # Lines 6-12.
-        found = yield from relayed(minimise(epsilon), partial(log.step, bundle))
+        found = yield from relayed(minimise(epsilon), report)
         old, new = bundle.tangent, risk.tangent(found.w, bundle.tangent)  # line 4 for t + 1
         bundle.aim(new, found.w)
         value = bundle.value(found.w)
@@ -182,11 +104,11 @@ def _train(
         converged=reason == "converged",
         reason=REASONS[reason],
         objectives=np.array(objectives),
-        steps=tuple(log.steps),
+        steps=tuple(steps),
         n_inferences=risk.n_inferences,
         n_reward_inferences=risk.n_reward_inferences,
         inference_seconds=risk.seconds,
-        seconds=log.seconds,
+        seconds=time.perf_counter() - start,
         state=bundle,
     )
 
@@ -210,32 +132,3 @@ def _learner_for(
         )
     online = FrankWolfe if name == "frank-wolfe" else Subgradient
     return bundle, online(bundle, options).minimise
-
-
-class _Log:
-    """Training progress."""
-
-    def __init__(self, risk: Risk) -> None:
-        self.steps: list[TrainingStep] = []
-        self._risk = risk
-        self._start = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._start
-
-    def step(self, bundle: Bundle, best: Incumbent) -> TrainingStep:
-        """Every surrogate bounds the objective from above, so the least value so far does."""
-        last = self.steps[-1].objective if self.steps else np.inf
-        calls, seconds = self._risk.n_inferences, self._risk.seconds
-        step = TrainingStep(
-            min(best.upper, last),
-            best.gap,
-            len(bundle.planes),
-            calls,
-            self.seconds,
-            seconds,
-            best.w,
-        )
-        self.steps.append(step)
-        return step

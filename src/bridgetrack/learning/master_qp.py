@@ -24,13 +24,12 @@ Whatever a back end returns is made feasible and certified, so that the gap repo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bridgetrack.arrays import Array
-from bridgetrack.errors import InputError, SolverError
+from bridgetrack.errors import SolverError
 from bridgetrack.learning.regularizers import L1, L2, Regularizer, centre
 from bridgetrack.learning.structured_model import IntArray
 
@@ -65,7 +64,6 @@ def solve_master(
     groups: IntArray,
     regularizer: Regularizer,
     tolerance: float = 1e-8,
-    attempts: Sequence[tuple[str, str]] = ATTEMPTS,
 ) -> Master:
     """Minimise the regulariser plus the largest row of each group.
 
@@ -80,23 +78,18 @@ def solve_master(
     tolerance
         Accepted duality gap, besides 1e-9 of the value. Where none is that small, the smallest
         that was found is returned, with its gap.
-    attempts
-        Forms (primal or dual) and back ends to try for L2.
-
     Raises
     ------
     SolverError
         If no back end solved the problem.
     """
-    if not len(offsets):
-        raise InputError("the master problem needs at least one bound")
     if isinstance(regularizer, L1):
         return _solve_l1(slopes, offsets, regularizer)
     problem = Whitened.of(slopes, offsets, groups, regularizer)
     if not np.any(problem.G):
         return replace(problem.certify("closed form", problem.c * 0.0), w=problem.w0)
     best: Master | None = None
-    for form, backend in attempts:
+    for form, backend in ATTEMPTS:
         found = problem.solve_primal(backend) if form == "primal" else problem.solve_dual(backend)
         if found is None:
             continue
@@ -127,8 +120,6 @@ class Whitened:
     def of(cls, slopes: Array, offsets: Array, groups: IntArray, regularizer: L2) -> Whitened:
         """The problem of some rows."""
         indicator = (groups == np.arange(groups.max() + 1)[:, None]).astype(float)
-        if not indicator.any(axis=1).all():
-            raise InputError(f"group {int(np.argmin(indicator.sum(axis=1)))} has no bound")
         w0 = centre(regularizer, slopes.shape[1])
         return cls(regularizer.whitened(slopes), offsets + slopes @ w0, indicator, w0)
 
@@ -199,11 +190,6 @@ def call_backend(
     """
     import qpsolvers
 
-    if backend not in qpsolvers.available_solvers:
-        raise InputError(
-            f"there is no QP back end {backend!r}; choose one of "
-            f"{', '.join(qpsolvers.available_solvers)}"
-        )
     # Most failures come back as a status. What is raised for the numbers' sake is an error of
     # qpsolvers, of values (an indefinite P) or of arithmetic.
     try:

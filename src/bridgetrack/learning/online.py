@@ -155,7 +155,7 @@ class FrankWolfe(_Online):
             passes, promised = passes + 1, 0.0
             if len(self._blocks) > 1:
                 for rows in self._shuffled():
-                    found = bundle.risk.penalty_of(rows, dual.w)
+                    found = bundle.risk.penalty(dual.w, rows)
                     promised += self._learn(dual, found, rows)
                     steps += 1
                     mean = mean + 2.0 / (steps + 2.0) * (dual.w - mean)
@@ -233,7 +233,7 @@ class Subgradient(_Online):
                 return bundle.incumbent(lower, "limit")
             features, losses = features.copy(), losses.copy()
             for rows in self._shuffled():
-                found = bundle.risk.penalty_of(rows, w)
+                found = bundle.risk.penalty(w, rows)
                 steps += 1
                 slope = v + len(self._blocks) * found.features.sum(axis=0) / n
                 w = w + (w0 + dual.step(slope) - w) / (len(self._blocks) + steps)

@@ -35,55 +35,26 @@ class Stage:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """Learned weights and how they came about.
+    """Learned weights and how they came about."""
 
-    Parameters
-    ----------
-    w
-        Weights, shape (d,).
-    objective
-        J there: regulariser plus risk (an upper bound where inference is inexact); for the
-        perceptron the mean task loss.
-    risk
-        The objective without the regulariser.
-    gap
-        True duality gap of the last convex problem; NaN for the perceptron.
-    lower_bound
-        Lower bound on the minimum of the last convex problem: for full annotation, on the
-        minimum of the objective.
-    converged
-        Whether the wanted precision was reached.
-    reason
-        Why training stopped, in words.
-    objectives
-        Objective after each CCCP iteration, the first at the start, shape (t,).
-    steps
-        One for each inference over all samples.
-    n_inferences, n_reward_inferences
-        Inferences over all samples for P and for R.
-    inference_seconds, seconds
-        Spent in inference, and in all.
-    state
-        For a later training; None of the perceptron.
-    stages
-        Of the curriculum, if there was one.
-    """
-
-    w: Array
+    w: Array  # weights, shape (d,)
+    # J there: regulariser plus risk (an upper bound where inference is inexact); for the perceptron
+    # the mean task loss
     objective: float
-    risk: float
-    gap: float
+    risk: float  # the objective without the regulariser
+    gap: float  # true duality gap of the last convex problem; NaN for the perceptron
+    # on the minimum of the last convex problem: for full annotation, on that of the objective
     lower_bound: float
-    converged: bool
-    reason: str
-    objectives: Array
-    steps: tuple[TrainingStep, ...]
-    n_inferences: int
-    n_reward_inferences: int
-    inference_seconds: float
-    seconds: float
-    state: Bundle | None = None
-    stages: tuple[Stage, ...] = ()
+    converged: bool  # whether the wanted precision was reached
+    reason: str  # why training stopped, in words
+    objectives: Array  # after each CCCP iteration, the first at the start, shape (t,)
+    steps: tuple[TrainingStep, ...]  # one for each inference over all samples
+    n_inferences: int  # over all samples, for P
+    n_reward_inferences: int  # and for R
+    inference_seconds: float  # spent in inference
+    seconds: float  # spent in all
+    state: Bundle | None = None  # for a later training; None of the perceptron
+    stages: tuple[Stage, ...] = ()  # of the curriculum, if there was one
 
 
 Training = Generator[TrainingStep, None, TrainingResult]

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -21,25 +20,19 @@ from bridgetrack.errors import InputError, SolverError
 from bridgetrack.learning.losses import Loss, Treatment
 from bridgetrack.learning.structured_model import Inferred, IntArray, Sample, StructuredModel
 
+Inference = Callable[[Sequence[Sample], Array], Inferred]
+
 SATISFIED = 1e-9
 """A task loss below this counts as zero: the output contradicts no annotation."""
 
 
 @dataclass(frozen=True)
 class Tangent:
-    """The linear upper bound ``<v, w> + c`` on -R, and the outputs it is made of.
+    """The linear upper bound ``<v, w> + c`` on -R, and the outputs it is made of."""
 
-    Parameters
-    ----------
-    v, c
-        Slope, shape (d,), and offset: 001, eq. 8 and 10 (with the minus sign that eq. 10 lacks).
-    reward
-        One output of each sample.
-    """
-
-    v: Array
-    c: float
-    reward: Inferred
+    v: Array  # slope, shape (d,): 001, eq. 8 and 10, with the minus sign that eq. 10 lacks
+    c: float  # offset
+    reward: Inferred  # one output of each sample
 
     def at(self, w: Array) -> float:
         """Value at weights ``w``."""
@@ -51,16 +44,12 @@ class Risk:
 
     Parameters
     ----------
-    model
-        What is learned.
-    samples
-        Training set.
+    model, samples
+        What is learned, from what.
     n_annotations
         Divides both parts; None: the number of samples.
-    loss
-        Which loss.
-    treatment
-        What becomes of satisfied samples (losses with the penalty space Y° only).
+    loss, treatment
+        Which loss, and what becomes of satisfied samples (where its penalty space is Y°).
 
     Attributes
     ----------
@@ -101,15 +90,11 @@ class Risk:
         """Inferences over all samples for P; one of some samples counts as a share."""
         return self._inferred // len(self.samples)
 
-    def penalty(self, w: Array) -> Inferred:
-        """Loss-augmented inference of all samples."""
-        return self.penalty_of(np.arange(len(self.samples)), w)
-
-    def penalty_of(self, rows: IntArray, w: Array) -> Inferred:
-        """Loss-augmented inference of some samples, at weights (d,) or (n, d) of each."""
-        samples = [self.samples[i] for i in rows]
+    def penalty(self, w: Array, rows: IntArray | None = None) -> Inferred:
+        """Loss-augmented inference of some samples (None: all), at weights (d,) or (n, d)."""
+        samples = self.samples if rows is None else [self.samples[i] for i in rows]
         self._inferred += len(samples)
-        return self._checked(self.model.loss_augmented_inference, samples, w, 1)
+        return self._ask(self.model.loss_augmented_inference, samples, w, 1)
 
     def reward(self, w: Array) -> Inferred:
         """Maximisation over the reward space, all samples."""
@@ -117,14 +102,19 @@ class Risk:
             return self.completions(w)
         self.n_reward_inferences += 1
         if self.loss.minus_delta:
-            ask = partial(self.model.loss_augmented_inference, sign=-1)
-            return self._checked(ask, self.samples, w, -1)
-        return self._checked(self.model.inference, self.samples, w, 0)
+            minus = partial(self.model.loss_augmented_inference, sign=-1)
+            return self._ask(minus, self.samples, w, -1)
+        return self._ask(self.model.inference, self.samples, w, 0)
 
     def completions(self, w: Array) -> Inferred:
         """The best compatible outputs of all samples."""
         self.n_reward_inferences += 1
-        return self._checked(self.model.compatible_inference, self.samples, w, 0)
+        return self._ask(self.model.compatible_inference, self.samples, w, 0)
+
+    def each(self, w: Array) -> Array:
+        """The loss of every sample at weights (d,), shape (n,)."""
+        reward = self.reward(w).values(w, self.loss.reward_sign)
+        return np.maximum(self.penalty(w).values(w, 1) - reward, 0.0)
 
     def tangent(self, w: Array, near: Tangent | None = None) -> Tangent:
         """Upper bound on -R that touches at ``w``, of outputs no worse there than another's."""
@@ -149,13 +139,7 @@ class Risk:
             found.bounds,
         )
 
-    def _checked(
-        self,
-        ask: Callable[[Sequence[Sample], Array], Inferred],
-        samples: Sequence[Sample],
-        w: Array,
-        sign: int,
-    ) -> Inferred:
+    def _ask(self, ask: Inference, samples: Sequence[Sample], w: Array, sign: int) -> Inferred:
         start = time.perf_counter()
         found = ask(samples, w)
         self.seconds += time.perf_counter() - start
@@ -165,37 +149,27 @@ class Risk:
 def checked(found: Inferred, samples: Sequence[Sample], w: Array, sign: int) -> Inferred:
     """What was found, with bounds that are never below what was attained."""
     n, d = len(samples), w.shape[-1]
-    features = np.asarray(found.features, dtype=float)
-    losses = np.asarray(found.losses, dtype=float)
-    bounds = np.asarray(found.bounds, dtype=float)
+    given = (found.features, found.losses, found.bounds)
+    features, losses, bounds = (np.asarray(a, dtype=float) for a in given)
     if features.shape != (n, d) or losses.shape != (n,) or bounds.shape != (n,):
         raise InputError(
             f"inference returned features {features.shape}, losses {losses.shape} and bounds "
             f"{bounds.shape} for {n} samples and {d} weights; the weights may belong to another "
             "set of features"
         )
-    if not np.isfinite(features).all():
-        row, column = np.argwhere(~np.isfinite(features))[0]
-        raise InputError(
-            f"feature {column} of training sample {_name(samples, row)} is "
-            f"{features[row, column]}; features must be finite numbers"
-        )
-    if not (np.isfinite(losses) & (losses >= -SATISFIED)).all():
-        row = int(np.argmin(np.where(np.isfinite(losses), losses, -np.inf)))
-        raise InputError(
-            f"the task loss of training sample {_name(samples, row)} is {losses[row]}; it must be "
-            "a finite number and not negative"
-        )
-    if not np.isfinite(bounds).all():
-        row = int(np.argwhere(~np.isfinite(bounds))[0, 0])
-        raise SolverError(
-            f"inference gave no finite bound for training sample {_name(samples, row)} "
-            f"({bounds[row]}); raise its limits or use the relaxed model"
-        )
+    below = np.where(np.isfinite(losses), losses, -np.inf) < -SATISFIED
+    for what, values, wrong, error, remedy in (
+        ("feature", features, ~np.isfinite(features), InputError, "it must be a finite number"),
+        ("task loss", losses, below, InputError, "it must be a finite number and not negative"),
+        ("bound", bounds, ~np.isfinite(bounds), SolverError, "raise the limits of inference"),
+    ):
+        if wrong.any():
+            place = tuple(np.argwhere(wrong)[0].tolist())
+            key = samples[place[0]].key
+            name = f"{place[0]}" if key is None else f"{place[0]} ({key})"
+            number = f" {place[1]}" if len(place) > 1 else ""
+            raise error(
+                f"the {what}{number} of training sample {name} is {values[place]}; {remedy}"
+            )
     found = Inferred(features, losses, bounds)
     return replace(found, bounds=np.maximum(bounds, found.values(w, sign)))
-
-
-def _name(samples: Sequence[Sample], row: Any) -> str:
-    key = samples[int(row)].key
-    return str(int(row)) if key is None else f"{int(row)} ({key})"

@@ -17,12 +17,12 @@ could only be smaller; with the outputs that a limit of rounds leaves out, large
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from bridgetrack.arrays import Array
+from bridgetrack.learning.cccp import cccp
 from bridgetrack.learning.master_qp import call_backend
 from bridgetrack.learning.options import Criterion, LearningOptions
 from bridgetrack.learning.regularizers import L2, Regularizer
@@ -49,11 +49,7 @@ VIOLATION = 1e-2
 
 
 def train_self_paced(
-    train: Callable[[Risk, Regularizer, LearningOptions, Array], Training],
-    risk: Risk,
-    regularizer: Regularizer,
-    options: LearningOptions,
-    w: Array,
+    risk: Risk, regularizer: Regularizer, options: LearningOptions, w: Array
 ) -> Training:
     """Train on growing selections, then on everything.
 
@@ -81,7 +77,7 @@ def train_self_paced(
             mine = [s for s, inside in zip(risk.samples, selected, strict=True) if inside]
             part = Risk(risk.model, mine, risk.n_annotations, risk.loss)
             part.literal = risk.literal
-            result = yield from train(part, regularizer, loose, w)
+            result = yield from cccp(part, regularizer, loose, w)
             w, share = result.w, float(selected.mean())
             calls += share * result.n_inferences
             reward_calls += share * result.n_reward_inferences
@@ -95,7 +91,7 @@ def train_self_paced(
         inside = float((difficulty <= threshold).mean())
         more = _quantile(difficulty, min(inside + AT_LEAST, 1.0))
         threshold = max(curriculum.rate * threshold, more)
-    final = yield from train(risk, regularizer, options, w)
+    final = yield from cccp(risk, regularizer, options, w)
     return replace(
         final,
         stages=tuple(stages),
@@ -114,10 +110,10 @@ def difficulties(criterion: Criterion, risk: Risk, regularizer: Regularizer, w: 
     if criterion == "novelty":
         return novelties(risk, regularizer, w)
     if criterion == "slack":
-        above = risk.penalty(w).values(w, 1) - risk.reward(w).values(w, risk.loss.reward_sign)
+        above = risk.each(w)
     else:
-        above = risk.model.hidden_entropies(risk.samples, w)
-    return np.asarray(np.maximum(above, 0.0) / risk.model.sizes(risk.samples))
+        above = np.maximum(risk.model.hidden_entropies(risk.samples, w), 0.0)
+    return np.asarray(above / risk.model.sizes(risk.samples))
 
 
 def _quantile(values: Array, share: float) -> float:
@@ -137,7 +133,7 @@ def novelties(risk: Risk, regularizer: Regularizer, w: Array) -> Array:
     offsets: list[list[float]] = [[] for _ in range(n)]
     steps, value = np.zeros((n, len(w))), np.zeros(n)
     for _ in range(ROUNDS):
-        found = risk.penalty_of(np.arange(n), w + steps)
+        found = risk.penalty(w + steps)
         rows = found.features - done
         violation = ((w + steps) * rows).sum(axis=1) + found.losses
         fresh = np.flatnonzero((violation > VIOLATION) & np.isfinite(value))

@@ -22,45 +22,27 @@ Sign = Literal[-1, 1]
 
 @dataclass(frozen=True)
 class Sample:
-    """One structured input with its partial annotation.
+    """One structured input with its partial annotation; learners look into neither.
 
-    Parameters
-    ----------
-    x
-        Structured input; opaque to learners, treated as immutable.
-    y_star
-        Partial annotation of ``x``; opaque to learners, treated as immutable.
-    key
-        Names ``x`` *and its features* across trainings (change it when the features, their
-        scaling or the set of possible outputs change). None: no later training knows it again.
-    version
-        Names ``y_star`` across trainings; used together with ``key``. None: a later training
-        takes it for changed.
+    The names are used together. Without one of them a later training takes the sample for changed.
     """
 
-    x: Any
-    y_star: Any
+    x: Any  # structured input, treated as immutable
+    y_star: Any  # partial annotation, treated as immutable
+    # names ``x`` and its features across trainings: to be changed when the features, their scaling
+    # or the set of possible outputs change
     key: Hashable | None = None
-    version: Hashable | None = None
+    version: Hashable | None = None  # names ``y_star`` across trainings
 
 
 @dataclass(frozen=True)
 class Inferred:
-    """What one inference of each of n samples found.
+    """What one inference of each of n samples found."""
 
-    Parameters
-    ----------
-    features
-        Joint features ``phi(x, y)`` of the outputs y, shape (n, d).
-    losses
-        Their task losses ``Delta(y*, y)``, zero exactly where y is compatible, shape (n,).
-    bounds
-        The solver's upper bounds on the maximised values (``f``, ``f + Delta`` or ``f - Delta``),
-        shape (n,); equal to the values attained where the solver is exact.
-    """
-
-    features: Array
-    losses: Array
+    features: Array  # joint features ``phi(x, y)`` of the outputs y, shape (n, d)
+    losses: Array  # their task losses ``Delta(y*, y)``, zero exactly where y is compatible, (n,)
+    # upper bounds on the maximised values (``f``, ``f + Delta`` or ``f - Delta``), shape (n,);
+    # equal to the values attained where the solver is exact
     bounds: Array
 
     def values(self, w: Array, sign: int) -> Array:

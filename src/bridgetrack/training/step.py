@@ -65,8 +65,7 @@ def share_of_step(
         risk = Risk(model, model.data.samples, None, loss, options.treatment)
         for k, w in enumerate(points):
             yield Progress("Choosing how far to go", k / len(points))
-            above = risk.penalty(w).values(w, 1) - risk.reward(w).values(w, loss.reward_sign)
-            objective[k] += above.sum()
+            objective[k] += risk.each(w).sum()
     shares = np.linspace(0.0, 1.0, 101)
     energy = np.interp(shares, SHARES, objective) / TEMPERATURE
     density = np.exp(energy.min() - energy)

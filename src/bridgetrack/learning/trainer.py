@@ -1,0 +1,103 @@
+"""The door to training: which learner, from which weights, with or without a curriculum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from bridgetrack.arrays import Array
+from bridgetrack.learning.bundle import Bundle
+from bridgetrack.learning.cccp import cccp
+from bridgetrack.learning.losses import Loss, Treatment, find_loss
+from bridgetrack.learning.online import train_perceptron
+from bridgetrack.learning.options import LearningOptions
+from bridgetrack.learning.regularizers import Regularizer, centre, check_regularizer
+from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
+from bridgetrack.learning.risk import Risk
+from bridgetrack.learning.self_paced import train_self_paced
+from bridgetrack.learning.structured_model import (
+    Sample,
+    StructuredModel,
+    as_samples,
+    checked_weights,
+)
+from bridgetrack.progress import run
+
+
+def train(
+    model: StructuredModel,
+    samples: Iterable[Sample | tuple[Any, Any]],
+    regularizer: Regularizer,
+    *,
+    n_annotations: float | None = None,
+    loss: str | Loss = "bridge",
+    treatment: Treatment = "exact",
+    options: LearningOptions | None = None,
+    initial: Array | None = None,
+    state: Bundle | None = None,
+) -> Training:
+    """Learn weights; a generator that reports progress and can be closed at any time.
+
+    Parameters
+    ----------
+    model
+        What is learned.
+    samples
+        Inputs with their annotations.
+    regularizer
+        `L2` or `L1`, with lambda, prior and metric; see also `delta_regularizer`.
+    n_annotations
+        The risk is divided by this; None: the number of samples.
+    loss
+        One of `LOSSES`.
+    treatment
+        What becomes of satisfied samples, see `losses.Treatment`.
+    options
+        Choices and limits.
+    initial
+        Weights to start from; None: those of ``state``, or else the prior.
+    state
+        Of the result of an earlier training with other lambda, prior, loss or annotations; its
+        valid parts are reused, see `Bundle.take_over`.
+
+    Yields
+    ------
+    TrainingStep
+        After each inference over all samples.
+
+    Returns
+    -------
+    TrainingResult
+        As the value of the generator; `fit` returns it directly.
+
+    Raises
+    ------
+    InputError
+        If there are no samples or no annotations, if weights, prior or metric do not fit, or if
+        features or losses are not finite.
+    SolverError
+        If inference gives no bound or the master problem cannot be solved.
+    """
+    options = options or LearningOptions()
+    check_regularizer(regularizer, model.n_features)
+    risk = Risk(model, as_samples(samples), n_annotations, find_loss(loss), treatment)
+    if initial is None:
+        initial = centre(regularizer, model.n_features) if state is None else state.w
+    w = checked_weights(initial, model.n_features)
+    if options.learner == "perceptron":
+        return (yield from train_perceptron(model, risk.samples, n_annotations, initial=w))
+    if options.curriculum is not None and state is None:
+        return (yield from train_self_paced(risk, regularizer, options, w))
+    return (yield from cccp(risk, regularizer, options, w, state))
+
+
+def fit(
+    model: StructuredModel,
+    samples: Iterable[Sample | tuple[Any, Any]],
+    regularizer: Regularizer,
+    *,
+    report: Callable[[TrainingStep], object] | None = None,
+    **keywords: Any,
+) -> TrainingResult:
+    """Run `train` to its end; ``report`` sees each `TrainingStep`."""
+    return run(train(model, samples, regularizer, **keywords), report)
