@@ -18,7 +18,7 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.training_set import Cut, TrainingSet, labelled
+from bridgetrack.training.training_set import TrainingSet, labelled
 
 
 def local_patches(scene: Scene, cells: float = 8.0, shift: float = 0.0) -> Index:
@@ -85,16 +85,9 @@ def build_pool(scene: Scene, patch: Index) -> TrainingSet:
     number = np.full(int(patch.max()) + 2, -1, dtype=np.int64)
     number[wanted] = np.arange(len(wanted))
     columns, slots = _members(number[home]), _members(number[patch])
-    cut = Cut(
-        columns,
-        slots,
-        number[home[columns]],
-        number[patch[slots]],
-        sp.csr_matrix(scene.matrix.sparse()[columns]),
-        sp.csr_matrix(incidence[columns][:, slots]),
-    )
+    mine = number[home[columns]], slots, number[patch[slots]]
     labels = replace(scene, constraints=constraints.take(kept))
-    return labelled(labels, cut, annotation_sample.astype(np.int64))
+    return labelled(labels, columns, *mine, annotation_sample.astype(np.int64))
 
 
 def _home(incidence: sp.csr_matrix, patch: Index) -> Index:

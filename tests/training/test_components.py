@@ -13,7 +13,6 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.training_set import (
     LARGEST,
     AnnotatedComponents,
-    Cut,
     TrainingSet,
     build_training_set,
     labelled,
@@ -40,15 +39,8 @@ def whole_movie(scene: Scene, largest: int) -> TrainingSet:
         columns.append(np.flatnonzero(touched))
         slots.append(np.flatnonzero(label == k))
     column, place = np.concatenate(columns), np.concatenate(slots)
-    cut = Cut(
-        column,
-        place,
-        np.repeat(numbers, [len(c) for c in columns]),
-        np.repeat(numbers, [len(s) for s in slots]),
-        sp.csr_matrix(scene.matrix.sparse()[column]),
-        sp.csr_matrix(incidence[column][:, place]),
-    )
-    return labelled(scene, cut, owner)
+    of_column, of_slot = (np.repeat(numbers, [len(x) for x in all_]) for all_ in (columns, slots))
+    return labelled(scene, column, of_column, place, of_slot, owner)
 
 
 def assert_same(whole: TrainingSet, quick: TrainingSet) -> None:

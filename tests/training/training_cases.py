@@ -189,7 +189,6 @@ def set_of(
             scene=np.zeros(n_annotations, dtype=np.int64),
             drawn=np.zeros(n_annotations, dtype=np.int64),
             importance=np.ones(len(problems)),
-            samples=(),
         )
     )
 

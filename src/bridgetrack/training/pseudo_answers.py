@@ -29,7 +29,7 @@ from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
-from bridgetrack.training.training_set import TrainingSet, balanced, digest
+from bridgetrack.training.training_set import TrainingSet, balanced
 
 CONFIDENT = 4.0
 """Margin from which on the starting model is confident, in contradicted answers. On seven real
@@ -67,19 +67,13 @@ def add_pseudo_answers(data: TrainingSet, w: Array) -> TrainingSet:
     answered = np.asarray(data.sets.sum(axis=0)).ravel() > 0
     confident = margin >= CONFIDENT
     pseudo = confident & _best_agreeing(data, problem, scores) & data.allowed & ~answered
-    cut, samples = data.cut, []
-    for k, sample in enumerate(data.samples):
-        mine = pseudo[cut[k] : cut[k + 1]]
-        name = digest(sp.csr_matrix(mine[None].astype(np.float64)))
-        samples.append(replace(sample, version=(sample.version, name, 0.0)))
     data = replace(
         data,
         pseudo=pseudo,
         verdict=_verdict(data, margin, CONFIDENT),
         unusual=tuple(np.flatnonzero(_verdict(data, margin, UNUSUAL) < 0).tolist()),
-        samples=tuple(samples),
     )
-    return weigh_pseudo_answers(data, np.arange(len(data.samples)))
+    return weigh_pseudo_answers(data, np.arange(len(data.importance)))
 
 
 def weigh_pseudo_answers(data: TrainingSet, rows: Index) -> TrainingSet:
@@ -93,12 +87,7 @@ def weigh_pseudo_answers(data: TrainingSet, rows: Index) -> TrainingSet:
     if confirming and count and explained_by_slips(contradicting, confirming):
         share = min(1.0, PER_ANSWER * confirming / count)
         weight = float(2.0 ** (np.floor(2 * np.log2(share)) / 2))
-    has = np.bincount(data.column_sample, data.pseudo, minlength=len(data.samples)) > 0
-    samples = []
-    for sample, here in zip(data.samples, has, strict=True):
-        assert isinstance(sample.version, tuple)
-        samples.append(replace(sample, version=(*sample.version[:2], weight if here else 0.0)))
-    return replace(data, pseudo_weight=weight, samples=tuple(samples))
+    return replace(data, pseudo_weight=weight)
 
 
 def explained_by_slips(contradicting: int, confirming: int) -> bool:

@@ -261,7 +261,7 @@ class _Chunk:
         self._phi = sp.csr_matrix(data.phi[self.columns])
         self._sets = sp.csr_matrix(model.sets[rows][:, self.columns])
         self._owner, self._weight = model.owner[rows] - begin, model.weight[rows]
-        allowed, name = model.allowed[self.columns], data.names[begin:end]
+        allowed, name = model.allowed[self.columns], tuple(of for of, _ in data.names[begin:end])
         self.keys: dict[bool, Hashable] = {False: (name,), True: (name, allowed.tobytes())}
         self.programs = {
             kind: known[key] for kind, key in self.keys.items() if name and key in known

@@ -12,6 +12,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,9 @@ class TrainingSet:
         by any of its slots where slots were; 0 where somebody chose it. Shape (A,).
     importance
         Factor of every sample's joint features and task loss, shape (n,); see `balanced`.
-    samples
-        The samples as the learners see them; ``x`` is the number of the sample and ``y_star``
-        the numbers of its annotations.
     names
-        A name for every sample's features and slots, by content; empty if none was given.
+        Names of every sample by content: of its features and slots, and of what its annotations
+        allow; see `named`.
     population
         How often each kind of event occurs, by which the samples are weighted; None if they are
         not, see `balanced`.
@@ -100,13 +99,33 @@ class TrainingSet:
     scene: Index
     drawn: Index
     importance: Array
-    samples: tuple[Sample, ...]
-    names: tuple[bytes, ...] = ()
+    names: tuple[tuple[bytes, bytes], ...] = ()
     population: Array | None = None
     pseudo: Mask | None = None
     pseudo_weight: float = 0.0
     verdict: NDArray[np.int8] | None = None
     unusual: tuple[int, ...] = ()
+
+    @cached_property
+    def samples(self) -> tuple[Sample, ...]:
+        """The samples as the learners see them, each with the numbers of its annotations.
+
+        A later training knows by key and version what did not change.
+        """
+        order = np.argsort(self.annotation_sample, kind="stable")
+        numbers = np.arange(len(self.names) + 1)
+        begin = np.searchsorted(self.annotation_sample[order], numbers)
+        cut, seen, found = self.cut, Counter[bytes](), list[Sample]()
+        for k, (name, told) in enumerate(self.names):
+            seen[name] += 1
+            version: tuple[object, ...] = (told,)
+            if self.pseudo is not None:
+                mine = self.pseudo[cut[k] : cut[k + 1]]
+                version = (told, mine.tobytes(), self.pseudo_weight if mine.any() else 0.0)
+            annotations = tuple(order[begin[k] : begin[k + 1]].tolist())
+            key = (name, seen[name], float(self.importance[k]))
+            found.append(Sample(k, annotations, key, version))
+        return tuple(found)
 
     @property
     def single(self) -> Mask:
@@ -221,15 +240,8 @@ class AnnotatedComponents:
         slots, of_slot = _taken(self._slots, labels, sample)
         order = np.lexsort((slots, of_slot))
         slots, of_slot = slots[order], of_slot[order]
-        cut = Cut(
-            columns,
-            slots,
-            of_column,
-            of_slot,
-            _rows(scene.matrix, columns).sparse(),
-            sp.csr_matrix(incidence[columns][:, slots]),
-        )
-        return labelled(scene, cut, annotation_sample.astype(np.int64), number)
+        owner = annotation_sample.astype(np.int64)
+        return labelled(scene, columns, of_column, slots, of_slot, owner, number)
 
 
 def _grouped(label: Index, tying: sp.csr_matrix, n: int) -> Index:
@@ -270,44 +282,25 @@ def _rows(matrix: FeatureMatrix, columns: Index) -> FeatureMatrix:
     return FeatureMatrix(matrix.features, tuple(rows), tuple(blocks), len(columns))
 
 
-@dataclass(frozen=True)
-class Cut:
-    """Columns and slots of some parts of a movie, each a sample, without their annotations.
-
-    Parameters
-    ----------
-    columns, slots
-        Their numbers in the movie, ordered by sample, shapes (H,) and (S,).
-    column_sample, slot_sample
-        Sample of every one, both rising, shapes (H,) and (S,).
-    phi, incidence
-        Features and slots of the columns, shapes (H, d) and (H, S).
-    """
-
-    columns: Index
-    slots: Index
-    column_sample: Index
-    slot_sample: Index
-    phi: sp.csr_matrix
-    incidence: sp.csr_matrix
-
-
 def labelled(
     scene: Scene,
-    cut: Cut,
+    columns: Index,
+    column_sample: Index,
+    slots: Index,
+    slot_sample: Index,
     annotation_sample: Index,
     number: int = 0,
 ) -> TrainingSet:
-    """Tie the annotations of a movie to the columns of a part of it.
+    """Some parts of a movie, each a sample, with the annotations that speak of them.
 
     Parameters
     ----------
     scene
         A movie with annotations.
-    cut
-        The part that they speak of.
-    annotation_sample
-        Sample of every annotation, shape (A,).
+    columns, slots
+        Those of the parts, by their numbers in the movie and ordered by sample, shapes (H,), (S,).
+    column_sample, slot_sample, annotation_sample
+        Sample of every column, slot and annotation, shapes (H,), (S,) and (A,).
     number
         Number of the movie.
     """
@@ -318,24 +311,23 @@ def labelled(
     event[single] = scene.hypotheses.event[said]
     source = np.asarray([scene.anchored.listed[k].source for k in constraints.annotation])
     drawn = np.isin(source, (RANDOM, UNIFORM)).astype(np.int64)
-    slots = np.diff(scene.problem.incidence.indptr)[said]
-    drawn[single] = np.where(source[single] == RANDOM, slots, drawn[single])
+    width = np.diff(scene.problem.incidence.indptr)[said]
+    drawn[single] = np.where(source[single] == RANDOM, width, drawn[single])
     n_cells = len(scene.detections)
     frame = scene.detections.frame[constraints.slot % n_cells]
     part = TrainingSet(
-        phi=cut.phi,
-        incidence=cut.incidence,
-        column_sample=cut.column_sample,
-        slot_sample=cut.slot_sample,
-        sets=sp.csr_matrix(sets[:, cut.columns]),
+        phi=_rows(scene.matrix, columns).sparse(),
+        incidence=sp.csr_matrix(scene.problem.incidence[columns][:, slots]),
+        column_sample=column_sample,
+        slot_sample=slot_sample,
+        sets=sp.csr_matrix(sets[:, columns]),
         annotation_sample=annotation_sample,
-        allowed=constraints.allowed[cut.columns],
+        allowed=constraints.allowed[columns],
         pair=np.asarray(frame - (constraints.slot >= n_cells), dtype=np.int64),
         event=event,
         scene=np.full(len(constraints), number, dtype=np.int64),
         drawn=drawn,
         importance=np.ones(int(annotation_sample.max()) + 1),
-        samples=(),
     )
     return named(part)
 
@@ -352,35 +344,27 @@ def _joined(parts: Sequence[TrainingSet]) -> TrainingSet:
     each = ("allowed", "pair", "event", "scene", "drawn", "importance")
     for name in each:
         arrays[name] = np.concatenate([getattr(p, name) for p in parts])
-    whole = TrainingSet(
+    return TrainingSet(
         phi=sp.csr_matrix(sp.vstack([p.phi for p in parts])),
         incidence=sp.csr_matrix(sp.block_diag([p.incidence for p in parts])),
         sets=sp.csr_matrix(sp.block_diag([p.sets for p in parts])),
-        samples=(),
+        names=tuple(name for p in parts for name in p.names),
         **arrays,
     )
-    return named(whole)
 
 
 def named(part: TrainingSet) -> TrainingSet:
-    """Name the samples so that a later training recognises what did not change."""
-    columns, slots = part.cut, part.slot_cut
-    n = len(columns) - 1
-    order = np.argsort(part.annotation_sample, kind="stable")
-    cut = np.searchsorted(part.annotation_sample[order], np.arange(n + 1))
-    names, samples, seen = list[bytes](), list[Sample](), Counter[bytes]()
-    for k in range(n):
+    """Name the samples by content."""
+    columns, slots, names = part.cut, part.slot_cut, []
+    for k in range(len(part.importance)):
         mine = slice(columns[k], columns[k + 1])
-        name = digest(part.phi[mine], part.incidence[mine, slots[k] : slots[k + 1]])
-        seen[name] += 1
-        rows = order[cut[k] : cut[k + 1]]
-        version = digest(part.sets[rows][:, mine])
-        names.append(name)
-        samples.append(Sample(k, tuple(rows.tolist()), (name, seen[name]), version))
-    return replace(part, samples=tuple(samples), names=tuple(names))
+        what = _digest(part.phi[mine], part.incidence[mine, slots[k] : slots[k + 1]])
+        told = _digest(part.sets[np.flatnonzero(part.annotation_sample == k)][:, mine])
+        names.append((what, told))
+    return replace(part, names=tuple(names))
 
 
-def digest(*matrices: sp.csr_matrix) -> bytes:
+def _digest(*matrices: sp.csr_matrix) -> bytes:
     """A name for the content of sparse matrices."""
     state = hashlib.blake2b(digest_size=16)
     for given in matrices:
@@ -405,8 +389,8 @@ def balanced(data: TrainingSet, population: Array, rows: Index | None = None) ->
     of event occurs in the movies, shape (len(Event),). ``rows`` are the samples whose annotations
     are known (all if None); others stay as they are.
     """
-    rows = np.arange(len(data.samples)) if rows is None else rows
-    owner = data.annotation_sample
+    owner, n = data.annotation_sample, len(data.importance)
+    rows = np.arange(n) if rows is None else rows
     counted = data.single & np.isin(owner, rows)
     known, each = data.event[counted], np.ones(data.n_annotations)
     if len(known):
@@ -414,12 +398,7 @@ def balanced(data: TrainingSet, population: Array, rows: Index | None = None) ->
         expected = (population + 1.0) / (population + 1.0).sum()
         factor = (expected / np.maximum(annotated, 1e-12)) ** BALANCE
         each[counted] = factor[known] / factor[known].mean()
-    count = np.bincount(owner, minlength=len(data.samples))
-    mean = np.bincount(owner, each, minlength=len(data.samples)) / count
+    mean = np.bincount(owner, each, minlength=n) / np.bincount(owner, minlength=n)
     importance = data.importance.copy()
     importance[rows] = np.exp2(np.rint(_STEPS * np.log2(mean[rows])) / _STEPS)
-    new = (importance != data.importance) | (data.population is None)
-    samples = tuple(
-        replace(s, key=(s.key, float(importance[s.x]))) if new[s.x] else s for s in data.samples
-    )
-    return replace(data, importance=importance, samples=samples, population=population)
+    return replace(data, importance=importance, population=population)
