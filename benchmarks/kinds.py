@@ -28,9 +28,8 @@ import dask.array as da
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.patches import Circle
 from numpy.typing import NDArray
+from skimage.measure import regionprops
 
 import bridgetrack as bt
 from bridgetrack.arrays import Array
@@ -434,39 +433,34 @@ def worst(outcomes: Sequence[Outcome]) -> Outcome | None:
 
 
 def draw(shown: dict[str, Outcome], path: Path) -> None:
-    """A row of frames around the first wrong link of some movies, with the links into each."""
+    """Frames around the first wrong link of some movies, a movie a row, with the links into each.
+
+    Links are green where they are right, red where they are wrong, and dashed where they are
+    missed; stacks are seen from above.
+    """
     fig, axes = plt.subplots(
-        len(shown), FRAMES, figsize=(2.2 * FRAMES, 2.5 * len(shown)), squeeze=False
+        len(shown), FRAMES, figsize=(2 * FRAMES, 2.2 * len(shown)), squeeze=False
     )
+    plt.setp(axes, xticks=[], yticks=[])
     for row_of_axes, (kind, outcome) in zip(axes, shown.items(), strict=True):
-        frames = outcome.case.frames
+        case = outcome.case
+        labels = case.pixels() if case.labels is None else case.labels
+        flat = labels.max(axis=1) if labels.ndim == 4 else labels
+        places = [{r.label: r.centroid[::-1] for r in regionprops(frame)} for frame in flat]
         first = min(t for (t, _), _ in outcome.true ^ outcome.found)
-        start = max(0, min(first - 1, len(frames) - FRAMES))
-        for ax, t in zip(row_of_axes, range(start, start + FRAMES), strict=True):
-            ax.set(xticks=[], yticks=[], aspect="equal")
-            if t < len(frames):
-                ax.set_title(f"{kind}, frame {t}", fontsize=8)
-                draw_frame(ax, outcome, t)
-        places = np.array([p[-2:] for cells in frames for p, _ in cells.values()])
-        low, high = places.min(axis=0) - 15, places.max(axis=0) + 15
-        plt.setp(row_of_axes, xlim=(low[1], high[1]), ylim=(high[0], low[0]))
+        start = max(0, min(first - 1, len(flat) - FRAMES))
+        for ax, t in zip(row_of_axes, range(start, min(start + FRAMES, len(flat))), strict=False):
+            ax.set_title(f"{kind}, frame {t}", fontsize=8)
+            ax.imshow(flat[t] > 0, cmap="Greys", vmax=4)
+            for link in outcome.true | outcome.found:
+                (before, one), (after, other) = link
+                if after == t and one in places[before] and other in places[t]:
+                    ends = np.array([places[before][one], places[t][other]])
+                    right, missed = link in outcome.true & outcome.found, link in outcome.true
+                    color = "tab:green" if right else "tab:red"
+                    ax.plot(*ends.T, lw=1.5, color=color, ls="--" if missed and not right else "-")
     fig.tight_layout()
     fig.savefig(path, dpi=70)
-
-
-def draw_frame(ax: Axes, outcome: Outcome, t: int) -> None:
-    """The cells of a frame, and links from earlier ones: right, wrong (red), missed (dashed)."""
-    frames = outcome.case.frames
-    for label, (place, radius) in frames[t].items():
-        ax.add_patch(Circle(tuple(place[:-3:-1]), radius, color="0.8"))
-        ax.annotate(str(label), place[:-3:-1], ha="center", va="center", fontsize=6)
-    for link in outcome.true | outcome.found:
-        (before, one), (after, other) = link
-        if after == t and one in frames[before] and other in frames[t]:
-            ends = np.array([frames[before][one][0], frames[t][other][0]])[:, :-3:-1]
-            right, missed = link in outcome.true & outcome.found, link not in outcome.found
-            style = {"color": "tab:green" if right else "tab:red", "ls": "--" if missed else "-"}
-            ax.plot(*ends.T, lw=1.5, **style)
 
 
 def cases(kind: str, number: int, seed: int) -> Iterable[Case]:
