@@ -33,7 +33,6 @@ from bridgetrack.learning import Regularizer, TrainingResult, fit
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose
 from bridgetrack.progress import run
-from bridgetrack.segmentation.segment import segment_movie
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 from simulated_annotator import with_mistakes
@@ -246,7 +245,7 @@ def _masks(data: DataSet, folder: Path, spare: Path) -> Part:
         labels = bt.open_labels(folder / data.masks, **how)
     elif data.masks == "plain":
         assert image is not None
-        made = np.stack([np.asarray(frame.labels) for frame in segment_movie(image)])
+        made = bt.find_cells(image, choose="plain").labels
         labels = bt.open_labels(
             made, scale=labels.geometry.scale, frame_interval=labels.geometry.frame_interval
         )

@@ -51,7 +51,6 @@ from .pipeline.windows import track_steps as track_steps
 from .progress import Progress as Progress
 from .progress import run as run
 from .segmentation.segment import segment_frame as segment_frame
-from .segmentation.segment import segment_movie as segment_movie
 from .segmentation.settings import SegmentationSettings as SegmentationSettings
 from .session.session import Session as Session
 from .tracks.cycles import cell_cycles as cell_cycles

@@ -15,7 +15,13 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import FINDING_FILE, Finding, MaskJob, finding_to_json
+from bridgetrack.pipeline.finding import (
+    FINDING_FILE,
+    Finding,
+    MaskJob,
+    SegmentedFrame,
+    finding_to_json,
+)
 from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
 from bridgetrack.progress import run
@@ -24,7 +30,6 @@ from bridgetrack.regions.mend import Mend, MendKind, MendSite
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
-from bridgetrack.segmentation.segment import SegmentedFrame
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import PLACES, SIZE, colony, drawn, share_found
 from fake_networks import cellpose_that

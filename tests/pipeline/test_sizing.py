@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from bridgetrack.movie.opening import open_movie
-from bridgetrack.pipeline.finding import Finding, MaskJob
+from bridgetrack.pipeline.finding import Finding, MaskJob, SegmentedFrame
 from bridgetrack.pipeline.mask_candidates import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.segmentation.readings import estimate_settings
-from bridgetrack.segmentation.segment import SegmentedFrame
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import colony, drawn, share_found
 

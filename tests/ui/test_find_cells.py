@@ -9,15 +9,16 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QSlider
 
+import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_movie
+from bridgetrack.pipeline import finding as finding_module
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.segmentation import segment, segment_movie
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui.layers import find_role, tags_of
 from bridgetrack.ui.state import state_of
@@ -224,7 +225,7 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     find, source = widget.segment.find, widget.segment.source.labels
     widget.segment.finding.open()
     find.method.value = "plain"
-    looked, held, real = [], threading.Event(), segment.SegmentedFrame
+    looked, held, real = [], threading.Event(), finding_module.SegmentedFrame
 
     def slow(t, *rest):
         if len(looked) == 2:
@@ -232,7 +233,7 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
         looked.append(t)
         return real(t, *rest)
 
-    monkeypatch.setattr(segment, "SegmentedFrame", slow)
+    monkeypatch.setattr(finding_module, "SegmentedFrame", slow)
     find.go.click()
     qtbot.waitUntil(lambda: len(looked) == 2 and find._search.done == [0, 1], timeout=60_000)
     qtbot.mouseClick(widget.work.stop, Qt.MouseButton.LeftButton)
@@ -248,7 +249,7 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     assert part not in viewer.layers
     monkeypatch.undo()
     settings = tags_of(layer)["found"].settings
-    whole = [frame.labels for frame in segment_movie(open_movie(image, axes="TYX"), settings)]
+    whole = bt.find_cells(image, settings, choose="plain", axes="TYX").labels.array[:, 0]
     np.testing.assert_array_equal(layer.data, whole)
     assert layer.visible
 

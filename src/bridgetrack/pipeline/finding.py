@@ -37,9 +37,11 @@ from bridgetrack.regions.propose import label_sources
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
+from bridgetrack.segmentation.builtin import FrameView, segment_builtin
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
-from bridgetrack.segmentation.segment import CellposeReading, SegmentedFrame, segment_movie
+from bridgetrack.segmentation.segment import CellposeReading, check_backend
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
+from bridgetrack.spread import spread
 
 _WAYS = {"jointly": "together with their tracks", "plain": "by the plain segmentation"}
 
@@ -80,6 +82,7 @@ class Finding:
     learned: MovieScore | None = None
 
     def __post_init__(self) -> None:
+        check_backend(self.backend)
         if self.choose not in _WAYS:
             raise InputError(f"masks are chosen {' or '.join(_WAYS)}, not {self.choose!r}")
         if self.brought and not self.chooses:
@@ -140,6 +143,27 @@ class Finding:
             return (yield from fitted_settings(image, self.settings, channel=channel))
         yield Progress("Looking at the movie", 0.0)
         return estimate_settings(image, self.settings, channel=channel)
+
+
+@dataclass(frozen=True)
+class SegmentedFrame:
+    """One frame that is done.
+
+    Parameters
+    ----------
+    frame
+        Its number.
+    labels
+        Labels 1 to n, 0 for background, shape ([Z,] Y, X).
+    margins
+        How sure each cell is, where masks were chosen among candidates: a table of ``frame``,
+        ``label``, ``score`` (log-odds that it is a cell) and ``margin_at_least``, by how much the
+        total score would be lower without it.
+    """
+
+    frame: int
+    labels: NDArray[np.int32]
+    margins: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -222,14 +246,22 @@ class MaskJob:
                 yield step if isinstance(step, Progress) else self._labelled(step)
             return
         yield Progress("Finding cells", 0.0)
-        found = segment_movie(
-            self.reader.movie, self.finding.settings, channel=self.reader.channel,
-            backend=self.finding.backend, network=self.finding.network,
-            client=self.reader.client, frames=frames,
-        )  # fmt: skip
-        for done in found:
-            yield done
-            yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
+        n = self.reader.movie.n_frames
+        todo = range(n) if frames is None else frames
+        alone = replace(self, reader=replace(self.reader, client=None))
+        found = spread(MaskJob.plain_frame, alone, todo, self.reader.client)
+        for t, labels in zip(todo, found, strict=True):
+            yield SegmentedFrame(t, labels)
+            yield Progress("Finding cells", (t + 1) / n)
+
+    def plain_frame(self, t: int) -> NDArray[np.int32]:
+        """Labels of a frame that is read in one way."""
+        image = self.reader.movie.channel_frame(t, self.reader.channel)
+        scale = self.reader.movie.geometry.scale
+        if self.reader.network is not None:
+            return self.reader.network.of(image, scale)
+        settings = self.finding.settings or SegmentationSettings()
+        return segment_builtin(FrameView(image, settings, scale))
 
     def choices(
         self,
@@ -281,7 +313,7 @@ class MaskJob:
                 "margin_at_least": choice.margin[rows],
             }
         )
-        return SegmentedFrame(t, self.reader.movie.n_frames, labels, margins)
+        return SegmentedFrame(t, labels, margins)
 
     def _said_right(self, labels: NDArray[np.int32], t: int) -> NDArray[np.int32]:
         """Labels of the cells of a frame that somebody drew or called right."""

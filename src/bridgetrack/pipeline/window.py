@@ -14,6 +14,7 @@ events of the whole movie is worth more than all prices together.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -123,7 +124,7 @@ class WholeMovie:
         """When the choice in a window gives up: frames around meetings are chosen twice."""
         return SolverLimits(max_seconds=SolverLimits.max_seconds / (2 * len(self.windows)))
 
-    @property
+    @cached_property
     def active(self) -> Mask:
         """Slots of the movie, shape (2n,)."""
         return active_slots(self.evidence.detections)
@@ -160,6 +161,17 @@ class WholeMovie:
         matrix = compute_features(self.evidence, events, self.features, self.cells)
         return events, matrix.scores(self.weights)
 
+    def undecided(self, slots: Mask, chosen: Events) -> Mask:
+        """Those of some slots that no chosen event ties to others, shape (2n,)."""
+        free = np.zeros_like(slots)
+        inside = chosen.take(~chosen.touching(self.active & ~slots))
+        free[inside.incidence(self.active).indices] = True
+        return free
+
+    def usable(self, events: Events, free: Mask) -> Index:
+        """Numbers of the events that cover some slots and no other ones."""
+        return np.flatnonzero(events.touching(free) & ~events.touching(self.active & ~free))
+
     def allowed(self, events: Events, slots: Mask) -> Mask:
         """Which events the annotations at some slots allow, shape (E,).
 
@@ -181,11 +193,9 @@ class WholeMovie:
 
         What is chosen beyond these frames, or leads there, stays.
         """
-        slots, active = self.slots_of(frames), self.active
         events, scores = self.proposed(frames)
-        free = np.zeros_like(slots)
-        free[_covered(chosen.take(~chosen.touching(active & ~slots)), active)] = True
-        usable = np.flatnonzero(events.touching(free) & ~events.touching(active & ~free))
+        free = self.undecided(self.slots_of(frames), chosen)
+        usable = self.usable(events, free)
         events, told = events.take(usable), self.anchored
         told = told.take(np.flatnonzero(usable_with(told, events)))
         scene = Scene.of(None, self.evidence, events, self.features, told, self.kinds, free)
@@ -257,8 +267,7 @@ def solve_window(movie: WholeMovie, frames: range) -> Part:
     slots = movie.slots_of(frames)
     events, scores = movie.proposed(frames)
     noted = movie.noted(events, scores)
-    beyond = movie.active & ~slots
-    usable = np.flatnonzero(events.touching(slots) & ~events.touching(beyond))
+    usable = movie.usable(events, slots)
     events, scores = events.take(usable), scores[usable]
     near = np.zeros_like(slots)
     for meeting in {frames.start, frames.stop - 1} & set(movie.meetings):
@@ -299,12 +308,11 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Part | None:
     """
     inner = movie.around(meeting.frame, meeting.reach)
     wide = movie.around(meeting.frame, meeting.reach + REACH - 1)
-    active, slots = movie.active, movie.slots_of(inner)
+    slots = movie.slots_of(inner)
     events, scores = movie.proposed(wide)
-    free = np.zeros_like(active)
-    free[_covered(meeting.chosen.take(~meeting.chosen.touching(active & ~slots)), active)] = True
+    free = movie.undecided(slots, meeting.chosen)
     allowed = movie.allowed(events, movie.slots_of(wide))
-    usable = np.flatnonzero(events.touching(free) & ~events.touching(active & ~free))
+    usable = movie.usable(events, free)
     problem = Problem(events.take(usable).covering(free))
     try:
         solution = solve(problem, scores[usable], allowed[usable], movie.limits)
@@ -313,7 +321,7 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Part | None:
     again = usable[solution.chosen]
 
     # The prices of slots farther away stay, so that theirs hold as before.
-    price = np.zeros(len(active))
+    price = np.zeros(len(slots))
     price[movie.rows(wide)] = meeting.prices
     middle = movie.slots_of(movie.around(meeting.frame, max(meeting.reach - REACH, 1)))
     part, rest = _priced(events, scores, price, middle)
@@ -332,11 +340,6 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Part | None:
     chosen = Chosen(events, scores, bounds).take(again)
     covered, noted = np.flatnonzero(free), movie.noted(events, scores)
     return Part(chosen, covered, where, price[where], noted)
-
-
-def _covered(events: Events, active: Mask) -> Index:
-    """Active slots that some events cover."""
-    return np.unique(events.incidence(active).indices).astype(np.int64)
 
 
 def _priced(events: Events, scores: Array, price: Array, slots: Mask) -> tuple[Problem, Array]:

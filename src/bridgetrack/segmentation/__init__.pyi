@@ -2,8 +2,6 @@
 
 from .builtin import estimate_diameter as estimate_diameter
 from .builtin import estimate_foreground as estimate_foreground
-from .segment import SegmentedFrame as SegmentedFrame
 from .segment import available_backends as available_backends
 from .segment import segment_frame as segment_frame
-from .segment import segment_movie as segment_movie
 from .settings import SegmentationSettings as SegmentationSettings

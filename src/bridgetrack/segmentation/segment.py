@@ -1,24 +1,19 @@
-"""Segment frames and whole movies: by the built-in method, or by Cellpose where it is installed."""
+"""Segment frames: by the built-in method, or by Cellpose where it is installed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.errors import DependencyError, InputError
-from bridgetrack.movie.movie import Movie
 from bridgetrack.segmentation.builtin import FrameView, segment_builtin
 from bridgetrack.segmentation.cells import Labels, numbered, of_right_size, usual_size
-from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.settings import Backend, SegmentationSettings
 from bridgetrack.segmentation.signal import finite_image, sampling_of
-from bridgetrack.spread import spread
 
 
 def available_backends() -> tuple[str, ...]:
@@ -139,106 +134,16 @@ def segment_frame(
     InputError
         Where there is no such back end.
     """
-    settings = settings or SegmentationSettings()
-    return _labels(image, scale, settings, _cellpose(backend, network, settings))
+    check_backend(backend)
+    if backend == "cellpose":
+        return CellposeReading(network, settings).of(image, scale)
+    return segment_builtin(FrameView(image, settings or SegmentationSettings(), scale))
 
 
-def _cellpose(
-    backend: str, network: str | None, settings: SegmentationSettings | None
-) -> CellposeReading | None:
-    """Cellpose, where it is the back end that was asked for."""
+def check_backend(backend: str) -> None:
+    """Refuse a back end that is not known by an `InputError`."""
     if backend not in get_args(Backend):
         raise InputError(
             f"there is no segmentation back end {backend!r}; choose from "
             f"{', '.join(get_args(Backend))}, or open the labels of another program"
         )
-    return None if backend == "builtin" else CellposeReading(network, settings)
-
-
-def _labels(
-    image: NDArray[Any],
-    scale: tuple[float, ...] | None,
-    settings: SegmentationSettings,
-    cellpose: CellposeReading | None,
-) -> Labels:
-    if cellpose is not None:
-        return cellpose.of(image, scale)
-    return segment_builtin(FrameView(image, settings, scale))
-
-
-@dataclass(frozen=True)
-class SegmentedFrame:
-    """One frame that is done.
-
-    Parameters
-    ----------
-    frame
-        Its number.
-    n_frames
-        How many there are.
-    labels
-        Labels 1 to n, 0 for background, shape ([Z,] Y, X).
-    margins
-        How sure each cell is, where masks were chosen among candidates: a table of ``frame``,
-        ``label``, ``score`` (log-odds that it is a cell) and ``margin_at_least``, by how much the
-        total score would be lower without it.
-    """
-
-    frame: int
-    n_frames: int
-    labels: Labels
-    margins: pd.DataFrame | None = None
-
-
-def segment_movie(
-    movie: Movie,
-    settings: SegmentationSettings | None = None,
-    *,
-    channel: int | str = 0,
-    backend: str = "builtin",
-    network: str | None = None,
-    client: Any = None,
-    frames: Iterable[int] | None = None,
-) -> Iterator[SegmentedFrame]:
-    """Segment a movie frame by frame; close the generator to cancel.
-
-    Parameters
-    ----------
-    movie
-        The movie.
-    settings, backend, network
-        See `segment_frame`; what the settings leave open is decided once for the movie.
-    channel
-        Number or name of the channel that shows the cells.
-    client
-        A dask client, over whose cluster the frames are spread; this process where None.
-    frames
-        Which frames, in order of time; all where None.
-
-    Yields
-    ------
-    SegmentedFrame
-        In order of time.
-
-    Raises
-    ------
-    InputError
-        Where a frame cannot be read or there is no such channel.
-    DependencyError
-        Where the back end is not installed.
-    """
-    number = movie.channel_number(channel)
-    todo = list(range(movie.n_frames) if frames is None else frames)
-    if backend == "builtin":
-        settings = estimate_settings(movie, settings, channel=number).settings
-    settings = settings or SegmentationSettings()
-    shared = movie, number, settings, _cellpose(backend, network, settings)
-    for t, labels in zip(todo, spread(_segment, shared, todo, client), strict=True):
-        yield SegmentedFrame(t, movie.n_frames, labels)
-
-
-def _segment(
-    frames: tuple[Movie, int, SegmentationSettings, CellposeReading | None], t: int
-) -> Labels:
-    movie, channel, settings, cellpose = frames
-    return _labels(movie.channel_frame(t, channel), movie.geometry.scale, settings, cellpose)
