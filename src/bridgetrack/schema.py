@@ -292,15 +292,23 @@ def _refusal(kind: str, why: str) -> PydanticCustomError:
     return PydanticCustomError(kind, "{why}", {"why": why})
 
 
-def _sentence(content: Any, problem: ValidationError) -> str:
+def in_words(content: Any, problem: ValidationError) -> str:
+    """The first problem of some content as a sentence that begins with its place."""
     first = problem.errors(include_url=False)[0]
     kind, place = first["type"], list(first["loc"])
-    given: dict[str, Any] = {**first.get("ctx", {}), "found": _shown(first["input"])}
+    limits = {
+        k: f"{v:.15g}" if isinstance(v, float) else v for k, v in first.get("ctx", {}).items()
+    }
+    given: dict[str, Any] = {**limits, "found": _shown(first["input"])}
     if kind in ("missing", "extra_forbidden"):
         given["key"] = str(place.pop())[:40]
     words = _SENTENCES[kind].format_map(given) if kind in _SENTENCES else first["msg"]
     at = _place(content, place)
-    whole = f"{at}: {words}" if at else words
+    return f"{at}: {words}" if at else words
+
+
+def _sentence(content: Any, problem: ValidationError) -> str:
+    kind, whole = problem.errors(include_url=False)[0]["type"], in_words(content, problem)
     return whole if kind in ("format", "version") else f"{whole}; {_CURE}"
 
 

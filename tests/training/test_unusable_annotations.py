@@ -151,9 +151,9 @@ def test_movies_with_other_features() -> None:
 @pytest.mark.parametrize(
     ("named", "words"),
     [
-        ({"loss": "zero"}, "loss is 'zero'"),
-        ({"regularizer": "l0"}, "regularizer is 'l0'"),
-        ({"lambda_": float("nan")}, "must be above 0"),
+        ({"loss": "zero"}, "loss: 'zero' is not one of"),
+        ({"regularizer": "l0"}, "regularizer: 'l0' is not"),
+        ({"lambda_": float("nan")}, "expected a finite number"),
     ],
 )
 def test_options_that_do_not_exist(named: dict[str, object], words: str) -> None:

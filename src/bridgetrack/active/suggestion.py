@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, Slot, describe_event
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.option import check_options, option
+from bridgetrack.schema import Share
+from bridgetrack.settings import settings
 
 
-@dataclass(frozen=True)
+@settings("suggestions:")
 class SuggestOptions:
     """How events are ranked.
 
@@ -29,12 +32,9 @@ class SuggestOptions:
         If a number is out of range.
     """
 
-    random_share: float = option(0.2, least=0, most=1)
-    separation: float = option(4.0, least=0)
-    seed: int = option(0, least=0)
-
-    def __post_init__(self) -> None:
-        check_options(self, "the suggestion option")
+    random_share: Share = 0.2
+    separation: Annotated[float, Field(ge=0)] = 4.0
+    seed: Annotated[int, Field(ge=0)] = 0
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, describe_event
 from bridgetrack.errors import InputError
 from bridgetrack.files import replacing
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.tables import TextTable, read_text_table
-from bridgetrack.option import check_options, option
+from bridgetrack.settings import settings
 from bridgetrack.tracks.tracks import EDGE_EVENTS, Tracks, sort_events
 
 POPULATIONS = {
@@ -47,7 +49,7 @@ class Verdict(StrEnum):
     UNSURE = "?"
 
 
-@dataclass(frozen=True)
+@settings("the sample:")
 class SampleOptions:
     """What is drawn.
 
@@ -61,12 +63,9 @@ class SampleOptions:
         Seed of the random draw.
     """
 
-    count: int = option(30, least=1, most=100_000)
-    of: str = option("links", choices=tuple(POPULATIONS))
-    seed: int = option(0, least=0)
-
-    def __post_init__(self) -> None:
-        check_options(self, "the sample's")
+    count: Annotated[int, Field(ge=1, le=100_000)] = 30
+    of: Literal["links", "divisions", "events"] = "links"
+    seed: Annotated[int, Field(ge=0)] = 0
 
 
 @dataclass(frozen=True)
@@ -260,7 +259,7 @@ def read_sample(path: Path | str, tracks: Tracks) -> Sample:
         raise InputError(f"{text.source}: there are no events in it")
     if text.cells[["of", "seed"]].drop_duplicates().shape[0] > 1:
         raise InputError(f"{text.source}: the rows come from several samples; give one at a time")
-    of = str(text.cells["of"].iloc[0]).strip()
+    of: Any = str(text.cells["of"].iloc[0]).strip()
     options = SampleOptions(len(text.cells), of, int(text.integers("seed")[0]))
     sample = draw_sample(tracks, options)
     _check_same(sample, text)

@@ -64,6 +64,8 @@ class Loss:
         return -1 if self.minus_delta else 0
 
 
+LossName = Literal["hinge", "ramp", "max", "bridge", "ramp-delta", "max-delta"]
+
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from bridgetrack.errors import InputError
-from bridgetrack.option import check_options, option
+from bridgetrack.schema import Share
+from bridgetrack.settings import settings
 
 Foreground = Literal["auto", "bright", "dark", "texture"]
 Choose = Literal["jointly", "plain"]
@@ -15,7 +18,7 @@ in one way, which is faster."""
 Backend = Literal["builtin", "cellpose"]
 
 
-@dataclass(frozen=True)
+@settings("segmentation:")
 class SegmentationSettings:
     """Settings of the built-in segmentation; lengths are in pixels along x.
 
@@ -43,23 +46,22 @@ class SegmentationSettings:
         Where a setting is out of its range.
     """
 
-    diameter: float | None = option(None, least=1)
+    diameter: Annotated[float | None, Field(ge=1)] = None
     foreground: Foreground = "auto"
-    sensitivity: float = option(4.0, least=0)
-    depth: float | None = option(None, least=0)
-    min_size: float = option(0.1, least=0)
-    max_size: float = option(12.0, above=0)
+    sensitivity: Annotated[float, Field(ge=0)] = 4.0
+    depth: Annotated[float | None, Field(ge=0)] = None
+    min_size: Annotated[float, Field(ge=0)] = 0.1
+    max_size: Annotated[float, Field(gt=0)] = 12.0
     clear_border: bool = False
 
     def __post_init__(self) -> None:
-        check_options(self, "segmentation:")
         if not self.max_size > self.min_size:
             raise InputError(
                 f"segmentation: max_size ({self.max_size}) must exceed min_size ({self.min_size})"
             )
 
 
-@dataclass(frozen=True)
+@settings("cells:")
 class Appearance:
     """What cells look like, for people who need not know the method.
 
@@ -73,9 +75,9 @@ class Appearance:
         To the right, touching cells are split more readily.
     """
 
-    diameter: float = option(20.0, least=4, most=1000)
-    faint: float = option(0.5, least=0, most=1)
-    split: float = option(0.5, least=0, most=1)
+    diameter: Annotated[float, Field(ge=4, le=1000)] = 20.0
+    faint: Share = 0.5
+    split: Share = 0.5
 
     def applied_to(self, settings: SegmentationSettings) -> SegmentationSettings:
         """Settings decided for a movie, changed accordingly; the middle changes nothing."""

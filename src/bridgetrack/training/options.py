@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import field, replace
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import LOSSES, Curriculum, LearningOptions
-from bridgetrack.learning.losses import Treatment
+from bridgetrack.learning import Curriculum, LearningOptions
+from bridgetrack.learning.losses import LossName, Treatment
 from bridgetrack.learning.options import Criterion, LearnerName
-from bridgetrack.option import check_options, option
+from bridgetrack.settings import settings
 
 LAMBDA_AT_FIFTY = 0.02
 """Default λ with fifty answers. It is small because only a share of the step is taken (`step`): on
@@ -33,7 +35,7 @@ def default_lambda(n_annotations: int) -> float:
     return float(min(max(LAMBDA_AT_FIFTY * math.sqrt(50 / max(n_annotations, 1)), 0.001), 0.05))
 
 
-@dataclass(frozen=True)
+@settings("training:")
 class TrainingOptions:
     """Choices of a training.
 
@@ -64,16 +66,15 @@ class TrainingOptions:
         If a choice does not exist.
     """
 
-    loss: str = option("bridge", choices=tuple(LOSSES))
+    loss: LossName = "bridge"
     treatment: Treatment = "exact"
     regularizer: Literal["l2", "l1"] = "l2"
-    lambda_: float | None = option(None, above=0)
+    lambda_: Annotated[float | None, Field(gt=0)] = None
     optimiser: LearningOptions = field(default_factory=LearningOptions)
     learner: LearnerName | None = None
     curriculum: Criterion | None = None
 
     def __post_init__(self) -> None:
-        check_options(self, "the training option", "loss", "treatment", "regularizer", "lambda_")
         chosen = self.learning.learner
         if chosen in ("n-slack", "frank-wolfe", "subgradient") and self.regularizer == "l1":
             raise InputError(f"the learner {chosen!r} needs the l2 regularizer")
