@@ -13,11 +13,9 @@ from bridgetrack.learning import L1, L2
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
 from bridgetrack.training.fit import (
-    Movies,
+    Objective,
     errors_of,
     folds_of,
-    held_out_errors,
-    regularizer_of,
     restricted_to,
 )
 from bridgetrack.training.options import TrainingOptions
@@ -78,17 +76,17 @@ def test_models_are_judged_on_what_they_have_not_seen(
     assert fold is not None
     fold[np.flatnonzero(fold == 2)] = -1
     seen, start = [], bad_prior().weights
-    fitted = Movies.fit
+    fitted = Objective.fit
 
-    def watched(movies, *given, rows=None, **more):  # type: ignore[no-untyped-def]
-        result = yield from fitted(movies, *given, rows=rows, **more)
+    def watched(objective, rows=None, **more):  # type: ignore[no-untyped-def]
+        result = yield from fitted(objective, rows=rows, **more)
         seen.append((rows, start + 0.5 * (result.w - start)))
         return result
 
-    monkeypatch.setattr(Movies, "fit", watched)
+    monkeypatch.setattr(Objective, "fit", watched)
     target = TrackingModel(data)
-    movies = Movies(target, (TrackingModel(data),) if tied else (), start, None)
-    found = run(held_out_errors(movies, 0.1, 1.0, 0.5, TrainingOptions(), fold))
+    objective = Objective(target, (TrackingModel(data),) if tied else (), start, None, 0.1, 1.0)
+    found = run(objective.held_out_errors(0.5, fold))
     of = fold[data.annotation_sample]
     assert len(seen) == 2
     for k, (rows, half_step) in enumerate(seen):
@@ -116,9 +114,9 @@ def test_weights_of_answers_follow_from_those_that_are_known() -> None:
 
 def test_objective_of_tied_movies_never_increases() -> None:
     target, source = (TrackingModel(tiny_set(np.random.default_rng(k))) for k in (1, 2))
-    movies = Movies(target, (source,), np.full(target.n_features, 0.1), None)
     for rho in (0.5, np.inf):
-        found = run(movies.fit(0.3, rho, TrainingOptions()))
+        prior = np.full(target.n_features, 0.1)
+        found = run(Objective(target, (source,), prior, None, 0.3, rho).fit())
         assert (np.diff(found.objectives) <= 1e-9).all()
         assert found.w.shape == (target.n_features,)
 
@@ -126,7 +124,8 @@ def test_objective_of_tied_movies_never_increases() -> None:
 def test_regularisers_stay_close_to_the_prior() -> None:
     prior, metric = np.arange(3.0), np.array([1.0, 4, 16])
     for name, kind, expected in (("l1", L1, 0.7 * 7), ("l2", L2, 0.7 * 21 / 2)):
-        found = regularizer_of(TrainingOptions(regularizer=name), 0.7, prior, metric)
+        options = TrainingOptions(regularizer=name)
+        found = Objective(None, (), prior, metric, 0.7, options=options).regularizer
         assert isinstance(found, kind)
         assert found.value(prior) == 0
         assert found.value(prior + 1) == pytest.approx(expected)

@@ -10,7 +10,7 @@ which takes a fraction of a second. The objective is that of `training.train`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,11 +24,10 @@ from bridgetrack.learning import Bundle, LearningOptions
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.training.fit import Movies, errors_of, held_out_errors
+from bridgetrack.training.fit import Objective, errors_of, share_of_step
 from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda
 from bridgetrack.training.outcome import population_of
 from bridgetrack.training.pseudo_answers import weighted_answers
-from bridgetrack.training.step import share_of_step
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import AnnotatedComponents, build_training_set
 
@@ -52,9 +51,8 @@ class LearnedWeights:
     weights: Array  # shape (d,)
     step: float  # share of the step from the starting to the fitted weights
     state: Bundle | None  # what the next update can reuse
-    # the annotated components as they were learned from; None if no annotation constrains
-    # anything
-    movies: Movies | None
+    # what was minimised, with the annotated components; None if no annotation constrains anything
+    objective: Objective | None
 
 
 @dataclass(frozen=True)
@@ -106,16 +104,17 @@ def learn(
         chosen = solve(scene.problem, scene.matrix.scores(start)).chosen
         population = population_of([scene], [chosen])
     data = weighted_answers(data, population, start)
-    earlier = None if last is None or last.movies is None else last.movies.target
+    earlier = None if last is None or last.objective is None else last.objective.target
     most = _MOST_CALLS_ANEW if state is None else _MOST_CALLS
-    movies = Movies(TrackingModel(data, earlier=earlier), (), start, prior.tightness_for(features))
-    lambda_, options = default_lambda(int(movies.n)), _options(most)
+    model, metric = TrackingModel(data, earlier=earlier), prior.tightness_for(features)
+    lambda_ = default_lambda(data.n_annotations)
+    objective = Objective(model, (), start, metric, lambda_, options=_options(most))
     fitted = yield from relayed(
-        movies.fit(lambda_, np.inf, options, state=state),
+        objective.fit(state=state),
         lambda s: Progress("Learning", min(s.n_inferences / most, 1.0)),
     )
-    step = yield from share_of_step(movies, [scene], fitted.w, lambda_, options)
-    return LearnedWeights(start + step * (fitted.w - start), step, fitted.state, movies)
+    step = yield from share_of_step(objective, [scene], fitted.w)
+    return LearnedWeights(start + step * (fitted.w - start), step, fitted.state, objective)
 
 
 def judge_unseen(scene: Scene, learned: LearnedWeights, ids: Sequence[str]) -> Steps[Judged]:
@@ -124,9 +123,9 @@ def judge_unseen(scene: Scene, learned: LearnedWeights, ids: Sequence[str]) -> S
     A fold leaves whole samples (connected components) out, and what else their answers tell, so
     that nothing leaks. Empty where there is too little to leave some out.
     """
-    if learned.movies is None or learned.movies.target is None:
+    if learned.objective is None or learned.objective.target is None:
         return Judged()
-    model, wanted = learned.movies.target, set(ids)
+    model, wanted = learned.objective.target, set(ids)
     data, names = model.data, scene.constraints.ids
     rows = np.asarray([k for k, i in enumerate(names) if i in wanted], dtype=int)
     samples = np.unique(data.annotation_sample[rows])
@@ -135,10 +134,8 @@ def judge_unseen(scene: Scene, learned: LearnedWeights, ids: Sequence[str]) -> S
     fold = np.full(len(data.samples), -1, dtype=np.int64)
     for k, part in enumerate(np.array_split(samples, min(FOLDS, len(samples)))):
         fold[part] = k
-    lambda_, options = default_lambda(int(learned.movies.n)), _options(_MOST_CALLS_ANEW)
-    errors = yield from held_out_errors(
-        learned.movies, lambda_, np.inf, learned.step, options, fold
-    )
+    anew = replace(learned.objective, options=_options(_MOST_CALLS_ANEW))
+    errors = yield from anew.held_out_errors(learned.step, fold)
     present = errors_of(model, learned.weights)
     return Judged(
         {names[row]: float(errors[row]) for row in rows.tolist()},

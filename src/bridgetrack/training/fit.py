@@ -1,8 +1,18 @@
-"""Fit weights to annotated movies, and judge them on answers that they have not seen.
+"""The objective of training, its minimiser, and how accurate that is on answers it has not seen.
+
+    J(w) = lambda / 2 (w - w0)' M (w - w0) + risk of the answers and pseudo-answers
 
 With n annotations in the movie of interest (the target), every movie's risk is its sum over
 annotations divided by n, so every annotation counts alike, in whichever movie it is, and lambda
 and rho are on the scale of training the target alone (as by the sums of 000, eq. 1.9).
+
+Only a share s of the step from the starting weights w0 to the fitted ones is taken,
+
+    w = w0 + s (w_fit - w0),    s = mean of p(s) ~ exp(-n J(w0 + s (w_fit - w0)) / 3),  0 <= s <= 1
+
+the mean of the posterior along the way, where n J is the objective as a sum over the answers. If
+the answers hardly tell shares apart, as where the start is nearly right, half of the way is taken;
+the more of them the start contradicts, the nearer s comes to 1.
 
 Folds of the cross-validation are blocks of frame pairs, and a sample is never shared by two folds,
 so that neighbouring cells and frames do not leak between training and test.
@@ -10,12 +20,13 @@ so that neighbouring cells and frames do not leak between training and test.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from bridgetrack.annotations.constraints import compile_constraints
 from bridgetrack.arrays import Array, Index
 from bridgetrack.learning import (
     L1,
@@ -28,15 +39,14 @@ from bridgetrack.learning import (
     TrainingStep,
     train,
 )
+from bridgetrack.learning.losses import find_loss
+from bridgetrack.learning.risk import Risk
+from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.training.options import (
-    ENOUGH_TO_VALIDATE,
-    FOLDS,
-    TrainingOptions,
-)
-from bridgetrack.training.pseudo_answers import weigh_pseudo_answers
+from bridgetrack.training.options import ENOUGH_TO_VALIDATE, FOLDS, TrainingOptions
+from bridgetrack.training.pseudo_answers import weigh_pseudo_answers, weighted_answers
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, balanced
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 
 Fit = Generator[TrainingStep, None, TrainingResult]
 
@@ -45,10 +55,17 @@ STAGE = "Testing on held-out answers"
 FOLD_PRECISION = 5e-3
 """Duality gap of the fits that are only judged."""
 
+TEMPERATURE = 3.0
+"""Answers about cells side by side repeat each other: each counts as a third of an independent one.
+On nine movies 2 to 4 do as well."""
+
+SHARES = np.linspace(0.0, 1.0, 5)
+"""Where the objective is computed; it is nearly linear in between."""
+
 
 @dataclass(frozen=True)
-class Movies:
-    """Annotated movies to learn from.
+class Objective:
+    """Annotated movies to learn from, and what weights shall stay close to.
 
     Parameters
     ----------
@@ -57,7 +74,13 @@ class Movies:
     sources
         The others.
     prior, metric
-        Weights to stay close to, shape (d,), and the diagonal of the metric, or None.
+        Weights w0 to stay close to, shape (d,), and the diagonal of the metric M, or None.
+    lambda_
+        How close weights stay to the prior.
+    rho
+        How close the weights of different movies stay to each other; infinite: they are equal.
+    options
+        Other choices.
     state
         Of an earlier fit of the target alone, whose outputs of inference are used again.
     """
@@ -66,33 +89,23 @@ class Movies:
     sources: tuple[TrackingModel, ...]
     prior: Array
     metric: Array | None
+    lambda_: float
+    rho: float = np.inf
+    options: TrainingOptions = field(default_factory=TrainingOptions)
     state: Bundle | None = None
 
     @property
-    def n(self) -> float:
-        """Annotations of the target; of all sources where it has none."""
-        models = self.sources if self.target is None else (self.target,)
-        return float(sum(model.data.n_annotations for model in models))
+    def regularizer(self) -> Regularizer:
+        """The chosen regulariser around the prior."""
+        if self.options.regularizer == "l2":
+            return L2(self.lambda_, self.prior, self.metric)
+        return L1(self.lambda_, self.prior, None if self.metric is None else np.sqrt(self.metric))
 
-    def fit(
-        self,
-        lambda_: float,
-        rho: float,
-        options: TrainingOptions,
-        *,
-        rows: Index | None = None,
-        state: Bundle | None = None,
-    ) -> Fit:
+    def fit(self, *, rows: Index | None = None, state: Bundle | None = None) -> Fit:
         """Fit some of the target's samples (None: all) and all of the sources.
 
         Parameters
         ----------
-        lambda_
-            How close weights stay to the prior.
-        rho
-            How close the weights of different movies stay to each other; infinite: they are equal.
-        options
-            Other choices.
         rows
             Samples of the target.
         state
@@ -108,12 +121,9 @@ class Movies:
         TrainingResult
             ``w`` are the weights of the target, without one the shared ones.
         """
-        how: dict[str, Any] = {
-            "loss": options.loss,
-            "treatment": options.treatment,
-            "options": options.learning,
-        }
-        domains, n = [], self.n
+        options = self.options
+        how: dict[str, Any] = {"loss": options.loss, "treatment": options.treatment}
+        domains, n = [], annotations_of(self.target, self.sources)
         if self.target is not None:
             data = self.target.data
             rows = np.arange(len(data.samples)) if rows is None else rows
@@ -121,15 +131,15 @@ class Movies:
             domains.append(Domain(self.target, [data.samples[i] for i in rows.tolist()], n))
         if not self.sources:
             (mine,) = domains
-            regularizer = regularizer_of(options, lambda_, self.prior, self.metric)
             # A fold begins at the prior, for where CCCP ends depends on where it begins.
             initial = self.prior if state is None else None
             how |= {"n_annotations": n, "state": state or self.state, "initial": initial}
-            return (yield from train(mine.model, mine.samples, regularizer, **how))
+            how["options"] = options.learning
+            return (yield from train(mine.model, mine.samples, self.regularizer, **how))
         # the master problem has many more weights, and its time grows steeply with slacks
         how["options"] = replace(options.learning, learner=options.learning.learner or "1-slack")
         domains += [Domain(model, model.data.samples, n) for model in self.sources]
-        stacked = Stacked(domains, lambda_, rho, self.prior, self.metric)
+        stacked = Stacked(domains, self.lambda_, self.rho, self.prior, self.metric)
         steps = train(stacked, stacked.samples, stacked.regularizer, n_annotations=1, **how)
 
         def of_target(w: Array) -> Array:
@@ -138,14 +148,98 @@ class Movies:
         result = yield from relayed(steps, lambda s: replace(s, weights=of_target(s.weights)))
         return replace(result, w=of_target(result.w))
 
+    def held_out_errors(self, step: float, fold: Index) -> Steps[Array]:
+        """Errors on the target's annotations, each of a model that has not seen its fold, (A,).
 
-def regularizer_of(
-    options: TrainingOptions, lambda_: float, prior: Array, metric: Array | None = None
-) -> Regularizer:
-    """The chosen regulariser around a prior."""
-    if options.regularizer == "l2":
-        return L2(lambda_, prior=prior, metric=metric)
-    return L1(lambda_, prior=prior, metric=None if metric is None else np.sqrt(metric))
+        Parameters
+        ----------
+        step
+            Share of the step from the starting to the fitted weights that is taken.
+        fold
+            Of every sample of the target, shape (n,); -1: it is never left out. Errors on
+            annotations of such samples are NaN.
+        """
+        assert self.target is not None
+        data, optimiser = self.target.data, self.options.optimiser
+        precision = max(optimiser.precision, FOLD_PRECISION)
+        loose = replace(self.options, optimiser=replace(optimiser, precision=precision))
+        folds, of_annotation = int(fold.max()) + 1, fold[data.annotation_sample]
+        out = np.full(len(of_annotation), np.nan)
+        for k in range(folds):
+            told, rows = Progress(STAGE, k / folds), np.flatnonzero(fold != k)
+            # models of their own: where optimisation ends depends a little on the optima before
+            target = TrackingModel(restricted_to(data, rows), self.target.exact)
+            sources = tuple(TrackingModel(model.data, model.exact) for model in self.sources)
+            part = replace(self, target=target, sources=sources, options=loose)
+            fitted = yield from relayed(part.fit(rows=rows), lambda _: told)  # noqa: B023
+            errors = errors_of(target, self.prior + step * (fitted.w - self.prior))
+            out[of_annotation == k] = errors[of_annotation == k]
+        return out
+
+
+def annotations_of(target: TrackingModel | None, sources: Sequence[TrackingModel]) -> float:
+    """Annotations of the target; of all sources where it has none."""
+    models = sources if target is None else (target,)
+    return float(sum(model.data.n_annotations for model in models))
+
+
+def share_of_step(objective: Objective, scenes: Sequence[Scene], fitted: Array) -> Steps[float]:
+    """Share s of the step from the starting to the fitted weights that is taken.
+
+    Unusual answers, which contradict the start by a wide margin, do not speak here: w_fit is
+    learned from them, too, but if one is a slip it would otherwise call for the whole way by
+    itself.
+
+    Parameters
+    ----------
+    objective
+        What was minimised: the target's answers speak, without one those of the sources.
+    scenes
+        The target's movies with their annotations.
+    fitted
+        Fitted weights of the target, shape (d,).
+
+    Yields
+    ------
+    Progress
+    """
+    start, options = objective.prior, objective.options
+    models = _speaking(objective, scenes)
+    points = start + SHARES[:, None] * (fitted - start)
+    loss, n = find_loss(options.loss), sum(model.data.n_annotations for model in models)
+    values = n * objective.regularizer.value(points)
+    for model in models:
+        risk = Risk(model, model.data.samples, None, loss, options.treatment)
+        for k, w in enumerate(points):
+            yield Progress("Choosing how far to go", k / len(points))
+            values[k] += risk.each(w).sum()
+    shares = np.linspace(0.0, 1.0, 101)
+    energy = np.interp(shares, SHARES, values) / TEMPERATURE
+    density = np.exp(energy.min() - energy)
+    return float(density @ shares / density.sum())
+
+
+def _speaking(objective: Objective, scenes: Sequence[Scene]) -> tuple[TrackingModel, ...]:
+    """Annotated movies without answers that are unusual."""
+    if objective.target is None:
+        return objective.sources
+    data = objective.target.data
+    if not data.unusual:
+        return (objective.target,)
+    usual, first = [], 0
+    for scene in scenes:
+        rows = scene.constraints.annotation
+        unusual = rows[np.isin(np.arange(first, first + len(rows)), data.unusual)]
+        first += len(rows)
+        anchored = scene.anchored.take(np.setdiff1d(np.arange(len(scene.anchored.listed)), unusual))
+        constraints = compile_constraints(anchored, scene.hypotheses)
+        if len(constraints):
+            usual.append(replace(scene, anchored=anchored, constraints=constraints))
+    if not usual:
+        return ()
+    assert data.population is not None
+    data = weighted_answers(build_training_set(usual), data.population, objective.prior)
+    return (TrackingModel(data, earlier=objective.target),)
 
 
 def folds_of(data: TrainingSet, folds: int = FOLDS) -> Index | None:
@@ -166,44 +260,6 @@ def folds_of(data: TrainingSet, folds: int = FOLDS) -> Index | None:
         return None
     block = max(1, len(pairs) // (3 * count))
     return np.asarray((number // block) % count, dtype=np.int64)
-
-
-def held_out_errors(
-    movies: Movies,
-    lambda_: float,
-    rho: float,
-    step: float,
-    options: TrainingOptions,
-    fold: Index,
-) -> Steps[Array]:
-    """Errors on the annotations of the target, each of a model that has not seen its fold, (A,).
-
-    Parameters
-    ----------
-    movies, lambda_, rho, options
-        As in `Movies.fit`; as many annotations are left out as a fold has.
-    step
-        Share of the step from the starting to the fitted weights that is taken.
-    fold
-        Of every sample of the target, shape (n,); -1: it is never left out. Errors on annotations
-        of such samples are NaN.
-    """
-    assert movies.target is not None
-    data, exact = movies.target.data, movies.target.exact
-    precision = max(options.optimiser.precision, FOLD_PRECISION)
-    loose = replace(options, optimiser=replace(options.optimiser, precision=precision))
-    folds, of_annotation = int(fold.max()) + 1, fold[data.annotation_sample]
-    out = np.full(len(of_annotation), np.nan)
-    for k in range(folds):
-        told, rows = Progress(STAGE, k / folds), np.flatnonzero(fold != k)
-        # models of their own: where optimisation ends depends a little on the optima found before
-        target = TrackingModel(restricted_to(data, rows), exact)
-        sources = tuple(TrackingModel(model.data, model.exact) for model in movies.sources)
-        steps = replace(movies, target=target, sources=sources).fit(lambda_, rho, loose, rows=rows)
-        fitted = yield from relayed(steps, lambda _: told)  # noqa: B023
-        errors = errors_of(target, movies.prior + step * (fitted.w - movies.prior))
-        out[of_annotation == k] = errors[of_annotation == k]
-    return out
 
 
 def restricted_to(data: TrainingSet, rows: Index) -> TrainingSet:

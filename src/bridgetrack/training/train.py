@@ -18,7 +18,7 @@ prior      a model                    the target's annotations, close to the mod
 minimise the objective,
 
     J(w) = lambda / 2 (w - w0)' M (w - w0) + risk of the answers and pseudo-answers
-    w = w0 + s (argmin J - w0),    s by `step.share_of_step`
+    w = w0 + s (argmin J - w0),    s by `fit.share_of_step`
 
 Cross-validation estimates how accurate they are.
 """
@@ -42,7 +42,14 @@ from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
-from bridgetrack.training.fit import Fit, Movies, errors_of, folds_of, held_out_errors
+from bridgetrack.training.fit import (
+    Fit,
+    Objective,
+    annotations_of,
+    errors_of,
+    folds_of,
+    share_of_step,
+)
 from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.outcome import (
     Training,
@@ -68,7 +75,6 @@ from bridgetrack.training.sources import (
     origin_of,
     split_sources,
 )
-from bridgetrack.training.step import share_of_step
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 
@@ -177,11 +183,15 @@ def _train(
         others.append(TrackingModel(balanced(build_training_set([source]), kinds)))
     target = None if data is None else TrackingModel(data)
     learned_from = None if strategy == "source" else target
-    movies = Movies(learned_from, tuple(others), start, prior.tightness_for(features))
-    lambda_, rho = _regularization(strategy, movies, options, tie)
-    steps = movies.fit(lambda_, rho, options)
-    fitted = yield from _with_progress(steps, options.optimiser.precision, features, start)
-    step = yield from share_of_step(movies, targets, fitted.w, lambda_, options)
+    n = annotations_of(learned_from, others)
+    lambda_, rho = options.lambda_ or (1.0 / n if sources else default_lambda(int(n))), math.inf
+    if strategy == "transfer":
+        rho = TIE / n if tie is None else tie
+    metric = prior.tightness_for(features)
+    objective = Objective(learned_from, tuple(others), start, metric, lambda_, rho, options)
+    precision = options.optimiser.precision
+    fitted = yield from _with_progress(objective.fit(), precision, features, start)
+    step = yield from share_of_step(objective, targets, fitted.w)
     weights = start + step * (fitted.w - start)
     yield Progress(COMPARING, 0.0)
     after = choices(targets, weights)
@@ -189,11 +199,11 @@ def _train(
 
     def judged(training: Training) -> Steps[Training]:
         unseen = None  # errors on annotations that models have not seen, where there are enough
-        if target is not None and movies.target is None:  # learned from other movies only
+        if target is not None and learned_from is None:  # learned from other movies only
             unseen = errors_of(target, weights)
         elif target is not None and (fold := folds_of(target.data)) is not None:
-            again = replace(movies, state=fitted.state)
-            unseen = yield from held_out_errors(again, lambda_, rho, step, options, fold)
+            again = replace(objective, state=fitted.state)
+            unseen = yield from again.held_out_errors(step, fold)
         estimate = None
         if target is not None and unseen is not None:
             estimate = _estimated(target, unseen, weights, population)
@@ -222,16 +232,6 @@ def _train(
         pseudo_weight=0.0 if data is None else data.pseudo_weight,
         judge=judged,
     )
-
-
-def _regularization(
-    strategy: Strategy, movies: Movies, options: TrainingOptions, tie: float | None
-) -> tuple[float, float]:
-    """Lambda, and rho for several movies."""
-    if not movies.sources:
-        return options.lambda_ or default_lambda(int(movies.n)), math.inf
-    rho = (TIE / movies.n if tie is None else tie) if strategy == "transfer" else math.inf
-    return options.lambda_ or 1.0 / movies.n, rho
 
 
 def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) -> str:

@@ -5,9 +5,7 @@ import numpy as np
 from bridgetrack.learning import L2, loss_values
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
-from bridgetrack.training.fit import Movies
-from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.step import TEMPERATURE, share_of_step
+from bridgetrack.training.fit import TEMPERATURE, Objective, share_of_step
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
 from training.training_cases import bad_prior, confirmed, plain_scene, some_true
@@ -18,15 +16,15 @@ def test_it_is_the_mean_of_the_posterior_along_the_way() -> None:
     model = TrackingModel(build_training_set([scene]), exact=True)
     start = bad_prior().weights
     fitted = (start + untrained_model().weights) / 2
-    movies = Movies(model, (), start, None)
-    found = run(share_of_step(movies, [scene], fitted, 0.02, TrainingOptions()))
+    objective = Objective(model, (), start, None, 0.02)
+    found = run(share_of_step(objective, [scene], fitted))
     shares = np.linspace(0, 1, 41)
-    objective = []
+    values = []
     for s in shares:
         w = start + s * (fitted - start)
         risk = loss_values(model, model.data.samples, w, "bridge").sum()
-        objective.append(risk + 4 * L2(0.02, start).value(w))
-    density = np.exp((min(objective) - np.array(objective)) / TEMPERATURE)
+        values.append(risk + 4 * L2(0.02, start).value(w))
+    density = np.exp((min(values) - np.array(values)) / TEMPERATURE)
     expected = np.trapezoid(density * shares, shares) / np.trapezoid(density, shares)
     assert abs(found - expected) < 0.01
     assert abs(expected - 0.5) > 0.05
