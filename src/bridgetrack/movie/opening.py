@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import numpy as np
 
 from bridgetrack.errors import BridgetrackWarning, InputError
@@ -24,16 +25,24 @@ from bridgetrack.movie.raw import (
     check_numeric,
     guess_axes,
     in_order,
+    minutes,
     reading,
 )
 from bridgetrack.movie.tiff import is_tiff, read_tiff
-from bridgetrack.movie.vendor import read_vendor
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
 
 _WIDE = 16
 """Pixels along y and x from which three or four along the last axis are taken for colours."""
 
 _KNOWN_TYPES = "a TIFF stack, a folder of TIFFs, an OME-TIFF, an OME-Zarr or zarr folder, or .npy"
+
+_READERS = {
+    ".czi": "bioio-czi", ".dv": "bioio-dv", ".r3d": "bioio-dv", ".lif": "bioio-lif",
+    ".nd2": "bioio-nd2", ".sldy": "bioio-sldy", ".avi": "bioio-imageio", ".gif": "bioio-imageio",
+    ".mp4": "bioio-imageio", ".mov": "bioio-imageio", ".ims": "bioio-bioformats",
+    ".oib": "bioio-bioformats", ".oif": "bioio-bioformats", ".vsi": "bioio-bioformats",
+}  # fmt: skip
+"""Suffixes of formats that bioio has a reader for, and the package of that reader."""
 
 
 def open_movie(
@@ -196,7 +205,58 @@ def _read_path(path: Path, *, labels: bool) -> RawMovie:
         return RawMovie(Sliced(np.load(path, mmap_mode="r", allow_pickle=False), path))
     if is_tiff(path):
         return read_tiff(path)
-    return read_vendor(path, _KNOWN_TYPES)
+    return _read_vendor(path)
+
+
+def _read_vendor(path: Path) -> RawMovie:
+    """Open a file of a microscope's own format by bioio, where it is installed, frame by frame.
+
+    Of several positions the first is opened, and colours are made grey.
+    """
+    package = _READERS.get(path.suffix.lower())
+    try:
+        from bioio import BioImage
+    except ImportError:
+        if package is None:
+            raise InputError(f"{path}: unknown kind of file; give {_KNOWN_TYPES}") from None
+        raise InputError(
+            f"{path}: {path.suffix} files are read by bioio, which is not installed; "
+            f"pip install bioio {package}, or save the movie as TIFF"
+        ) from None
+    try:
+        image = BioImage(path)
+        data, metadata = _pixels(image), _metadata(image)
+    except Exception as error:
+        if package is None:
+            raise InputError(f"{path}: unknown kind of file; give {_KNOWN_TYPES}") from error
+        raise InputError(
+            f"{path}: bioio cannot read it ({type(error).__name__}); pip install {package} where "
+            "that is missing, or save the movie as TIFF"
+        ) from error
+    if len(image.scenes) > 1:
+        warnings.warn(
+            f"{path}: holds {len(image.scenes)} positions, of which the first is opened; save "
+            "the others as files of their own",
+            BridgetrackWarning,
+            stacklevel=2,
+        )
+    return RawMovie(data, metadata)
+
+
+def _pixels(image: Any) -> da.Array:
+    """The pixels as T, C, Z, Y, X; grey where there are colours."""
+    if "S" not in image.dims.order:
+        return image.get_image_dask_data("TCZYX")
+    colours = image.get_image_dask_data("TCZYXS")
+    return colours.mean(axis=-1).round().astype(colours.dtype)
+
+
+def _metadata(image: Any) -> Metadata:
+    sizes = image.physical_pixel_sizes
+    scale = {axis: getattr(sizes, axis.upper()) for axis in "zyx"}
+    interval: Any = getattr(image, "time_interval", None)
+    seconds = interval.total_seconds() if hasattr(interval, "total_seconds") else interval
+    return Metadata("TCZYX", scale, minutes(seconds, "s"), tuple(map(str, image.channel_names)))
 
 
 def _axes(raw: RawMovie, given: str | None, name: str) -> str:

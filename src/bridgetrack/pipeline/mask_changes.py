@@ -14,6 +14,8 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 
+Cells = tuple[int, ...]
+
 _SAME = 0.9
 """Intersection over union from which two regions are taken for the same."""
 _MOSTLY = 0.5
@@ -47,8 +49,8 @@ class MaskChange:
 
     frame: int
     kind: ChangeKind
-    before: tuple[int, ...]
-    after: tuple[int, ...]
+    before: Cells
+    after: Cells
     place: tuple[float, ...]
 
 
@@ -84,32 +86,35 @@ def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[MaskC
     old, new, shared, size_old, size_new = _compare(before, after)
     within_old = shared > _MOSTLY * size_new[new]
     within_new = shared > _MOSTLY * size_old[old]
-    found: list[tuple[ChangeKind, Index, Index]] = []
-    pieces, wholes = new[within_old], old[within_old]
-    for label in _repeated(wholes):
-        found.append((ChangeKind.CUT, np.array([label]), pieces[wholes == label]))
-    parts, unions = old[within_new], new[within_new]
-    for label in _repeated(unions):
-        found.append((ChangeKind.JOINED, parts[unions == label], np.array([label])))
-    none = np.zeros(0, dtype=np.int64)
-    touched = np.union1d(wholes, parts)
-    for label in np.setdiff1d(np.flatnonzero(size_old)[1:], touched):
-        found.append((ChangeKind.DROPPED, np.array([label]), none))
-    touched = np.union1d(pieces, unions)
-    for label in np.setdiff1d(np.flatnonzero(size_new)[1:], touched):
-        found.append((ChangeKind.ADDED, none, np.array([label])))
-    named_old = np.concatenate([none, *(b for _, b, _ in found)])
-    named_new = np.concatenate([none, *(a for _, _, a in found)])
+    pieces = _grouped(old[within_old], new[within_old])
+    parts = _grouped(new[within_new], old[within_new])
+    found: list[tuple[ChangeKind, Cells, Cells]]
+    found = [(ChangeKind.CUT, (k,), each) for k, each in pieces.items() if len(each) > 1]
+    found += [(ChangeKind.JOINED, each, (k,)) for k, each in parts.items() if len(each) > 1]
+    there = {*pieces, *old[within_new].tolist()}, {*parts, *new[within_old].tolist()}
+    gone, come = (
+        [k for k in np.flatnonzero(size)[1:].tolist() if k not in known]
+        for size, known in zip((size_old, size_new), there, strict=True)
+    )
+    found += [(ChangeKind.DROPPED, (k,), ()) for k in gone]
+    found += [(ChangeKind.ADDED, (), (k,)) for k in come]
+    named_old = {k for _, labels, _ in found for k in labels}
+    named_new = {k for _, _, labels in found for k in labels}
     like = shared / (size_old[old] + size_new[new] - shared)
     other = (within_old | within_new) & (like < _SAME)
-    other &= ~np.isin(old, named_old) & ~np.isin(new, named_new)
-    for a, b in zip(old[other], new[other], strict=True):
-        found.append((ChangeKind.OUTLINE, np.array([a]), np.array([b])))
+    for a, b in zip(old[other].tolist(), new[other].tolist(), strict=True):
+        if a not in named_old and b not in named_new:
+            found.append((ChangeKind.OUTLINE, (a,), (b,)))
     places = [_centres(frame) if found else np.zeros((0, 0)) for frame in (before, after)]
-    return [
-        MaskChange(frame, kind, tuple(b.tolist()), tuple(a.tolist()), _mean(places, b, a))
-        for kind, b, a in found
-    ]
+    return [MaskChange(frame, kind, b, a, _mean(places, b, a)) for kind, b, a in found]
+
+
+def _grouped(owners: Index, labels: Index) -> dict[int, Cells]:
+    """The labels of every owner, in order."""
+    found: dict[int, Cells] = {}
+    for owner, label in sorted(zip(owners.tolist(), labels.tolist(), strict=True)):
+        found[owner] = (*found.get(owner, ()), label)
+    return found
 
 
 def with_outlines_of(
@@ -164,12 +169,6 @@ def _compare(before: NDArray[Any], after: NDArray[Any]) -> tuple[Index, Index, I
     return key // len(size_new), key % len(size_new), shared, size_old, size_new
 
 
-def _repeated(labels: Index) -> Index:
-    """Labels that occur twice or more."""
-    found, count = np.unique(labels, return_counts=True)
-    return found[count > 1]
-
-
 def _centres(frame: NDArray[Any]) -> Array:
     """Pixels of every label and the sums of their coordinates, shape (labels, 1 + ndim)."""
     inside = np.nonzero(frame)
@@ -177,7 +176,10 @@ def _centres(frame: NDArray[Any]) -> Array:
     return np.stack([np.bincount(labels), *(np.bincount(labels, axis) for axis in inside)], axis=1)
 
 
-def _mean(places: list[Array], before: Index, after: Index) -> tuple[float, ...]:
+def _mean(
+    places: list[Array], before: tuple[int, ...], after: tuple[int, ...]
+) -> tuple[float, ...]:
     """Mean pixel of the labels that stood there; of those that stand there now where none did."""
-    count, *sums = (places[0][before] if len(before) else places[1][after]).sum(axis=0).tolist()
+    stood = places[0][list(before)] if before else places[1][list(after)]
+    count, *sums = stood.sum(axis=0).tolist()
     return tuple(total / count for total in sums)

@@ -22,7 +22,7 @@ from bridgetrack.features.link_scores import with_link_scores
 from bridgetrack.files import lent_folder, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.may_write import check_folder, refuse_other, signed
-from bridgetrack.io.results import FILES, METHODS, RUN_FILE, stage_results
+from bridgetrack.io.results import FILES, FORMATS, METHODS, RUN_FILE, stage_results
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
@@ -66,21 +66,16 @@ FOUND_HERE = ("labels.tif", "labels.run.json", "labels.masks.csv")
 REPAIRED, REPAIRS = "repaired", "repairs.csv"
 """Repaired masks and the list of what was changed, written beside the results."""
 
+_NAMES = (
+    *(name for kind in FORMATS for name in FILES[kind]), METHODS, REPAIRED, REPAIRS, *FOUND_HERE,
+)  # fmt: skip
+"""Names of what may stand in a result, in the order in which they are told."""
+
 _BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a record raises that is damaged, or none at all."""
 
 
 # ------------------------------------------------------------------ writing
-
-
-def _results(given: RunInputs) -> list[str]:
-    return [*(name for kind in given.formats for name in FILES[kind]), METHODS]
-
-
-def _added(given: RunInputs) -> list[str]:
-    """Names of what is written beside the results."""
-    repaired = (REPAIRED, REPAIRS) if given.repair else ()
-    return [*repaired, *(FOUND_HERE if given.found_here else ())]
 
 
 def save_run(
@@ -118,8 +113,7 @@ def save_run(
             shutil.copytree(beside, staging, dirs_exist_ok=True)
         if given.repair:
             record["repair"] = _repairs(staging)
-        names = [*_results(given), *_added(given)]
-        record["files"] = [name for name in names if (staging / name).exists()]
+        record["files"] = [name for name in _NAMES if (staging / name).exists()]
         write_json(record, staging / RUN_FILE)
         refuse_other(out)  # it may have changed meanwhile
     return record, said
