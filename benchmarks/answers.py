@@ -180,7 +180,7 @@ def print_times(task: Task, counts: list[int]) -> None:
         store = AutosavingStore(Path(folder) / "answers.json", geometry)
         start = spent()
         for answer in given:
-            store.answer(answer.kind, answer.events[0], "click")
+            store.answer([(answer.kind, answer.events[0])], "click")
         print(f"\nOne of {len(given):,} answers: {1000 * (spent() - start) / len(given):.2f} ms")
 
 

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from bridgetrack.active.suggestion import SessionOptions
+from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.files import read_history
 from bridgetrack.files import sample_folder
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
 from bridgetrack.pipeline.settings import Settings, settings_of
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.session.cells import proposals
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 
@@ -33,6 +36,12 @@ FRAMES = 6
 
 def _first(movie: Movie, n: int) -> np.ndarray:
     return np.asarray(movie.array[:n, 0].compute())
+
+
+def chosen_event(tracking: Tracking, row: int) -> EventRef | None:
+    """What becomes of a cell in the present tracking."""
+    best = proposals(tracking, row, limit=1)
+    return best[0].event if best and best[0].chosen else None
 
 
 def load_settings(project: Path) -> Settings:

@@ -46,6 +46,11 @@ def plural(count: int, noun: str, many: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
+def sentence(words: str) -> str:
+    """With a capital and a full stop; nothing stays nothing."""
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
 def note_texts(notes: Sequence[Note]) -> list[str]:
     """The texts of notes, each once."""
     return list(dict.fromkeys(map(str, notes)))

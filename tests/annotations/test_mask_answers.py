@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
-from bridgetrack.annotations.files import load_mask_answers, mask_answer_to_json
+from bridgetrack.annotations.files import answer_to_json, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_targets import as_candidates, honoured, targets
 from bridgetrack.annotations.store import AutosavingStore
@@ -228,7 +228,7 @@ def test_files_of_earlier_versions_are_one_history(tmp_path) -> None:
     path = tmp_path / "movie.annotations.json"
     first = AutosavingStore(path, MOVIE)
     leaves = EventRef(Event.DISAPPEAR, (CellRef(0, 1, (1.0, 1.0)),))
-    first.add(Annotation("a1", Kind.CONFIRM, (leaves,), "2026-01-01T10:00:01+00:00"))
+    first.edit(add=[Annotation("a1", Kind.CONFIRM, (leaves,), "2026-01-01T10:00:01+00:00")])
     line = json.loads(path.read_text())
     path.write_text(json.dumps({**line, "version": 2}) + "\n")
     head = {"format": "bridgetrack-masks", "version": 2, "movie": line["movie"]}
@@ -237,7 +237,7 @@ def test_files_of_earlier_versions_are_one_history(tmp_path) -> None:
         [answer] = MaskAnswers(MOVIE).next_for([mend])
         answer = replace(answer, created=f"2026-01-01T10:00:0{second}+00:00")
         shared = {**head, "answers": [], "last_id": 0, "last_label": 0}
-        added = {"removed": [], "added": [mask_answer_to_json(answer)]}
+        added = {"removed": [], "added": [answer_to_json(answer)]}
         (tmp_path / name).write_text(json.dumps(shared) + "\n" + json.dumps(added) + "\n")
     store = AutosavingStore(path, MOVIE)
     assert store.resumed == 2 and [a.says_nothing for a in store.masks.past] == [True, False]

@@ -109,9 +109,9 @@ def test_every_change_is_appended_and_on_disk(tmp_path):
     store = AutosavingStore(path, MOVIE)
     assert not path.exists()
     for change, there in (
-        (partial(store.add, MOVE), [MOVE]),
-        (partial(store.add, LEAVES), [MOVE, LEAVES]),
-        (partial(store.remove, "a1"), [LEAVES]),
+        (partial(store.edit, add=[MOVE]), [MOVE]),
+        (partial(store.edit, add=[LEAVES]), [MOVE, LEAVES]),
+        (partial(store.edit, ["a1"]), [LEAVES]),
         (store.undo, [MOVE, LEAVES]),
     ):
         change()
@@ -131,12 +131,12 @@ def test_every_change_is_appended_and_on_disk(tmp_path):
 def test_no_id_is_given_again(tmp_path):
     path = tmp_path / "a.json"
     store = AutosavingStore(path, MOVIE)
-    store.add(MOVE)
-    store.add(LEAVES)
+    store.edit(add=[MOVE])
+    store.edit(add=[LEAVES])
     store.undo()
     assert store.annotations.next_id() == "a3"
     assert AutosavingStore(path, MOVIE).annotations.next_id() == "a3", "it can be redone"
-    store.remove("a1")
+    store.edit(["a1"])
     assert store.annotations.next_id() == "a3", "nobody can redo it, but somebody noted its id"
     again = AutosavingStore(path, MOVIE)
     assert again.annotations.next_id() == "a3"
@@ -154,10 +154,10 @@ def _journal(path):
     store = AutosavingStore(path, MOVIE)
     after = []
     for change in (
-        *(partial(store.add, a) for a in LINES),
+        *(partial(store.edit, add=[a]) for a in LINES),
         store.undo,
         store.redo,
-        partial(store.remove, "a1"),
+        partial(store.edit, ["a1"]),
     ):
         change()
         after.append(store.history)
@@ -190,7 +190,7 @@ def test_any_beginning_of_a_journal_opens_to_the_answers_of_its_whole_lines(jour
     assert store.history == after[lines - 1]
     assert bool(store.notice) == torn
     more = says("a9", "confirm", event(Event.DISAPPEAR, [9]))
-    store.add(more)
+    store.edit(add=[more])
     again = AutosavingStore(cut, MOVIE)
     assert again.history == store.history and more in list(again.annotations)
     assert not again.notice
@@ -214,12 +214,12 @@ def test_a_damaged_line_is_named(tmp_path):
 def test_an_answer_by_another_program_is_kept_and_the_next_here_refused(tmp_path, begun):
     path = tmp_path / "a.json"
     if begun:
-        AutosavingStore(path, MOVIE).add(MOVE)
+        AutosavingStore(path, MOVIE).edit(add=[MOVE])
     ours, theirs = AutosavingStore(path, MOVIE), AutosavingStore(path, MOVIE)
-    theirs.add(LEAVES)
+    theirs.edit(add=[LEAVES])
     before, known = path.read_bytes(), ours.history
     with pytest.raises(OutputError, match="changed by another program"):
-        ours.add(LINES[2])
+        ours.edit(add=[LINES[2]])
     assert path.read_bytes() == before and ours.history == known
 
 
@@ -242,7 +242,8 @@ def kept(*annotations):
 def test_an_answer_replaces_what_it_contradicts_as_one_step():
     rest = says("a2", "confirm", event(Event.MOVE, [3], [4]))
     store = kept(MOVE, rest)
-    noted, gone = store.answer(Kind.CONFIRM, event(Event.MOVE, [1], [5]), "click", 2.0)
+    said = [(Kind.CONFIRM, event(Event.MOVE, [1], [5]))]
+    [noted], gone = store.answer(said, "click", 2.0)
     assert (noted.id, noted.source, noted.seconds, gone) == ("a3", "click", 2.0, 1)
     assert list(store.annotations) == [rest, noted]
     assert list(store.undo()) == [MOVE, rest]
@@ -250,7 +251,7 @@ def test_an_answer_replaces_what_it_contradicts_as_one_step():
 
 def test_the_same_answer_is_the_annotation_that_is_there():
     store = kept(MOVE)
-    assert store.answer(Kind.CONFIRM, MOVE.events[0], "click") == (MOVE, 0)
+    assert store.answer([(Kind.CONFIRM, MOVE.events[0])], "click") == ([MOVE], 0)
     assert store.history.past == ()
 
 
@@ -258,16 +259,16 @@ def test_a_failed_write_changes_nothing(tmp_path):
     folder = tmp_path / "sub"
     folder.mkdir()
     store = AutosavingStore(folder / "a.json", MOVIE)
-    store.add(MOVE)
+    store.edit(add=[MOVE])
     before = store.history
     (folder / "a.json").unlink()
     folder.rmdir()
     folder.write_text("in the way")
     with pytest.raises(OutputError, match="the annotations cannot be written"):
-        store.add(LEAVES)
+        store.edit(add=[LEAVES])
     assert store.history == before
     folder.unlink()
-    store.add(LEAVES)
+    store.edit(add=[LEAVES])
     assert len(load_annotations(folder / "a.json")) == 2
 
 
@@ -284,15 +285,15 @@ def test_a_change_at_the_very_moment_of_writing_is_not_lost(tmp_path, monkeypatc
 
     monkeypatch.setattr(files, moment, interrupted)
     with suppress(OutputError):
-        ours.add(MOVE)
+        ours.edit(add=[MOVE])
     with pytest.raises(OutputError, match="changed by another program"):
-        ours.add(LEAVES if MOVE.id in ours.annotations else MOVE)
+        ours.edit(add=[LEAVES if MOVE.id in ours.annotations else MOVE])
     assert load_annotations(path) == theirs
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_another_movie_is_refused(tmp_path):
-    AutosavingStore(tmp_path / "a.json", MOVIE).add(MOVE)
+    AutosavingStore(tmp_path / "a.json", MOVIE).edit(add=[MOVE])
     with pytest.raises(InputError, match="2 spatial axes, this one has 3"):
         AutosavingStore(tmp_path / "a.json", Geometry(6, None, (1.0, 1.0, 1.0)))
 
@@ -308,7 +309,7 @@ from bridgetrack.movie.geometry import Geometry
 store = AutosavingStore(sys.argv[1], Geometry(6, (600, 600), (1.0, 1.0)))
 for k in count(1):
     event = EventRef(Event.DISAPPEAR, (CellRef(0, k, (1.0, float(k))),))
-    store.add(Annotation(f"a{k}", Kind.CONFIRM, (event,)))
+    store.edit(add=[Annotation(f"a{k}", Kind.CONFIRM, (event,))])
     sys.stdout.write(f"{k}\\n")
     sys.stdout.flush()
 """
@@ -343,7 +344,7 @@ while k < last:
     store = store or AutosavingStore(sys.argv[1], Geometry(6, (600, 600), (1.0, 1.0)))
     event = EventRef(Event.DISAPPEAR, (CellRef(0, k + 1, (1.0, float(k))),))
     try:
-        store.answer(Kind.CONFIRM, event, "click")
+        store.answer([(Kind.CONFIRM, event)], "click")
         k += 1
     except OutputError:
         store = None  # opened again, as the message says

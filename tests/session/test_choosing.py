@@ -17,11 +17,11 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.pipeline.finding import Finding, find_masks
+from bridgetrack.pipeline.finding import CellSearch, Finding, find_masks
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.session.movie import CellSearch, MovieAndCells
+from bridgetrack.session.movie import MovieAndCells
 from drawn_movie import PLACES, drawn, squares
 
 T = 2
@@ -63,7 +63,7 @@ def test_answers_hold_when_masks_are_chosen_again(opened) -> None:
     cut = session.mend("cut", T, at(0, T))
     session.mend("remove", 1, at(3, 1))  # the image shows a cell there, which would come back
     event = session.ask().event
-    session.note(Kind.CONFIRM, event, "click")
+    session.edits.note(Kind.CONFIRM, event, "click")
     before, answers = array.copy(), list(session.masks.answers)
     session.choose_again()
     assert list(session.masks.answers) == answers and len(session.annotations) == 1
@@ -209,16 +209,16 @@ def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opene
     session, array, _ = opened
     array[T][array[T] == 5] = 0
     found = replace(session.movie, found=Finding())
-    assert session.open(found, session.answers.path)
+    assert session.open(found, session.project.path)
     start = array.copy()
     session.mend("remove", 1, at(3, 1))
-    session.note(Kind.CONFIRM, session.ask().event, "click")
+    session.edits.note(Kind.CONFIRM, session.ask().event, "click")
     session.choose_again()
     session.mend("remove", 0, at(4, 0))
     chosen = array.copy()
     assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0, "it was not found again"
     if again:
-        assert session.open(found, session.answers.path)
+        assert session.open(found, session.project.path)
         np.testing.assert_array_equal(array, chosen)
     events, masks = session.annotations, session.masks.answers
     assert session.edits.remove([a.id for a in events], [a.id for a in masks]) == 3
@@ -235,7 +235,7 @@ def test_what_is_painted_away_stays_away(opened) -> None:
     before, pixels = array[1].copy(), np.flatnonzero(array[1] == 4)
     array[1].ravel()[pixels] = 0
     session.masks.note_painting(1, pixels, np.full(len(pixels), 4))
-    session.measure(touched={1})
+    session.tracker.measure(touched={1})
     session.choose_again()
     assert honoured(array[1], session.masks.answers, 1)
     assert not honoured(before, session.masks.answers, 1)
@@ -292,9 +292,9 @@ def test_cells_of_verified_tracks_stay_as_drawn(doubtful) -> None:
 def test_cells_of_confirmed_events_stay_and_what_is_no_cell_goes(doubtful) -> None:
     session, array, _ = doubtful
     before = array.copy()
-    session.note(Kind.CONFIRM, EventRef(Event.MOVE, (row_ref(session, 0, 9),),
+    session.edits.note(Kind.CONFIRM, EventRef(Event.MOVE, (row_ref(session, 0, 9),),
                                         (row_ref(session, 1, 9),)), "click")  # fmt: skip
-    session.note(Kind.CONFIRM, EventRef(Event.FALSE, (row_ref(session, 3, 4),)), "click")
+    session.edits.note(Kind.CONFIRM, EventRef(Event.FALSE, (row_ref(session, 3, 4),)), "click")
     session.choose_again()
     for t in (0, 1):
         np.testing.assert_array_equal(array[t] == 9, before[t] == 9)

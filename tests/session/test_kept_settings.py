@@ -74,15 +74,19 @@ def test_what_was_set_is_there_again_and_can_be_undone(session, taught, path, ag
 
 def test_undo_takes_answers_models_and_masks_in_turn(session, taught, path, again):
     event = session.ask().event
-    session.note(Kind.CONFIRM, event, "click")
+    session.edits.note(Kind.CONFIRM, event, "click")
     session.set_model(taught)
     place = np.argwhere(session.movie.labels.channel_frame(1) == 1).mean(axis=0)
     session.mend("remove", 1, tuple(place.round()))
     made = again()
     assert len(made.masks.answers) == 1 and made.answers.resumed == 2
+    said = []
+    made.message.connect(lambda _, words: said.append(words))
     made.undo()
+    assert "Undone: frame 1: this is no cell. Redo (R) brings it back." in said
     assert not made.masks.answers and made.model.name == "taught"
     made.undo()
+    assert any(words.startswith("Undone: the choice of the model.") for words in said)
     assert made.model.name == "shipped" and len(made.annotations) == 1
     made.undo()
     assert not len(made.annotations) and not made.can_undo
@@ -94,7 +98,7 @@ def test_undo_takes_answers_models_and_masks_in_turn(session, taught, path, agai
 def test_what_a_training_said_is_told_again(session, taught, path, again):
     scene, [first, *_] = session.scene, np.flatnonzero(session.tracking.solution.chosen)
     [event] = event_refs(scene.detections, scene.hypotheses.take(np.array([first])))
-    session.note(Kind.CONFIRM, event, "test")
+    session.edits.note(Kind.CONFIRM, event, "test")
     [answer] = session.annotations
     said = replace(SAID, doubtful=(answer.id, "gone"))
     session.set_model(taught, shipped_model(), outcome=said)

@@ -21,7 +21,7 @@ def test_what_can_happen_is_kept_in_the_project(session, said, tmp_path):
     assert not absent & set(session.tracking.scene.hypotheses.event.tolist())
     rows = before.scene.hypotheses.of(Event.MERGE)[:1]
     (merge,) = event_refs(before.scene.detections, before.scene.hypotheses.take(rows))
-    session.note(Kind.CONFIRM, merge, "click")
+    session.edits.note(Kind.CONFIRM, merge, "click")
     assert not len(session.annotations)
     assert said[-1][0] == "error"
     assert "without merges" in said[-1][1]
@@ -30,7 +30,7 @@ def test_what_can_happen_is_kept_in_the_project(session, said, tmp_path):
     again = run(run_project(project))
     assert not absent & set(again.scene.hypotheses.event.tolist())
     session.set_kinds(EventKinds())
-    session.note(Kind.CONFIRM, merge, "click")
+    session.edits.note(Kind.CONFIRM, merge, "click")
     assert len(session.annotations) == 1
     session.set_kinds(EventKinds.without(["merges"]))
     assert session.kinds == EventKinds(), "an answer names a merge"
@@ -58,7 +58,7 @@ def test_one_that_is_clear_or_confirmed_vouches_for_the_kind(session):
 def test_what_an_answer_confirms_is_clear(session):
     events = session.tracking.scene.hypotheses
     (merge,) = event_refs(session.scene.detections, events.take(events.of(Event.MERGE)[-1:]))
-    session.note(Kind.CONFIRM, merge, "click")
+    session.edits.note(Kind.CONFIRM, merge, "click")
     tracking = session.tracking
     assert (tracking.scene.hypotheses.event[tracking.solution.chosen] == Event.MERGE).sum() == 1
     assert unclear_kinds(as_if(tracking, [0.0, 0.9, 0.2])) == {}

@@ -33,7 +33,7 @@ def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
     heard: list[tuple[str, str]] = []
     session.message.connect(lambda level, words: heard.append((level, words)))
     assert session.open(source, tmp_path / "a.bridgetrack")
-    session.note(Kind.CONFIRM, session.ask().event, "click")
+    session.edits.note(Kind.CONFIRM, session.ask().event, "click")
     session.choose_again()
     session.edits.take_over(tmp_path / "theirs.csv")
     session.trainer.train()

@@ -113,7 +113,7 @@ def test_painting_is_an_answer_and_is_undone_like_others(source, tmp_path) -> No
     before = array[t].ravel()[pixels].copy()
     array[t].ravel()[pixels] = 0
     session.masks.note_painting(t, pixels, before)
-    session.measure(touched={t})
+    session.tracker.measure(touched={t})
     whole = bt.run(bt.prepare(session.movie.labels, session.movie.image))
     np.testing.assert_array_equal(session.scene.hypotheses.sources, whole.hypotheses.sources)
     matrix = session.scene.matrix.sparse().toarray()
@@ -128,7 +128,7 @@ def test_painting_is_an_answer_and_is_undone_like_others(source, tmp_path) -> No
     assert (array[t].ravel()[pixels] == 0).all()
     # Undone with the painting tools, the answer goes as well.
     array[t].ravel()[pixels] = before
-    session.measure()
+    session.tracker.measure()
     assert len(session.masks.answers) == 0 and not session.can_undo
     session.close()
 

@@ -25,7 +25,7 @@ def test_cells_are_named_by_track_and_by_label_where_they_have_none():
     assert CellNames(None)(CellRef(0, 9, (0.0, 0.0))) == by_label(CellRef(0, 9, (0.0, 0.0)))
     before = session.names
     assert session.names is before
-    session.track()
+    session.tracker.track()
     assert session.names is not before, "tracks may have other numbers now"
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from bridgetrack.active.accuracy import Clicking, Point, Verdict
-from bridgetrack.session.check import Report, report_of
+from bridgetrack.active.accuracy import Clicking, Point, Report, Verdict, report_of
 from bridgetrack.training.estimate import ErrorEstimate
 
 

@@ -98,7 +98,7 @@ def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
         session.answer(session.ask(), "yes")
     training = session.train()
     assert session.model is training.model
-    assert session.track() is session.tracking
+    assert session.tracker.track() is session.tracking
     folder = session.save(tmp_path / "movie")
     assert session.save(folder) == folder, "nobody went on in it"
     assert {path.name for path in folder.iterdir()} == {

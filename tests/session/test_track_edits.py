@@ -109,13 +109,13 @@ def test_single_answers_that_a_verified_track_rests_on_are_locked_as_well(sessio
     gone = EventRef(Event.DISAPPEAR, (one,))
     on = EventRef(Event.MOVE, (one,), (cell(session, 2, 0),))
     for event in (gone, on):
-        session.note(Kind.CONFIRM, event, "click")
+        session.edits.note(Kind.CONFIRM, event, "click")
     assert [a.events for a in session.annotations] == [(on,)], "nobody has verified the whole yet"
     session.edits.verify(one)
     assert session.names.verified(one)
     assert {a.source for a in session.annotations} == {"click", "verified"}
     before = session.annotations
-    session.note(Kind.CONFIRM, gone, "click")
+    session.edits.note(Kind.CONFIRM, gone, "click")
     assert session.annotations == before and heard[-1][0] == "error" and "locked" in heard[-1][1]
     session.edits.remove([a.id for a in session.annotations.at(*one.cell)], ())
     assert not session.names.verified(one)

@@ -15,7 +15,7 @@ def test_it_resumes_after_the_movie_is_opened_again(asked, source):
     asked.annotator.cannot_tell()
     effort = asked.questions.active.effort
     again = Session()
-    again.open(source, asked.session.answers.path)
+    again.open(source, asked.session.project.path)
     table = Table(again)
     table.questions.prepare()
     assert table.questions.active.effort == effort

@@ -45,7 +45,7 @@ def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
     session = state.session
     rows = [r for r in range(40) if proposals(session.tracking, r)][:10]
     for row in rows:
-        session.note(Kind.CONFIRM, proposals(session.tracking, row)[0].event, "click")
+        session.edits.note(Kind.CONFIRM, proposals(session.tracking, row)[0].event, "click")
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
     given, path = len(session.annotations), session.answers.path
     assert given > 5

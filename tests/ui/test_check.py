@@ -77,7 +77,7 @@ def test_the_sample_is_kept_and_belongs_to_its_tracks(table, tmp_path, source, l
         table.annotator.accept()
     third = questions.current
     again = Session(library=library)
-    assert again.open(source, session.answers.path)
+    assert again.open(source, session.project.path)
     assert again.questions.check.sample.verdicts == (Verdict.RIGHT, Verdict.RIGHT, Verdict.OPEN)
     again.close()
     table.annotator.accept()
@@ -90,6 +90,6 @@ def test_the_sample_is_kept_and_belongs_to_its_tracks(table, tmp_path, source, l
     assert questions.current.number == 3, "a longer one goes on where the shorter one ended"
     table.annotator.accept()
     assert check.finished is not None
-    session.note(Kind.REJECT, third.event, "click", 1.0)
+    session.edits.note(Kind.REJECT, third.event, "click", 1.0)
     assert check.finished is None
     assert "The tracks have changed since" in check.words

@@ -8,10 +8,11 @@ from scipy.ndimage import distance_transform_edt
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.cells import chosen_event, proposals
+from bridgetrack.session.cells import proposals
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import state_of
+from session_fixtures import chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -121,7 +121,7 @@ def cells_have_the_colours_of_their_families(opened, viewer, qtbot):
     assert drawn_as(layer, session.tracking, 3)
     # The colours go and come.
     viewer.layers.remove(find_role(viewer.layers, "coloured"))
-    state.session.track()
+    state.session.tracker.track()
     qtbot.waitUntil(lambda: not state.session.busy("track"), timeout=20_000)
     qtbot.wait(100)
     assert find_role(viewer.layers, "coloured") is None, "who deletes it does not want it back"

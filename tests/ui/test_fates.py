@@ -10,9 +10,9 @@ from bridgetrack.annotations.files import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.io.results import write_results
-from bridgetrack.session.cells import chosen_event
 from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.table import track_table
+from session_fixtures import chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -105,7 +105,7 @@ def test_what_is_said_of_masks_holds_when_cells_are_found_again(opened, viewer, 
     table = session.scene.detections
     row = table.row_of(2, central(second.data[2]))
     event = EventRef(Event.FALSE, tuple(cell_refs(table, np.array([row]))))
-    session.note(Kind.CONFIRM, event, "click")
+    session.edits.note(Kind.CONFIRM, event, "click")
     without = found(state, widget, qtbot)
     assert (without.data[2][there] > 0).mean() < 0.3
 
@@ -165,7 +165,7 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     qtbot.wait(50)
     lost = layer.data[2] == central(layer.data[2])
     layer.data[2][lost] = 0  # as if it had not been found
-    state.session.measure(touched={2})
+    state.session.tracker.measure(touched={2})
     settled(state, qtbot, layer)
     hand.point(middle(layer.data[1] == central(layer.data[1])))
     hand.key("O")

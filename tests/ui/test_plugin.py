@@ -20,13 +20,13 @@ from qtpy.QtWidgets import (
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.cells import chosen_event
 from bridgetrack.tracks.colours import colouring
 from bridgetrack.ui.explore_panel import ExplorePanel
 from bridgetrack.ui.layers import camera_of, find_role, look_at
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import SHORTCUTS
 from bridgetrack.ui.state import state_of
+from session_fixtures import chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -257,7 +257,7 @@ def test_two_viewers_do_not_interfere(another_viewer, qtbot, pixels):
     state_of(one).annotator.accept()
     assert [len(s.annotations) for s in sessions] == [1, 0]
     # Closing during work is clean.
-    sessions[1].measure()
+    sessions[1].tracker.measure()
     assert sessions[1].busy("measure")
     two.close()
     QApplication.processEvents()

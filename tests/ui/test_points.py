@@ -13,13 +13,12 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.pipeline.project import load_project
-from bridgetrack.session.cells import chosen_event
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.layers import detections_of, find_role
 from bridgetrack.ui.state import state_of
-from session_fixtures import FRAMES
+from session_fixtures import FRAMES, chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

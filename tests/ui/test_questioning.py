@@ -49,7 +49,7 @@ def test_no_question_comes_twice(asked):
 def test_answers_given_after_stopping_do_not_move_the_view(asked):
     first, before = asked.questions.current, len(asked.looked)
     asked.annotator.cancel()
-    asked.session.note(Kind.CONFIRM, first.event, "click")
+    asked.session.edits.note(Kind.CONFIRM, first.event, "click")
     assert len(asked.looked) == before
     assert len(asked.questions.active.counted) == 1
     asked.annotator.suggest()
@@ -90,9 +90,9 @@ def test_an_answer_clicked_cell_by_cell_answers_the_question(asked):
 
 def test_a_rejection_elsewhere_answers_the_question_where_it_is_of_its_event(asked):
     first = asked.until(lambda s: len(s.alternatives) > 0)
-    asked.session.note(Kind.REJECT, first.alternatives[0], "click")
+    asked.session.edits.note(Kind.REJECT, first.alternatives[0], "click")
     assert asked.questions.current is first and len(asked.answers) == 1
-    asked.session.note(Kind.REJECT, first.event, "click")
+    asked.session.edits.note(Kind.REJECT, first.event, "click")
     assert asked.questions.current.slot != first.slot
     assert [a.events[0].key for a in asked.questions.active.counted] == [first.event.key]
 
@@ -186,7 +186,7 @@ def test_g_again_asks_something_else_and_comes_back_when_away(asked):
 
 def test_painting_measures_anew_and_goes_on(asked):
     asked.annotator.accept()
-    asked.session.measure()
+    asked.session.tracker.measure()
     assert asked.questions.active is not None
     assert asked.questions.active.effort.clicks == 1
     assert asked.questions.current is not None

@@ -10,10 +10,10 @@ import pytest
 from bridgetrack.cli.main import main
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Movie
-from bridgetrack.session.cells import chosen_event
 from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.state import state_of
 from bridgetrack.ui.workflow import fill
+from session_fixtures import chosen_event
 from short_sample import short_sample
 
 pytestmark = pytest.mark.filterwarnings("ignore")

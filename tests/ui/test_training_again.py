@@ -44,7 +44,7 @@ def test_training_twice_is_training_once(answered: Session) -> None:
 def test_nothing_is_left_of_a_slip_that_was_taken_back(answered: Session) -> None:
     answered.trainer.train()
     slipped = answered.model
-    answered.answers.remove(next(iter(answered.annotations)).id)
+    answered.answers.edit([next(iter(answered.annotations)).id])
     answered.trainer.train()
     mended = answered.model
     assert not np.allclose(mended.weights, slipped.weights)
@@ -62,7 +62,7 @@ def test_the_next_movie_starts_from_what_this_one_taught(
     answered.set_model(shipped_model())
     answered.undo()
     assert (answered.model, answered.start) == (trained, start)
-    path = answered.answers.path
+    path = answered.project.path
     assert answered.open(source, tmp_path / "next.json")
     assert answered.model is trained
     assert answered.start is trained

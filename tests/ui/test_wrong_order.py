@@ -133,4 +133,4 @@ def test_acts_without_a_movie_say_what_is_missing(tmp_path: Path) -> None:
     for act in (session.ask, session.train, session.choose_again):
         with pytest.raises(InputError, match="no movie"):
             act()
-    assert session.track() is None and session.tracking is None
+    assert session.tracker.track() is None and session.tracking is None

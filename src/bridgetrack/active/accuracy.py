@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,12 @@ from bridgetrack.active.suggestion import SuggestOptions
 from bridgetrack.annotations.annotation import SUGGESTED, Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.notes import plural, sentence
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
+
+if TYPE_CHECKING:
+    from bridgetrack.active.session import ActiveSession
 
 ENOUGH = 20
 """Answers before which nobody is told to stop."""
@@ -23,6 +28,12 @@ ENOUGH_RANDOM = 10
 
 AHEAD = 10
 """Answers that the advice looks ahead."""
+
+WIDEST = 0.4
+"""Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""
+
+ROUGH = 0.2
+"""Width of the interval from which on the estimate is called rough."""
 
 _RECENT = 20
 _BORROWED = 4.0
@@ -189,3 +200,49 @@ def verdict_on(
     if little:
         return Verdict(False, f"{found}, but the model still changes its mind elsewhere; go on")
     return Verdict(False, f"{found}; it is worth going on")
+
+
+@dataclass(frozen=True)
+class Report:
+    """How far people are with their answers."""
+
+    words: str = (
+        ""  # clicks and minutes so far, the estimate, and whether more answers are worth it
+    )
+    points: tuple[Point, ...] = ()  # the progress curve, by rising clicks, once it says something
+
+
+def report_of(active: ActiveSession | None) -> Report:
+    """How far a session is; nothing before the first answer."""
+    if active is None or not active.effort.clicks:
+        return Report()
+    effort, estimate, verdict = active.effort, active.estimate(), active.verdict()
+    words = [f"{plural(effort.clicks, 'answer')} in {_duration(effort.seconds)}."]
+    if active.doubtful is not None:
+        words.append(f"{plural(active.doubtful, 'event')} may still be less than 90 % certain.")
+    words += [_accuracy(estimate), sentence(verdict.words)]
+    if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
+        words.append("The estimate is still rough.")
+    # One point for each number of clicks, the latest, without those that were undone since.
+    latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
+    points = tuple(latest[k] for k in sorted(latest) if _tells(latest[k]))
+    return Report(" ".join(words), points)
+
+
+def _accuracy(estimate: ErrorEstimate | None) -> str:
+    """The estimate, once it says something; those of few answers alarm for nothing."""
+    if estimate is None:
+        return "An estimate of accuracy appears after the first random questions."
+    if estimate.high - estimate.low > WIDEST:
+        n = estimate.n_annotations
+        return f"{plural(n, 'random question')} so far: too few to say how accurate it is."
+    return sentence(estimate.words)
+
+
+def _tells(point: Point) -> bool:
+    """Whether an estimate is narrow enough to be drawn; those of few answers jump and alarm."""
+    return point.low is not None and point.high is not None and point.high - point.low <= WIDEST
+
+
+def _duration(seconds: float) -> str:
+    return f"{max(round(seconds), 1)} s" if seconds < 59.5 else f"{seconds / 60:.1f} minutes"

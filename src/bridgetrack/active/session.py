@@ -217,7 +217,7 @@ class ActiveSession:
         seconds: float | None,
     ) -> Annotation:
         source = RANDOM if suggestion.random else SUGGESTED
-        noted, _ = self.answers.answer(kind, event, source, seconds, right)
+        [noted], _ = self.answers.answer([(kind, event)], source, seconds, right)
         settled = event.slots if kind == Kind.CONFIRM else ()
         self.queue = _without(self.queue, {*settled, suggestion.slot})
         return noted

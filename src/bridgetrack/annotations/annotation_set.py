@@ -254,7 +254,16 @@ class AnswerHistory:
         masks_add: Iterable[MaskAnswer] = (),
         settings: Mapping[str, Any] | None = None,
     ) -> AnswerChange:
-        """A step from here, by the ids of what goes.
+        """A step from here.
+
+        Parameters
+        ----------
+        remove, masks_remove
+            Ids of what goes.
+        add, masks_add
+            What comes.
+        settings
+            JSON values by name; None for what is set no more.
 
         Raises
         ------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -92,31 +92,6 @@ class _Annotation(FilePart):
 _AnnotationField = Annotated[Annotation, made_by(_Annotation, _Annotation.annotation)]
 
 
-def annotation_to_json(annotation: Annotation) -> dict[str, Any]:
-    """An annotation as JSON values."""
-    events = [
-        {
-            "event": ref.event.key,
-            "sources": [asdict(c) for c in ref.sources],
-            "targets": [asdict(c) for c in ref.targets],
-        }
-        for ref in annotation.events
-    ]
-    known = {
-        "created": annotation.created,
-        "seconds": annotation.seconds,
-        "right": annotation.right,
-        "named": annotation.named,
-    }
-    return {
-        "id": annotation.id,
-        "kind": str(annotation.kind),
-        "events": events,
-        "source": annotation.source,
-        **{key: value for key, value in known.items() if value is not None},
-    }
-
-
 # ---------------------------------------------------------------------- answers about masks
 
 _Flat = list[Count]
@@ -148,42 +123,46 @@ class _MaskAnswer(FilePart):
 _MaskField = Annotated[MaskAnswer, made_by(_MaskAnswer, _MaskAnswer.answer)]
 
 
-def mask_answer_to_json(answer: MaskAnswer) -> dict[str, Any]:
-    """An answer about masks as JSON values."""
+def answer_to_json(answer: Annotation | MaskAnswer) -> dict[str, Any]:
+    """An answer as JSON values."""
+    known: dict[str, Any]
+    if isinstance(answer, MaskAnswer):
+        known = {
+            "frame": answer.frame,
+            "created": answer.created,
+            "right": [_flat(runs) for runs in answer.right],
+            "wrong": [_flat(runs) for runs in answer.wrong],
+            "change": _flat(answer.change),
+        }
+    else:
+        events = [
+            {
+                "event": ref.event.key,
+                "sources": [asdict(c) for c in ref.sources],
+                "targets": [asdict(c) for c in ref.targets],
+            }
+            for ref in answer.events
+        ]
+        rest = ("source", "created", "seconds", "right", "named")
+        known = {"events": events, **{name: getattr(answer, name) for name in rest}}
+    said = {key: value for key, value in known.items() if value is not None}
+    return {"id": answer.id, "kind": str(answer.kind), **said}
 
-    def flat(runs: Iterable[tuple[int, ...]]) -> list[int]:
-        return [number for run in runs for number in run]
 
-    return {
-        "id": answer.id,
-        "frame": answer.frame,
-        "kind": str(answer.kind),
-        "created": answer.created,
-        "right": [flat(runs) for runs in answer.right],
-        "wrong": [flat(runs) for runs in answer.wrong],
-        "change": flat(answer.change),
-    }
+def _flat(runs: Iterable[tuple[int, ...]]) -> list[int]:
+    return [number for run in runs for number in run]
 
 
 # ---------------------------------------------------------------------- everything
 
 
-def _mention(content: Any) -> str | Annotation:
-    """An annotation of a step: in full, or by its id."""
-    if isinstance(content, str):
-        return content
-    return made(content, _Annotation, _Annotation.annotation)
+def _mention(schema: type[FilePart], make: Callable[[Any], Any]) -> PlainValidator:
+    """An answer of a step: in full, or by its id."""
+    return PlainValidator(lambda x: x if isinstance(x, str) else made(x, schema, make))
 
 
-def _mask_mention(content: Any) -> str | MaskAnswer:
-    """An answer about masks of a step: in full, or by its id."""
-    if isinstance(content, str):
-        return content
-    return made(content, _MaskAnswer, _MaskAnswer.answer)
-
-
-_Mentions = list[Annotated[str | Annotation, PlainValidator(_mention)]]
-_MaskMentions = list[Annotated[str | MaskAnswer, PlainValidator(_mask_mention)]]
+_Mentions = list[Annotated[Any, _mention(_Annotation, _Annotation.annotation)]]
+_MaskMentions = list[Annotated[Any, _mention(_MaskAnswer, _MaskAnswer.answer)]]
 
 
 class _Step(FilePart):
@@ -196,17 +175,14 @@ class _Step(FilePart):
     settings: dict[str, list[Any]] = Field(default_factory=dict)  # values before and after
 
     def change(self, present: AnswerHistory) -> AnswerChange:
-        def event(mention: str | Annotation) -> Annotation:
-            return present.annotations[mention] if isinstance(mention, str) else mention
-
-        def mask(mention: str | MaskAnswer) -> MaskAnswer:
-            return present.masks[mention] if isinstance(mention, str) else mention
+        def found(mentions: list[Any], there: AnnotationSet | MaskAnswers) -> tuple[Any, ...]:
+            return tuple(there[each] if isinstance(each, str) else each for each in mentions)
 
         return AnswerChange(
-            tuple(map(event, self.removed)),
-            tuple(map(event, self.added)),
-            tuple(map(mask, self.masks_removed)),
-            tuple(map(mask, self.masks_added)),
+            found(self.removed, present.annotations),
+            found(self.added, present.annotations),
+            found(self.masks_removed, present.masks),
+            found(self.masks_added, present.masks),
             {key: (values[0], values[-1]) for key, values in self.settings.items()},
         )
 
@@ -279,22 +255,20 @@ def _after(history: AnswerHistory, line: _Line) -> AnswerHistory:
 
 def change_to_json(change: AnswerChange, there: AnswerHistory) -> dict[str, Any]:
     """A step as JSON values; answers that are there are named by their ids."""
+
+    def named(
+        answers: Iterable[Annotation | MaskAnswer], there: AnnotationSet | MaskAnswers
+    ) -> list[Any]:
+        return [a.id if a.id in there and there[a.id] == a else answer_to_json(a) for a in answers]
+
     known = {
-        "removed": [_named(a, there.annotations) for a in change.removed],
-        "added": [_named(a, there.annotations) for a in change.added],
-        "masks_removed": [_named(a, there.masks) for a in change.masks_removed],
-        "masks_added": [_named(a, there.masks) for a in change.masks_added],
+        "removed": named(change.removed, there.annotations),
+        "added": named(change.added, there.annotations),
+        "masks_removed": named(change.masks_removed, there.masks),
+        "masks_added": named(change.masks_added, there.masks),
         "settings": {key: list(values) for key, values in change.settings.items()},
     }
     return {key: value for key, value in known.items() if value}
-
-
-def _named(answer: Annotation | MaskAnswer, there: AnnotationSet | MaskAnswers) -> Any:
-    if answer.id in there and there[answer.id] == answer:
-        return answer.id
-    if isinstance(answer, MaskAnswer):
-        return mask_answer_to_json(answer)
-    return annotation_to_json(answer)
 
 
 def history_to_json(history: AnswerHistory) -> dict[str, Any]:
@@ -306,13 +280,13 @@ def history_to_json(history: AnswerHistory) -> dict[str, Any]:
     )
     content: dict[str, Any] = {
         "movie": geometry_to_json(present.geometry),
-        "annotations": [annotation_to_json(a) for a in present],
+        "annotations": [answer_to_json(a) for a in present],
         "history": {"undo": undo, "redo": redo},
         "last_ids": {key: n for key, n in sorted(present.last_ids.items()) if n >= 0},
     }
     if masks.last_id:
         content["masks"] = {
-            "answers": [mask_answer_to_json(a) for a in masks.past],
+            "answers": [answer_to_json(a) for a in masks.past],
             "last_id": masks.last_id,
             "last_label": masks.last_label,
         }

@@ -124,38 +124,6 @@ class AutosavingStore:
 
     def answer(
         self,
-        kind: Kind,
-        event: EventRef,
-        source: str,
-        seconds: float | None = None,
-        right: bool | None = None,
-        named: str | None = None,
-    ) -> tuple[Annotation, int]:
-        """Add an answer in place of those that it contradicts, as one step.
-
-        Parameters
-        ----------
-        kind, event, source, seconds, right, named
-            As in `Annotation`.
-
-        Returns
-        -------
-        Annotation, int
-            The answer, and how many earlier ones it replaced. Where the same was said before,
-            that annotation, and nothing changes.
-        """
-        same = self._same(kind, event)
-        if same is not None and named in (None, same.named):
-            return same, 0
-        if same is not None:
-            new = replace(same, id=self.annotations.next_id(), created=now(), named=named)
-            self.edit([same.id], [new])
-            return new, 1
-        [new], replaced = self.answer_all([(kind, event)], source, seconds, right, named)
-        return new, replaced
-
-    def answer_all(
-        self,
         said: Iterable[tuple[Kind, EventRef]],
         source: str,
         seconds: float | None = None,
@@ -164,10 +132,19 @@ class AutosavingStore:
     ) -> tuple[list[Annotation], int]:
         """Add answers in place of those that they contradict, as one step.
 
+        Nothing changes where all was said before and is `named` as then.
+
+        Parameters
+        ----------
+        said
+            Of which event people said what.
+        source, seconds, right, named
+            As in `Annotation`.
+
         Returns
         -------
         list of Annotation, int
-            The answers that were not there before, and how many earlier ones they replaced.
+            What stands for each of them now, and how many earlier answers they replaced.
 
         Raises
         ------
@@ -175,18 +152,25 @@ class AutosavingStore:
             Where a verified track is locked against one of them.
         """
         have, created = self.annotations, now()
-        fresh = [(kind, event) for kind, event in said if self._same(kind, event) is None]
-        _, first, _ = natural_key(have.next_id())
-        new = [
-            Annotation(f"a{k}", kind, (event,), created, source, seconds, right, named)
-            for k, (kind, event) in enumerate(fresh, first)
-        ]
+        _, number, _ = natural_key(have.next_id())
+        stand, new, renamed = list[Annotation](), list[Annotation](), set[str]()
+        for kind, event in said:
+            same = self._same(kind, event)
+            if same is None or named not in (None, same.named):
+                known = (created, source, seconds, right, named)
+                made = Annotation(f"a{number + len(new)}", kind, (event,), *known)
+                if same is not None:
+                    made = replace(same, id=made.id, created=created, named=named)
+                    renamed.add(same.id)
+                new.append(made)
+                same = made
+            stand.append(same)
         if not new:
-            return [], 0
-        replaced = sorted({i for c in conflicts_with(have, new) for i in c.ids if i in have})
-        self.refuse_locked(have[i] for i in replaced)
-        self.edit(replaced, new)
-        return new, len(replaced)
+            return stand, 0
+        gone = {i for c in conflicts_with(have, new) for i in c.ids if i in have}
+        self.refuse_locked(have[i] for i in sorted(gone - renamed))
+        self.edit(sorted(gone | renamed), new)
+        return stand, len(gone | renamed)
 
     def _same(self, kind: Kind, event: EventRef) -> Annotation | None:
         """The annotation that says this already."""
@@ -219,21 +203,9 @@ class AutosavingStore:
         masks_add: Iterable[MaskAnswer] = (),
         settings: Mapping[str, Any] | None = None,
     ) -> AnnotationSet:
-        """Remove and add answers, and change settings, as one step.
+        """Remove and add answers, and change settings, as one step; see `AnswerHistory.change`.
 
-        Parameters
-        ----------
-        remove, masks_remove
-            Ids of what goes.
-        add, masks_add
-            What comes.
-        settings
-            JSON values by name; None for what is set no more.
-
-        Raises
-        ------
-        InputError
-            Where the step does not fit.
+        Raises an `InputError` where the step does not fit.
         """
         change = self.history.change(remove, add, masks_remove, masks_add, settings)
         return self._keep(self.history.recorded(change), change, "answer")
@@ -242,14 +214,6 @@ class AutosavingStore:
         """Change settings without a step that could be undone."""
         change = self.history.change(settings=settings)
         self._keep(self.history.after(change), change, "set")
-
-    def add(self, *annotations: Annotation) -> AnnotationSet:
-        """Add annotations as one step; raises as `edit`."""
-        return self.edit(add=annotations)
-
-    def remove(self, *ids: str) -> AnnotationSet:
-        """Remove annotations as one step; raises as `edit`."""
-        return self.edit(remove=ids)
 
     def undo(self) -> AnnotationSet:
         """Take back the last step, where there is one."""

@@ -1,18 +1,26 @@
-"""Changes of masks that answers describe, made again."""
+"""Masks with the changes that answers describe, and chosen anew by what answers say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
 from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.arrays import Index
 from bridgetrack.detections.labels import checked_labels
+from bridgetrack.models.model import Model
 from bridgetrack.movie.frames import EditedFrames
-from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.movie import Movie, label_frame
+from bridgetrack.pipeline.finding import Finding, MaskJob
+from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.taught import MovieScore
 
 Changes = dict[int, tuple[Index, Index]]
 """Pixels of flat frames and their new labels, by frame."""
@@ -95,3 +103,51 @@ def _by_frame(changes: Iterable[MaskAnswer]) -> dict[int, list[MaskAnswer]]:
     for change in changes:
         found.setdefault(change.frame, []).append(change)
     return found
+
+
+def chosen_again(
+    labels: Movie,
+    image: Movie,
+    finding: Finding,
+    answers: MaskAnswers,
+    named: dict[int, int],
+    weights: Model,
+    channel: int = 0,
+) -> Steps[tuple[list[Mend], MovieScore | None]]:
+    """What changes where masks are chosen anew, frame by frame, and what was learned.
+
+    Cells keep their numbers; no new one takes a number up to the highest `named` in its frame.
+    """
+    changes: list[Mend] = []
+    had = left = False
+    job = yield from MaskJob.of(finding, image, answers, channel=channel)
+    for step in job.frames(weights):
+        if isinstance(step, Progress):
+            yield step
+            continue
+        before, masks = label_frame(labels, step.frame), step.labels
+        had, left = had or bool(before.any()), left or bool(masks.any())
+        after = _numbered(before, masks, named.get(step.frame, 0))
+        pixels = np.flatnonzero(before.reshape(-1) != after.reshape(-1))
+        if len(pixels):
+            old, new = (each.reshape(-1)[pixels].astype(np.int64) for each in (before, after))
+            changes.append(Mend(MendKind.PAINT, step.frame, (), pixels, old, new, (), (), ()))
+    check_some_left(labels, had, left)
+    return changes, job.finding.learned
+
+
+def highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> dict[int, int]:
+    """The highest number by frame that answers speak of."""
+    named = [(a.frame, a.highest) for a in answers.past]
+    named += [(c.frame, c.label) for a in annotations for c in a.cells]
+    highest: dict[int, int] = {}
+    for frame, label in named:
+        highest[frame] = max(label, highest.get(frame, 0))
+    return highest
+
+
+def _numbered(before: NDArray[Any], after: NDArray[np.int32], highest: int) -> Index:
+    """Numbers as before where cells stay; new ones above all that were ever named."""
+    kept = keep_numbers(before, after).astype(np.int64)
+    last = int(before.max(initial=0))
+    return np.where(kept > last, kept + max(0, highest - last), kept)

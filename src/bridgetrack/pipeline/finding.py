@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal, get_args
 
@@ -439,6 +439,57 @@ def find_masks(
         check_some_left(how.given, had, any(counts))
     margins = pd.concat(tables, ignore_index=True) if tables else None
     return FoundMasks(job.finding, counts, job.estimate, margins, tuple(changed))
+
+
+@dataclass
+class CellSearch:
+    """A search and the frames that it has found so far.
+
+    Parameters
+    ----------
+    movie, finding
+        Where it looks, and how.
+    labels
+        Cells found, shape (T, [Z,] Y, X); 0 in frames to come.
+    done
+        Frames found, each after its labels are complete: another thread may read them.
+    """
+
+    movie: Movie
+    finding: Finding
+    labels: NDArray[Any]
+    done: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, movie: Movie, finding: Finding, before: CellSearch | None = None) -> CellSearch:
+        """A new search, which goes on with one in this movie, where that looked in the same way.
+
+        Masks that are chosen depend on each other through time: their search begins anew.
+        """
+        if before is not None and not finding.chooses and before.finding == finding:
+            done = list(before.done)  # first: its thread may just find another frame
+            return cls(movie, finding, before.labels.copy(), done)
+        shape = (movie.n_frames, *(movie.geometry.shape or ()))
+        return cls(movie, finding, np.zeros(shape, dtype=np.int32))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all frames are found."""
+        return len(self.done) == self.movie.n_frames
+
+    def steps(
+        self, answers: MaskAnswers | None, weights: Model
+    ) -> Steps[tuple[NDArray[Any], Finding]]:
+        """Look at the frames that are left; gives all cells and how they were found."""
+        job = yield from MaskJob.of(self.finding, self.movie, answers)
+        left = [t for t in range(self.movie.n_frames) if t not in set(self.done)]
+        for step in job.frames(weights, left):
+            if isinstance(step, Progress):
+                yield step
+            else:
+                self.labels[step.frame] = step.labels
+                self.done.append(step.frame)
+        return self.labels, job.finding
 
 
 # ---------------------------------------------------------------------- records

@@ -248,11 +248,12 @@ def _nothing(geometry: Geometry) -> AnswerHistory:
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path | None:
-    """The folder of a project, by itself or by its ``project.json``; None for other files."""
+    """The folder of a project, by itself or by a file in it; None for other files."""
     path = Path(path)
     if path.is_dir():
         return path
-    return path.parent if path.name == PROJECT and path.parent.suffix == ENDING else None
+    ours = path.name in (PROJECT, ANSWERS) and path.parent.suffix == ENDING
+    return path.parent if ours else None
 
 
 def is_project(path: str | os.PathLike[str]) -> bool:

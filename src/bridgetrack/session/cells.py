@@ -14,12 +14,16 @@ from bridgetrack.annotations.annotation import (
     EventRef,
     Name,
     by_label,
+    describe,
     describe_event,
     short_words,
 )
+from bridgetrack.annotations.annotation_set import AnswerChange
+from bridgetrack.annotations.mask_answers import describe_masks
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.notes import plural
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.table import certainty_of, verified_tracks
 
@@ -103,6 +107,26 @@ def choice_words(event: EventRef, asked: Suggestion, name: Name = by_label) -> s
         what = "is a sister of" if event.event == Event.DIVIDE else "is one cell with"
         return f"{what} {called[0]} in frame {sisters[0].frame}"
     return f"{words}, together with {' and '.join(called)}"
+
+
+def step_words(change: AnswerChange, name: Name = by_label) -> str:
+    """What a step changed."""
+    events = change.added or change.removed
+    masks = change.masks_added or change.masks_removed
+    frames = {answer.frame for answer in masks}
+    parts = []
+    if events:
+        one = len(events) == 1
+        parts.append(describe(events[0], name) if one else f"{len(events)} answers")
+    if len(masks) == 1 and not masks[0].says_nothing:
+        parts.append(describe_masks(masks[0].frame, masks[0].kind))
+    elif masks:
+        parts.append(f"the masks of {plural(len(frames), 'frame')}")
+    if "model" in change.settings:
+        parts.append("the choice of the model")
+    if "without" in change.settings:
+        parts.append("what can happen in this movie")
+    return " and ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -193,9 +217,3 @@ def shared(weight: Array, first: Index, margin: Array) -> Array:
         share = (1.0 - sure) * weight / float(rest.sum())
         share[first] = sure
     return share
-
-
-def chosen_event(tracking: Tracking, row: int) -> EventRef | None:
-    """What becomes of a cell in the present tracking."""
-    best = proposals(tracking, row, limit=1)
-    return best[0].event if best and best[0].chosen else None

@@ -1,4 +1,4 @@
-"""How accurate the tracks are: a sample of events to be judged, and the answers so far."""
+"""How accurate the tracks are: a sample of events to be judged."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
-from bridgetrack.active.accuracy import Point
-from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef
-from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import (
     Sample,
     SampleOptions,
@@ -21,11 +19,9 @@ from bridgetrack.evaluation.sample import (
     read_sample,
     write_sample,
 )
-from bridgetrack.notes import plural
+from bridgetrack.notes import sentence
 from bridgetrack.pipeline.project import SAMPLE
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.session.training import WIDEST, sentence
-from bridgetrack.training.estimate import ErrorEstimate
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
@@ -100,10 +96,12 @@ class SampleCheck:
             return done if self.holds else f"{done} The tracks have changed since; begin anew."
         if accuracy is None:
             return "Nobody could tell of any of these events whether it is right."
-        said = f"{accuracy.words[0].upper()}{accuracy.words[1:]}."
-        if self.holds:
-            return said
-        return f"{said} The tracks have changed since: this is about those before."
+        said = sentence(accuracy.words)
+        return (
+            said
+            if self.holds
+            else f"{said} The tracks have changed since: this is about those before."
+        )
 
     def begin(self, options: SampleOptions | None = None) -> None:
         """Draw a sample of the present tracks, or go on with it where it was begun.
@@ -125,8 +123,8 @@ class SampleCheck:
                 f"all {len(new.events)} events were looked at already; ask for more of them to go "
                 "on"
             )
-        self.sample, self.running, self._later, self._given = new, True, [], []
-        self._keep()
+        self.running, self._later, self._given = True, [], []
+        self._keep(new)
 
     def stop(self) -> None:
         """Ask no more for now; what was said stays."""
@@ -157,12 +155,7 @@ class SampleCheck:
         """
         if self.sample is None:
             return
-        before, self.sample = self.sample, self.sample.judged(asked.number, verdict)
-        try:
-            self._keep()
-        except BridgetrackError:
-            self.sample = before
-            raise
+        self._keep(self.sample.judged(asked.number, verdict))
         self._given.append(asked.number)
 
     @property
@@ -174,14 +167,15 @@ class SampleCheck:
         """The event that was judged last, without its verdict; None where there is none."""
         if self.sample is None or not self._given:
             return None
-        number = self._given.pop()
-        self.sample = self.sample.judged(number, Verdict.OPEN)
-        self._keep()
+        number = self._given[-1]
+        self._keep(self.sample.judged(number, Verdict.OPEN))
+        self._given.pop()
         return _question(self.sample.events[number], number, len(self.sample.events))
 
-    def _keep(self) -> None:
-        if self.path is not None and self.sample is not None:
-            write_sample(self.sample, self.path)
+    def _keep(self, sample: Sample) -> None:
+        if self.path is not None:
+            write_sample(sample, self.path)
+        self.sample = sample
         self.changed.emit()
 
     def _forget(self) -> None:
@@ -218,53 +212,3 @@ def _question(event: EventRef, number: int, count: int) -> SampleQuestion:
         random=True,
         number=number,
     )
-
-
-ROUGH = 0.2
-"""Width of the interval from which on the estimate is called rough."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """How far people are with their answers."""
-
-    words: str = (
-        ""  # clicks and minutes so far, the estimate, and whether more answers are worth it
-    )
-    points: tuple[Point, ...] = ()  # the progress curve, by rising clicks, once it says something
-
-
-def report_of(active: ActiveSession | None) -> Report:
-    """How far a session is; nothing before the first answer."""
-    if active is None or not active.effort.clicks:
-        return Report()
-    effort, estimate, verdict = active.effort, active.estimate(), active.verdict()
-    words = [f"{plural(effort.clicks, 'answer')} in {_duration(effort.seconds)}."]
-    if active.doubtful is not None:
-        words.append(f"{plural(active.doubtful, 'event')} may still be less than 90 % certain.")
-    words += [_accuracy(estimate), sentence(verdict.words)]
-    if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
-        words.append("The estimate is still rough.")
-    # One point for each number of clicks, the latest, without those that were undone since.
-    latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
-    points = tuple(latest[k] for k in sorted(latest) if _tells(latest[k]))
-    return Report(" ".join(words), points)
-
-
-def _accuracy(estimate: ErrorEstimate | None) -> str:
-    """The estimate, once it says something; those of few answers alarm for nothing."""
-    if estimate is None:
-        return "An estimate of accuracy appears after the first random questions."
-    if estimate.high - estimate.low > WIDEST:
-        n = estimate.n_annotations
-        return f"{plural(n, 'random question')} so far: too few to say how accurate it is."
-    return sentence(estimate.words)
-
-
-def _tells(point: Point) -> bool:
-    """Whether an estimate is narrow enough to be drawn; those of few answers jump and alarm."""
-    return point.low is not None and point.high is not None and point.high - point.low <= WIDEST
-
-
-def _duration(seconds: float) -> str:
-    return f"{max(round(seconds), 1)} s" if seconds < 59.5 else f"{seconds / 60:.1f} minutes"

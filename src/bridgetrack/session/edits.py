@@ -75,7 +75,8 @@ class Edits:
             if named is None and session.questions.answered_by(kind, event):
                 return
             names = session.names
-            noted, replaced = session.answers.answer(kind, event, source, seconds, named=named)
+            said = [(kind, event)]
+            [noted], replaced = session.answers.answer(said, source, seconds, named=named)
             told = f"Noted: {describe(noted, names)}.{_in_place_of(replaced)}"
             session.message.emit("info", told)
 
@@ -83,8 +84,10 @@ class Edits:
         """Write answers down as one step, in place of those that they contradict, and say so."""
         session = self._session
         if session.answers is not None:
-            noted, replaced = session.answers.answer_all(said, source)
-            same = "" if noted else " Nothing changed: this was known already."
+            before = session.answers.history
+            _, replaced = session.answers.answer(said, source)
+            known = session.answers.history is before
+            same = " Nothing changed: this was known already." if known else ""
             session.message.emit("info", f"{told}{same}{_in_place_of(replaced)}")
 
     def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
@@ -170,7 +173,7 @@ class Edits:
                 "every event of this track was confirmed by an answer of its own; delete some of "
                 "these in the list of answers to release it"
             )
-        store.remove(*ids)
+        store.edit(ids)
         self._session.message.emit("info", "Released: the track is no longer verified.")
 
     def delete(self, cell: CellRef) -> None:

@@ -19,13 +19,10 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
-from bridgetrack.models.model import Model
 from bridgetrack.movie.frames import EditedFrames
-from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.edited import changes_again
-from bridgetrack.pipeline.finding import MaskJob, chosen_as
-from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.pipeline.edited import changes_again, chosen_again, highest_named
+from bridgetrack.pipeline.finding import chosen_as
+from bridgetrack.progress import Steps
 from bridgetrack.regions.acts import act, agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
 from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place
@@ -219,10 +216,9 @@ class MovieMasks:
         mends += [a.mend for a in in_order(change.masks_added)]
         frames, done = set(), True
         for mend in mends:
-            there = self._frame(mend.frame).reshape(-1)[mend.pixels]
-            if np.array_equal(there, mend.after):
+            if self._fits(mend.inverse):
                 continue  # it was painted, or says that all is right
-            if np.array_equal(there, mend.before):
+            if self._fits(mend):
                 self._write(mend.frame, mend.pixels, mend.after)
                 frames.add(mend.frame)
             else:
@@ -256,12 +252,19 @@ class MovieMasks:
             )
         if session.tracker.base is None:
             raise InputError("the cells are still being measured; try again in a moment")
-        movie, weights = replace(self._movie, labels=self.labels), session.model
-        named, said = _highest_named(answers, self._store.annotations), self.said()
+        movie, labels, weights = self._movie, self.labels, session.model
+        finding = chosen_as(labels, movie.found)
+        finding = replace(finding, learned=learned or finding.learned)
+        named, said = highest_named(answers, self._store.annotations), self.said()
 
         def work() -> Steps[tuple[list[Mend], MovieScore | None]]:
+            assert movie.image is not None
             everything = yield from said
-            return (yield from _chosen_again(movie, everything, weights, named, learned))
+            return (
+                yield from chosen_again(
+                    labels, movie.image, finding, everything, named, weights, movie.channel
+                )
+            )
 
         what = "Choosing the masks again"
         session.run(JOB, work, lambda made: self._on_chosen(answers, *made), what=what)
@@ -272,7 +275,7 @@ class MovieMasks:
         message, self.learned = self._session.message, learned
         before, after = ({a.id: a.frame for a in each} for each in (answers, self.answers))
         since = {{**before, **after}[i] for i in before.keys() ^ after.keys()}
-        fit = [m for m in changes if m.frame not in since and m.fits(self._frame(m.frame))]
+        fit = [m for m in changes if m.frame not in since and self._fits(m)]
         locked = self._is_locked(*fit)  # by a track that was verified meanwhile
         mends = [m for m in fit if not locked or not self._is_locked(m)]
         if mends:
@@ -324,7 +327,7 @@ class MovieMasks:
         store = self._store
         with self._session.telling():
             undone = False
-            while (last := _painting(store.masks.past[-1:])) and self._is_before(last.mend):
+            while (last := _painting(store.masks.past[-1:])) and self._fits(last.mend):
                 undone = True
                 if store.history.past and store.history.past[-1].masks_added == (last,):
                     store.undo()
@@ -332,11 +335,11 @@ class MovieMasks:
                     store.edit(masks_remove=[last.id])
             while not undone and store.history.future:
                 following = _painting(store.history.future[-1].masks_added)
-                if following is None or not self._is_before(following.mend.inverse):
+                if following is None or not self._fits(following.mend.inverse):
                     break
                 store.redo()
 
-    def _is_before(self, mend: Mend) -> bool:
+    def _fits(self, mend: Mend) -> bool:
         """Whether the masks are what a change begins with."""
         return mend.fits(self._frame(mend.frame))
 
@@ -369,55 +372,6 @@ def _judge(score: MovieScore, settings: SegmentationSettings, scale: tuple[float
         return np.asarray(1 / (1 + np.exp(-odds)))
 
     return judge
-
-
-def _chosen_again(
-    movie: MovieAndCells,
-    answers: MaskAnswers,
-    weights: Model,
-    named: dict[int, int],
-    learned: MovieScore | None,
-) -> Steps[tuple[list[Mend], MovieScore | None]]:
-    """What changes where masks are chosen anew, frame by frame, and what was learned.
-
-    Cells keep their numbers; no new one takes a number up to the highest `named` in its frame.
-    """
-    assert movie.labels is not None and movie.image is not None
-    finding, channel = chosen_as(movie.labels, movie.found), movie.channel
-    changes: list[Mend] = []
-    had = left = False
-    finding = replace(finding, learned=learned or finding.learned)
-    job = yield from MaskJob.of(finding, movie.image, answers, channel=channel)
-    for step in job.frames(weights):
-        if isinstance(step, Progress):
-            yield step
-            continue
-        before, masks = label_frame(movie.labels, step.frame), step.labels
-        had, left = had or bool(before.any()), left or bool(masks.any())
-        after = _numbered(before, masks, named.get(step.frame, 0))
-        pixels = np.flatnonzero(before.reshape(-1) != after.reshape(-1))
-        if len(pixels):
-            old, new = (each.reshape(-1)[pixels].astype(np.int64) for each in (before, after))
-            changes.append(Mend(MendKind.PAINT, step.frame, (), pixels, old, new, (), (), ()))
-    check_some_left(movie.labels, had, left)
-    return changes, job.finding.learned
-
-
-def _highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> dict[int, int]:
-    """The highest number by frame that answers speak of."""
-    named = [(a.frame, a.highest) for a in answers.past]
-    named += [(c.frame, c.label) for a in annotations for c in a.cells]
-    highest: dict[int, int] = {}
-    for frame, label in named:
-        highest[frame] = max(label, highest.get(frame, 0))
-    return highest
-
-
-def _numbered(before: NDArray[Any], after: NDArray[np.int32], highest: int) -> Index:
-    """Numbers as before where cells stay; new ones above all that were ever named."""
-    kept = keep_numbers(before, after).astype(np.int64)
-    last = int(before.max(initial=0))
-    return np.where(kept > last, kept + max(0, highest - last), kept)
 
 
 def _painting(answers: tuple[MaskAnswer, ...]) -> MaskAnswer | None:

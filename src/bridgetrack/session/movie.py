@@ -1,25 +1,20 @@
-"""A movie with its cells, as masks or as a table; measuring the cells, and finding them."""
+"""A movie with its cells, as masks or as a table; measuring the cells."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
-from bridgetrack.models.model import Model
 from bridgetrack.movie import Geometry, Movie
-from bridgetrack.pipeline.finding import Finding, MaskJob
+from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.scene import Scene, fingerprints, prepare, remeasure
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Steps
 
 Prints = dict[int, int]
 """A number for each frame that changes when its pixels do."""
@@ -100,54 +95,3 @@ def measured(
     scene = replace(scene, kinds=kinds)
     base = yield from remeasure(scene, labels, movie.image, changed, default_features())
     return base, {**before, **prints}
-
-
-@dataclass
-class CellSearch:
-    """A search and the frames that it has found so far.
-
-    Parameters
-    ----------
-    movie, finding
-        Where it looks, and how.
-    labels
-        Cells found, shape (T, [Z,] Y, X); 0 in frames to come.
-    done
-        Frames found, each after its labels are complete: another thread may read them.
-    """
-
-    movie: Movie
-    finding: Finding
-    labels: NDArray[Any]
-    done: list[int] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, movie: Movie, finding: Finding, before: CellSearch | None = None) -> CellSearch:
-        """A new search, which goes on with one in this movie, where that looked in the same way.
-
-        Masks that are chosen depend on each other through time: their search begins anew.
-        """
-        if before is not None and not finding.chooses and before.finding == finding:
-            done = list(before.done)  # first: its thread may just find another frame
-            return cls(movie, finding, before.labels.copy(), done)
-        shape = (movie.n_frames, *(movie.geometry.shape or ()))
-        return cls(movie, finding, np.zeros(shape, dtype=np.int32))
-
-    @property
-    def complete(self) -> bool:
-        """Whether all frames are found."""
-        return len(self.done) == self.movie.n_frames
-
-    def steps(
-        self, answers: MaskAnswers | None, weights: Model
-    ) -> Steps[tuple[NDArray[Any], Finding]]:
-        """Look at the frames that are left; gives all cells and how they were found."""
-        job = yield from MaskJob.of(self.finding, self.movie, answers)
-        left = [t for t in range(self.movie.n_frames) if t not in set(self.done)]
-        for step in job.frames(weights, left):
-            if isinstance(step, Progress):
-                yield step
-            else:
-                self.labels[step.frame] = step.labels
-                self.done.append(step.frame)
-        return self.labels, job.finding

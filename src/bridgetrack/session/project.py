@@ -231,29 +231,9 @@ class ProjectFolder:
 
 
 def saving(session: Session, path: Path, formats: tuple[str, ...] | None = None) -> Steps[Path]:
-    """Save a copy of the project in another folder, with the movie where it is in no file.
+    """Save a copy of the project in another folder; see `Session.save`.
 
-    Parameters
-    ----------
-    session
-        Whose movie is open; its state at the time of the call is saved.
-    path
-        The folder; its name gets its ending where it has none.
-    formats
-        What a run writes; those that are chosen where None.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    InputError
-        Where no movie is open.
-    OutputError
-        Where something cannot be written, or where there is something else, or a project in which
-        somebody went on since it was saved.
+    The state of the session at the time of the call is saved.
     """
     movie, answers, sample = session.movie, session.answers, session.questions.check.sample
     if movie is None or answers is None:

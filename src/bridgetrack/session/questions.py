@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
+from bridgetrack.active.accuracy import Report, report_of
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.active.update import Update
@@ -16,7 +17,7 @@ from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, descr
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.evaluation.sample import SampleOptions, Verdict
 from bridgetrack.pipeline.tracking import known_solution
-from bridgetrack.session.check import Report, SampleCheck, SampleQuestion, report_of
+from bridgetrack.session.check import SampleCheck, SampleQuestion
 from bridgetrack.session.training import Trainer
 
 if TYPE_CHECKING:
@@ -242,10 +243,9 @@ class Questions:
         try:
             if kind == Kind.CONFIRM:
                 noted = active.answer(asked, event, seconds=seconds)
-            elif kind == Kind.REJECT:
-                noted = active.reject(asked, seconds=seconds)
             else:
-                noted = active.cannot_tell(asked, seconds=seconds)
+                say = active.reject if kind == Kind.REJECT else active.cannot_tell
+                noted = say(asked, seconds=seconds)
         except BridgetrackError as error:
             self._movie.tell(error)
             return False

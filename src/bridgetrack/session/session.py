@@ -47,7 +47,7 @@ from bridgetrack.session.background import (
     InlineRunner,
     Runner,
 )
-from bridgetrack.session.cells import CellNames
+from bridgetrack.session.cells import CellNames, step_words
 from bridgetrack.session.edits import Edits
 from bridgetrack.session.masks import MovieMasks
 from bridgetrack.session.movie import MovieAndCells
@@ -105,8 +105,9 @@ class Session:
         None until there are any.
     model, kinds
         The model in use, and what can happen in the movie.
-    settings, project, questions, trainer, edits
-        What is set for the movie, its folder, what is asked, training, and edits of whole tracks.
+    settings, project, tracker, questions, trainer, edits
+        What is set for the movie, its folder, cells and tracks as they are made, what is asked,
+        training, and what people say of events and tracks.
 
     Raises
     ------
@@ -149,8 +150,6 @@ class Session:
         self.settings, self.edits = KeptSettings(self), Edits(self)
         self.project = ProjectFolder(self)
         self.tracker = Tracker(self)
-        self.measure, self.follow_masks = self.tracker.measure, self.tracker.follow_masks
-        self.answered = self.tracker.answered
         self.trainer = Trainer(self, library)
         self.questions = Questions(self, self.trainer, options)
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
@@ -233,7 +232,7 @@ class Session:
         if before[1] != self.kinds:
             self.kinds_changed.emit()
         self.settings.restored.emit()
-        self.measure()
+        self.tracker.measure()
         return True
 
     def close(self) -> None:
@@ -280,7 +279,7 @@ class Session:
         if change.added or change.removed or change.masks_added or change.masks_removed:
             self.answers_changed.emit()
         if frames:
-            self.measure(touched=frames)
+            self.tracker.measure(touched=frames)
         else:
             self.tracker.catch_up()
         self.project.follow()
@@ -289,14 +288,14 @@ class Session:
         kept = self.settings.read()
         if "without" in changed and kept.kinds != self.kinds:
             self.kinds = kept.kinds
-            self.measure(touched=set())
+            self.tracker.measure(touched=set())
             self.kinds_changed.emit()
         if "model" in changed:
             model = kept.model or self.settings.shipped
             if model is not self.model:
                 self.model = model
                 self.model_changed.emit()
-                self.track()
+                self.tracker.track()
 
     def _take_masks(self) -> None:
         movie, masks = self.movie, self.masks
@@ -318,8 +317,9 @@ class Session:
         if self.answers is None or not self.can_undo:
             self.message.emit("info", "There is nothing to undo.")
             return
+        words = step_words(self.answers.history.past[-1], self.names)
         with self.telling():
-            self.message.emit("info", "Undone. Redo (R) brings it back.")
+            self.message.emit("info", f"Undone: {words}. Redo (R) brings it back.")
             self.answers.undo()
 
     def redo(self) -> None:
@@ -327,8 +327,9 @@ class Session:
         if self.answers is None or not self.can_redo:
             self.message.emit("info", "There is nothing to redo.")
             return
+        words = step_words(self.answers.history.future[-1], self.names)
         with self.telling():
-            self.message.emit("info", "Redone. Z undoes it.")
+            self.message.emit("info", f"Redone: {words}. Z undoes it.")
             self.answers.redo()
 
     # ------------------------------------------------------------------ what is known
@@ -504,6 +505,14 @@ class Session:
         -------
         Path
             The folder.
+
+        Raises
+        ------
+        InputError
+            Where no movie is open.
+        OutputError
+            Where something cannot be written, or where there is something else, or a project in
+            which somebody went on since it was saved.
         """
         return run(saving(self, Path(path), formats))
 
@@ -561,14 +570,6 @@ class Session:
                 "points instead"
             )
         return self.masks
-
-    def note(self, kind: Kind, event: EventRef, source: str, seconds: float | None = None) -> None:
-        """Write an answer down in place of those that it contradicts, and say it back."""
-        self.edits.note(kind, event, source, seconds)
-
-    def track(self) -> Tracking | None:
-        """Track with the present model and answers; None while that is under way."""
-        return self.tracker.track()
 
 
 def _movie_of(

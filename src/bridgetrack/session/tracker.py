@@ -152,25 +152,13 @@ class Tracker:
 
         It goes on where another movie is opened. None while the frames are looked at.
         """
-        base, annotations = self.base, self._session.annotations
+        base, annotations, tracking = self.base, self._session.annotations, self._session.tracking
         if base is None or annotations is None:
             return None
+        known = tracking if annotations is self._tracked_answers else None
 
         def work() -> Steps[Scene]:
             yield Progress("Collecting your answers", 0.0)
-            return annotate(base, annotations)
+            return annotate(base, annotations) if known is None else known.scene
 
         return work
-
-    def finish(self, then: Callable[[Scene], None], what: str = "") -> None:
-        """Call `then` with a scene of all frames that holds all present answers.
-
-        `what` is what this is for, in words.
-        """
-        session, answered = self._session, self.answered()
-        if answered is None:
-            return
-        if session.tracking is not None and session.annotations is self._tracked_answers:
-            then(session.tracking.scene)
-        else:
-            session.run("collect", answered, then, what=what)

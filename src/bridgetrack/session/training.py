@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
+from bridgetrack.active.accuracy import WIDEST
 from bridgetrack.annotations.annotation import NOUN, Annotation, Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import SHIPPED, Library
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.notes import plural
-from bridgetrack.pipeline.scene import Scene
+from bridgetrack.notes import plural, sentence
 from bridgetrack.pipeline.settings import Outcome
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.progress import Steps
@@ -38,9 +38,6 @@ _WANTED = {
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
-
-WIDEST = 0.4
-"""Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""
 
 
 class Trainer:
@@ -100,21 +97,21 @@ class Trainer:
             self.changed.emit()
             return
         movie.cancel(JUDGING)
-        start, tracking = movie.start, movie.tracking
+        start, tracking, answered = movie.start, movie.tracking, movie.tracker.answered()
+        if answered is None:
+            return
 
-        def train(ready: Scene) -> Steps[Training]:
+        def train() -> Steps[Training]:
+            ready = yield from answered()
             weights = start.aligned(ready.matrix.features)
             known = known_solution(tracking, ready, weights)
             chosen = None if known is None else [known.chosen]
-            return train_steps(ready, start, options, chosen=chosen, judge=False)
+            return (yield from train_steps(ready, start, options, chosen=chosen, judge=False))
 
         def done(made: Training) -> None:
             self._done(made, start)
 
-        what = "Training"
-        movie.tracker.finish(
-            lambda ready: movie.run(JOB, lambda: train(ready), done, self._failed, what=what), what
-        )
+        movie.run(JOB, train, done, self._failed, what="Training")
         self.changed.emit()
 
     def _on_progress(self, name: str, step: object) -> None:
@@ -247,11 +244,6 @@ def _how_right(estimate: ErrorEstimate | None) -> str:
         f"the model predicts {right} of {plural(estimate.n_annotations, 'held-out answer')} "
         "correctly: too few to say how accurate the whole movie is"
     )
-
-
-def sentence(words: str) -> str:
-    """With a capital and a full stop; nothing stays nothing."""
-    return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
 def _told(training: Training) -> tuple[str, ...]:

@@ -461,7 +461,7 @@ class Annotator:
         self._noted = self.outlined, self.history
         now = time.monotonic()
         seconds, self._since = min(round(now - self._since, 2), _LONGEST), now
-        self._session.note(kind, event, source, seconds)
+        self._session.edits.note(kind, event, source, seconds)
 
     def _say(self, words: str) -> None:
         self._session.message.emit("info", words)

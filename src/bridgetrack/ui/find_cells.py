@@ -13,13 +13,12 @@ from superqt.utils import qdebounced
 
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
-from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.finding import CellSearch, Finding
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation import SegmentationSettings, available_backends, segment_frame
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.readings import SettingsEstimate
 from bridgetrack.segmentation.settings import Appearance
-from bridgetrack.session.movie import CellSearch
 from bridgetrack.settings import options_of
 from bridgetrack.ui.layers import cells_over, find_role, movie_of, placed_like, tag, tags_of
 from bridgetrack.ui.panel import Panel

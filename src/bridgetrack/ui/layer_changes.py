@@ -130,11 +130,11 @@ class LayerChanges:
         self._note_painting()
         if self._painting:
             # Earlier strokes may have been undone at the same time.
-            session.measure(touched=self._frames)
+            session.tracker.measure(touched=self._frames)
         elif session.busy("measure"):
             self._measure_soon()
         else:
-            session.follow_masks()
+            session.tracker.follow_masks()
         self._painting = False
 
     def _measure_points(self, points: Any) -> None:
@@ -146,7 +146,7 @@ class LayerChanges:
             self._problem(str(error))
             return
         self._problem("")
-        session.measure(replace(session.movie, table=table))
+        session.tracker.measure(replace(session.movie, table=table))
 
 
 def painted_pixels(event: Any, layer: Any) -> list[Painted] | None:

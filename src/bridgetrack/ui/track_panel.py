@@ -80,7 +80,7 @@ class TrackPanel(Panel):
         session = self.session
         self.state.results.show()
         if session.tracking is None and session.scene is not None and not session.busy("track"):
-            session.track()
+            session.tracker.track()
 
     def open_explorer(self) -> None:
         """Open the panel with all tracks below the image, or bring it to the front."""
@@ -252,7 +252,7 @@ class ExportBox(Column):
     def write(self, folder: Path) -> None:
         """Write the chosen formats in the background, with all answers given so far."""
         session, formats = self._panel.session, self.formats.ticked
-        answered = session.answered()
+        answered = session.tracker.answered()
         busy = "Other results are still being written; export these when that is done."
         if session.tracking is None or answered is None or not self._may("export", busy):
             return
