@@ -1,4 +1,4 @@
-"""Collecting annotated components quickly gives the training set of the whole movie."""
+"""Samples are the annotated components, as found one by one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.training_set import (
     LARGEST,
-    AnnotatedComponents,
     TrainingSet,
     build_training_set,
     labelled,
@@ -72,7 +71,6 @@ def test_same_training_set(largest: int, count: int) -> None:
     tying = scene.hypotheses.of(Event.FALSE)[:1]
     noted = says(scene, some_true(count)) + says(scene, tying, Kind.REJECT, prefix="r")
     scene = with_annotations(scene, noted)
-    assert AnnotatedComponents(scene, largest).tying.any() == (largest == 40)
     assert_same(whole_movie(scene, largest), build_training_set([scene], largest))
 
 
@@ -81,18 +79,4 @@ def test_a_confirmed_false_detection_ties_what_it_joins(largest: int) -> None:
     plain = plain_scene()
     false = plain.hypotheses.of(Event.FALSE)
     scene = with_annotations(plain, says(plain, [*some_true(6)[:3], *false[5:7]]))
-    found = AnnotatedComponents(plain, largest).training_set(scene)
-    assert_same(whole_movie(scene, largest), found)
-
-
-def test_answers_come_and_go() -> None:
-    plain = plain_scene()
-    components = AnnotatedComponents(plain, 40)
-    for count in (3, 9, 9, 2, 12):
-        scene = with_annotations(plain, says(plain, some_true(count)))
-        assert components.fit(scene)
-        assert_same(whole_movie(scene, 40), components.training_set(scene))
-
-
-def test_another_movie_does_not_fit() -> None:
-    assert not AnnotatedComponents(plain_scene()).fit(plain_scene(2))
+    assert_same(whole_movie(scene, largest), build_training_set([scene], largest))

@@ -53,7 +53,6 @@ from bridgetrack.pipeline.tracking import Tracking, known_solution
 from bridgetrack.progress import Steps, begin
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.outcome import population_of
-from bridgetrack.training.training_set import AnnotatedComponents
 
 
 class ActiveSession:
@@ -249,13 +248,11 @@ class ActiveSession:
         def steps() -> Steps[Update]:
             yield begin("Collecting answers")
             now = annotate(scene, answers)
-            population, earlier, components = None, None, None
+            population, earlier = None, None
             if last is not None:
                 population = population_of([last.scene], [last.solution.chosen])
-                earlier, components = last.learned, last.components
-            if (components is None or not components.fit(now)) and len(now.constraints):
-                components = AnnotatedComponents(now)
-            learned = yield from learn(now, prior, population, earlier, components)
+                earlier = last.learned
+            learned = yield from learn(now, prior, population, earlier)
             errors = (yield from judge_unseen(now, learned, due)) if due else Judged()
             known = known_solution(tracking, now, learned.weights)
             beliefs = yield from believe_steps(now, learned.weights, known)
@@ -269,7 +266,6 @@ class ActiveSession:
                 changed=changed_events(last, now, beliefs.solution),
                 judged=errors,
                 solution=beliefs.solution,
-                components=components,
                 learned=learned,
             )
 

@@ -29,7 +29,7 @@ from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda
 from bridgetrack.training.outcome import population_of
 from bridgetrack.training.pseudo_answers import weighted_answers
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import AnnotatedComponents, build_training_set
+from bridgetrack.training.training_set import build_training_set
 
 _PRECISION = 5e-3
 """Duality gap that is enough, in task loss per annotation."""
@@ -67,7 +67,6 @@ class Update:
     changed: int  # chosen events that differ from those of the update before
     judged: Judged  # errors on random answers; empty if this was not due
     solution: Solution = field(repr=False)  # the tracking with the annotations honoured
-    components: AnnotatedComponents | None = field(repr=False)
     learned: LearnedWeights = field(repr=False)
 
 
@@ -76,7 +75,6 @@ def learn(
     prior: Model,
     population: Array | None,
     last: LearnedWeights | None = None,
-    components: AnnotatedComponents | None = None,
 ) -> Steps[LearnedWeights]:
     """Fit the annotations of a scene, staying close to the starting weights.
 
@@ -91,15 +89,13 @@ def learn(
         the starting weights find it.
     last
         What an earlier update learned: its bounds and programs are used again.
-    components
-        Of the movie, where they are known: then the time does not grow with the movie.
     """
     yield Progress("Learning", 0.0)
     features = scene.matrix.features
     start, state = prior.aligned(features), None if last is None else last.state
     if not len(scene.constraints):
         return LearnedWeights(start, 0.0, state, None)
-    data = build_training_set([scene]) if components is None else components.training_set(scene)
+    data = build_training_set([scene])
     if population is None:
         chosen = solve(scene.problem, scene.matrix.scores(start)).chosen
         population = population_of([scene], [chosen])

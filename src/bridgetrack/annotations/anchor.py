@@ -46,31 +46,17 @@ class Lost:
 
 @dataclass(frozen=True)
 class Anchored:
-    """Annotations whose cells are rows of a table of detections.
+    """Annotations whose cells are rows of a table of detections."""
 
-    Parameters
-    ----------
-    annotations, detections
-        All annotations, lost ones too; the table that the rows belong to.
-    listed
-        Annotations that were anchored, in natural order, A of them.
-    owner
-        Index into `listed` of every event, shape (E,), rising.
-    events
-        The events, E of them; those that do not name all their cells are patterns.
-    lost
-        What could not be anchored, in natural order; the first missing cell of each.
-    rows
-        Row of every cell that an anchored annotation names.
-    """
-
+    # all annotations, lost ones too; the table that the rows belong to
     annotations: AnnotationSet
     detections: Detections
-    listed: tuple[Annotation, ...]
-    owner: Index
-    events: Events
+    listed: tuple[Annotation, ...]  # annotations that were anchored, in natural order, A of them
+    owner: Index  # index into `listed` of every event, shape (E,), rising
+    events: Events  # the events, E of them; those that do not name all their cells are patterns
+    # what could not be anchored, in natural order; the first missing cell of each
     lost: tuple[Lost, ...]
-    rows: dict[CellRef, int]
+    rows: dict[CellRef, int]  # row of every cell that an anchored annotation names
 
     def take(self, rows: NDArray[np.integer]) -> Anchored:
         """Some of the anchored annotations, by rising index into `listed`."""

@@ -181,22 +181,15 @@ LIMIT = 500
 
 @dataclass(frozen=True)
 class AnswerChange:
-    """One step: what went and what came, in full, so that it can be taken back.
+    """One step: what went and what came, in full, so that it can be taken back."""
 
-    Parameters
-    ----------
-    removed, added
-        Annotations.
-    masks_removed, masks_added
-        Answers about masks, and masks that were chosen anew.
-    settings
-        Settings that changed, as JSON values before and after.
-    """
-
+    # annotations
     removed: tuple[Annotation, ...] = ()
     added: tuple[Annotation, ...] = ()
+    # answers about masks, and masks that were chosen anew
     masks_removed: tuple[MaskAnswer, ...] = ()
     masks_added: tuple[MaskAnswer, ...] = ()
+    # settings that changed, as JSON values before and after
     settings: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     @property
@@ -208,26 +201,14 @@ class AnswerChange:
 
 @dataclass(frozen=True)
 class AnswerHistory:
-    """What is known of a movie, and the way to it.
+    """What is known of a movie, and the way to it."""
 
-    Parameters
-    ----------
-    annotations
-        The present answers about events.
-    past
-        Steps that led here, the latest last.
-    future
-        Steps that were undone, the next to redo last.
-    masks
-        The present answers about masks; none where None.
-    settings
-        What was set and learned, as JSON values by name.
-    """
-
-    annotations: AnnotationSet
-    past: tuple[AnswerChange, ...] = ()
-    future: tuple[AnswerChange, ...] = ()
+    annotations: AnnotationSet  # the present answers about events
+    past: tuple[AnswerChange, ...] = ()  # steps that led here, the latest last
+    future: tuple[AnswerChange, ...] = ()  # steps that were undone, the next to redo last
+    # the present answers about masks; none where None
     masks: MaskAnswers = None  # type: ignore[assignment]  # made by __post_init__
+    # what was set and learned, as JSON values by name
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -45,26 +45,17 @@ class Constraints:
 
     ``sum(y[h] for h in S_a) == 1`` holds for every row a; S_a lies within one slot, so the sum
     never exceeds 1 and the number of rows that it falls short of is the Hamming loss.
-
-    Parameters
-    ----------
-    slot
-        Slot of every row, shape (A,).
-    sets, others
-        Indicators of the hypotheses of S_a, and of those at the slot that are not in it, shapes
-        (A, H).
-    annotation, ids
-        Index of each row's annotation in ``Anchored.listed``, shape (A,), rising, and its id.
-    unused
-        Annotations without a row.
     """
 
-    slot: Index
+    slot: Index  # slot of every row, shape (A,)
+    # indicators of the hypotheses of S_a, and of those at the slot that are not in it, shapes (A,
+    # H)
     sets: sp.csr_matrix
     others: sp.csr_matrix
+    # index of each row's annotation in ``Anchored.listed``, shape (A,), rising, and its id
     annotation: Index
     ids: tuple[str, ...]
-    unused: tuple[Unused, ...] = ()
+    unused: tuple[Unused, ...] = ()  # annotations without a row
 
     def __len__(self) -> int:
         return len(self.slot)

@@ -23,21 +23,12 @@ Answer = tuple[Kind, EventRef]
 
 @dataclass(frozen=True)
 class ImportedTracks:
-    """What tracks from elsewhere say of the cells of a movie.
+    """What tracks from elsewhere say of the cells of a movie."""
 
-    Parameters
-    ----------
-    answers
-        Their events that are none of ours, confirmed, and ours that are none of theirs, rejected.
-    same
-        How many events both have.
-    lost
-        Their events that name cells which are not there.
-    """
-
+    # their events that are none of ours, confirmed, and ours that are none of theirs, rejected
     answers: tuple[Answer, ...]
-    same: int
-    lost: tuple[Lost, ...]
+    same: int  # how many events both have
+    lost: tuple[Lost, ...]  # their events that name cells which are not there
 
 
 def compare_tracks(

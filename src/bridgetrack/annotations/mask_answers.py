@@ -33,36 +33,19 @@ _MENDING = (MendKind.CUT, MendKind.JOIN, MendKind.GROW, MendKind.REMOVE, MendKin
 class MaskAnswer:
     """One answer about the masks of a frame.
 
-    Parameters
-    ----------
-    id
-        Never given twice.
-    frame
-        Number of the frame.
-    kind
-        What was done.
-    created
-        Time in ISO 8601 with the zone.
-    right
-        Sets of pixels that are exactly one cell.
-    wrong
-        Sets of pixels that are not one cell.
-    change
-        What it changed in the labels.
-
     Raises
     ------
     InputError
         Where runs overlap, or a number is out of range.
     """
 
-    id: str
-    frame: int
-    kind: MendKind
-    created: str
-    right: tuple[Runs, ...] = ()
-    wrong: tuple[Runs, ...] = ()
-    change: ChangedRuns = ()
+    id: str  # never given twice
+    frame: int  # number of the frame
+    kind: MendKind  # what was done
+    created: str  # time in ISO 8601 with the zone
+    right: tuple[Runs, ...] = ()  # sets of pixels that are exactly one cell
+    wrong: tuple[Runs, ...] = ()  # sets of pixels that are not one cell
+    change: ChangedRuns = ()  # what it changed in the labels
 
     def __post_init__(self) -> None:
         if self.frame < 0:

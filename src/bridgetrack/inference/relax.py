@@ -48,50 +48,31 @@ _LARGE = 20_000
 
 @dataclass(frozen=True)
 class SolverLimits:
-    """When the solver gives up; the defaults prove optimality on every movie seen so far.
+    """When the solver gives up; the defaults prove optimality on every movie seen so far."""
 
-    Parameters
-    ----------
-    max_nodes
-        Branch-and-bound nodes per component; decides what comes back, so that results repeat.
-    max_seconds
-        Wall-clock seconds for large linear programs and all branch and bound together; a safety
-        net.
-    batch
-        Columns per linear program; those of at most twice as many take no time and have no limit.
-    large
-        Columns of a component from which on it is solved by column generation.
-    """
-
+    # branch-and-bound nodes per component; decides what comes back, so that results repeat
     max_nodes: int = 20_000
+    # wall-clock seconds for large linear programs and all branch and bound together; a safety net
     max_seconds: float = 600.0
+    # columns per linear program; those of at most twice as many take no time and have no limit
     batch: int = 5_000
-    large: int = 50_000
+    large: int = 50_000  # columns of a component from which on it is solved by column generation
 
 
 @dataclass
 class Relaxation:
-    """A relaxed problem, and the components in which whole choices are looked for.
+    """A relaxed problem, and the components in which whole choices are looked for."""
 
-    Parameters
-    ----------
-    columns
-        The undominated columns, which the following are about.
-    x, duals
-        Values of the columns and prices of the slots.
-    count, slot_label, column_label
-        Number of components, and the one of every slot and column, -1 for columns that join
-        several and that no better choice needs.
-    timed_out
-        Whether time ran out somewhere: prices are too high then, and values those of some choice.
-    """
-
-    columns: Index
+    columns: Index  # the undominated columns, which the following are about
+    # values of the columns and prices of the slots
     x: Array
     duals: Array
+    # number of components, and the one of every slot and column, -1 for columns that join several
+    # and that no better choice needs
     count: int
     slot_label: Index
     column_label: Index
+    # whether time ran out somewhere: prices are too high then, and values those of some choice
     timed_out: bool = False
 
 

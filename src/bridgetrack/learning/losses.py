@@ -39,24 +39,12 @@ below zero until lambda stops it, and the bounds exceed P.)
 
 @dataclass(frozen=True)
 class Loss:
-    """A row of 001, Table 2, or one of the two losses of section 5.3.
+    """A row of 001, Table 2, or one of the two losses of section 5.3."""
 
-    Parameters
-    ----------
-    name
-        Its name there.
-    penalty
-        Space Y^P: ``all`` or ``incompatible``.
-    reward
-        Space Y^R: ``all`` or ``compatible``.
-    minus_delta
-        Whether Delta is subtracted in the reward term (001, section 5.3).
-    """
-
-    name: str
-    penalty: Literal["all", "incompatible"]
-    reward: Literal["all", "compatible"]
-    minus_delta: bool = False
+    name: str  # its name there
+    penalty: Literal["all", "incompatible"]  # space Y^P: ``all`` or ``incompatible``
+    reward: Literal["all", "compatible"]  # space Y^R: ``all`` or ``compatible``
+    minus_delta: bool = False  # whether Delta is subtracted in the reward term (001, section 5.3)
 
     @property
     def reward_sign(self) -> Literal[-1, 0]:

@@ -31,22 +31,13 @@ from bridgetrack.learning.structured_model import (
 
 @dataclass(frozen=True)
 class Domain:
-    """One of several annotated data sets.
+    """One of several annotated data sets."""
 
-    Parameters
-    ----------
-    model
-        What is learned there; all domains have the same features.
-    samples
-        Its inputs with their annotations.
-    n_annotations
-        The domain's risk, a sum over its samples, is divided by this. None: the number of its
-        samples, so that every domain counts alike. The same number for all domains makes every
-        annotation count alike, whichever domain it is in, as in eq. 1.9.
-    """
-
-    model: StructuredModel
-    samples: Sequence[Sample | tuple[Any, Any]]
+    model: StructuredModel  # what is learned there; all domains have the same features
+    samples: Sequence[Sample | tuple[Any, Any]]  # its inputs with their annotations
+    # the domain's risk, a sum over its samples, is divided by this. None: the number of its
+    # samples, so that every domain counts alike. The same number for all domains makes every
+    # annotation count alike, whichever domain it is in, as in eq. 1.9
     n_annotations: float | None = None
 
 

@@ -24,30 +24,19 @@ HARDER = 0.02
 
 @dataclass(frozen=True)
 class ErrorEstimate:
-    """Estimated share of correctly explained events.
+    """Estimated share of correctly explained events."""
 
-    Parameters
-    ----------
-    accuracy, low, high
-        Estimate and its 95 % interval, 0 to 1.
-    n_annotations
-        Annotations it is based on.
-    random
-        Whether they were drawn at random, which makes the estimate unbiased.
-    per_event
-        For each kind of event: name, how many, how many right; `UNKNOWN` for answers that do not
-        say which event is right.
-    parts
-        Number of independent parts: regions of the movie, or single annotations if they were
-        drawn one by one; 0 if not known.
-    """
-
+    # estimate and its 95 % interval, 0 to 1
     accuracy: float
     low: float
     high: float
-    n_annotations: int
-    random: bool
+    n_annotations: int  # annotations it is based on
+    random: bool  # whether they were drawn at random, which makes the estimate unbiased
+    # for each kind of event: name, how many, how many right; `UNKNOWN` for answers that do not say
+    # which event is right
     per_event: tuple[tuple[str, int, float], ...]
+    # number of independent parts: regions of the movie, or single annotations if they were drawn
+    # one by one; 0 if not known
     parts: int = 0
 
     @property

@@ -65,33 +65,18 @@ SHARES = np.linspace(0.0, 1.0, 5)
 
 @dataclass(frozen=True)
 class Objective:
-    """Annotated movies to learn from, and what weights shall stay close to.
+    """Annotated movies to learn from, and what weights shall stay close to."""
 
-    Parameters
-    ----------
-    target
-        The movie of interest; None if nothing is annotated there.
-    sources
-        The others.
-    prior, metric
-        Weights w0 to stay close to, shape (d,), and the diagonal of the metric M, or None.
-    lambda_
-        How close weights stay to the prior.
-    rho
-        How close the weights of different movies stay to each other; infinite: they are equal.
-    options
-        Other choices.
-    state
-        Of an earlier fit of the target alone, whose outputs of inference are used again.
-    """
-
-    target: TrackingModel | None
-    sources: tuple[TrackingModel, ...]
+    target: TrackingModel | None  # the movie of interest; None if nothing is annotated there
+    sources: tuple[TrackingModel, ...]  # the others
+    # weights w0 to stay close to, shape (d,), and the diagonal of the metric M, or None
     prior: Array
     metric: Array | None
-    lambda_: float
+    lambda_: float  # how close weights stay to the prior
+    # how close the weights of different movies stay to each other; infinite: they are equal
     rho: float = np.inf
-    options: TrainingOptions = field(default_factory=TrainingOptions)
+    options: TrainingOptions = field(default_factory=TrainingOptions)  # other choices
+    # of an earlier fit of the target alone, whose outputs of inference are used again
     state: Bundle | None = None
 
     @property

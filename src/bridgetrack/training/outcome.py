@@ -32,81 +32,50 @@ _LISTED = 3
 
 @dataclass(frozen=True)
 class TrainingProgress(Progress):
-    """Progress of a training.
+    """Progress of a training."""
 
-    Parameters
-    ----------
-    objective, gap
-        Best objective so far and its duality gap.
-    model
-        The best model so far, which can be saved if training is cancelled. None while nothing was
-        learned.
-    """
-
+    # best objective so far and its duality gap
     objective: float = np.nan
     gap: float = np.nan
+    # the best model so far, which can be saved if training is cancelled. None while nothing was
+    # learned
     model: Model | None = None
 
 
 @dataclass(frozen=True)
 class Training:
-    """A finished training.
+    """A finished training."""
 
-    Parameters
-    ----------
-    model
-        The trained model.
-    lambda_
-        The λ used.
-    rho
-        How strongly the weights of several movies were tied; infinite: the same weights.
-    step
-        Share of the step from the starting to the fitted weights that was taken.
-    result
-        What the learner reports.
-    changes
-        Events chosen with the prior and with the new model, per kind, over all movies.
-    exchanged
-        Events gained and lost from the one to the other, per kind.
-    n_annotations
-        Annotations used.
-    notes
-        Notes: annotations that were not used, kinds of events without annotations.
-    origin
-        Strategy and names of the sources, if there were any (`train.train_steps`).
-    unusual
-        Annotations that contradict the starting model by a wide margin; most of them are
-        mistakes, unless there are many.
-    suited
-        Whether mistakes can explain their number; otherwise the starting model does not suit the
-        movie.
-    n_pseudo, pseudo_weight
-        Number of pseudo-answers, and the weight of each relative to an annotation.
-    words
-        Errors of the trained and the starting model on held-out answers, as a sentence; empty until
-        it is judged.
-    estimate
-        Accuracy on held-out annotations; None if there are too few, or until it is judged.
-    judge
-        Makes the same training with ``words`` and ``estimate``.
-    """
-
-    model: Model
-    lambda_: float
+    model: Model  # the trained model
+    lambda_: float  # the λ used
+    # how strongly the weights of several movies were tied; infinite: the same weights
     rho: float | None
-    step: float
-    result: TrainingResult
+    step: float  # share of the step from the starting to the fitted weights that was taken
+    result: TrainingResult  # what the learner reports
+    # events chosen with the prior and with the new model, per kind, over all movies
     changes: dict[str, tuple[int, int]]
+    # events gained and lost from the one to the other, per kind
     exchanged: dict[str, tuple[int, int]]
-    n_annotations: int
+    n_annotations: int  # annotations used
+    # notes: annotations that were not used, kinds of events without annotations
     notes: tuple[Note, ...]
+    # strategy and names of the sources, if there were any (`train.train_steps`)
     origin: tuple[str, ...] = ()
+    # annotations that contradict the starting model by a wide margin; most of them are mistakes,
+    # unless there are many
     unusual: tuple[Annotation, ...] = ()
+    # whether mistakes can explain their number; otherwise the starting model does not suit the
+    # movie
     suited: bool = True
+    # number of pseudo-answers, and the weight of each relative to an annotation
     n_pseudo: int = 0
     pseudo_weight: float = 0.0
+    # errors of the trained and the starting model on held-out answers, as a sentence; empty until
+    # it is judged
     words: str = ""
+    # accuracy on held-out annotations; None if there are too few, or until it is judged
     estimate: ErrorEstimate | None = None
+    # makes the same training with ``words`` and ``estimate``
     judge: Callable[[Training], Steps[Training]] | None = field(default=None, repr=False)
 
     def judged(self) -> Steps[Training]:

@@ -1,9 +1,7 @@
 """The annotated part of one or more movies, as arrays a learner's model can use.
 
 A *sample* is a connected component of the slot-hypothesis graph that holds at least one
-annotation; in components without any, the loss is zero for every w. The components of a whole movie
-are found once (`AnnotatedComponents`), so that collecting annotations anew after every few answers
-does not take longer in a longer movie.
+annotation; in components without any, the loss is zero for every w.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.annotations.annotation import RANDOM, UNIFORM
 from bridgetrack.arrays import Array, Index, Mask
@@ -41,70 +38,39 @@ _STEPS = 4
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Columns, slots and annotations of all samples.
+    """Columns, slots and annotations of all samples."""
 
-    Parameters
-    ----------
-    phi
-        Features of the columns, shape (H, d).
-    incidence
-        Columns x slots, shape (H, S).
-    column_sample, slot_sample
-        Sample of every column and slot, both rising, shapes (H,) and (S,).
-    sets
-        Annotations x columns, 1 where a column is in S_a, shape (A, H).
-    annotation_sample
-        Sample of every annotation, shape (A,).
-    allowed
-        Columns that some compatible output may choose, shape (H,).
-    pair
-        Earlier frame of the frame pair of every annotation's slot, shape (A,).
-    event
-        The `Event` that an annotation confirms, -1 where it leaves several, as a rejection does,
-        shape (A,).
-    scene
-        Movie of every annotation, shape (A,).
-    drawn
-        How often each annotation's event could be drawn at random: once where events were drawn,
-        by any of its slots where slots were; 0 where somebody chose it. Shape (A,).
-    importance
-        Factor of every sample's joint features and task loss, shape (n,); see `balanced`.
-    names
-        Names of every sample by content: of its features and slots, and of what its annotations
-        allow; see `named`.
-    population
-        How often each kind of event occurs, by which the samples are weighted; None if they are
-        not, see `balanced`.
-    pseudo
-        Columns of the pseudo-answers, shape (H,); None if there are none, see
-        `pseudo_answers`.
-    pseudo_weight
-        Weight of each of them, where an annotation has 1.
-    verdict
-        Whether an annotation confirms what the starting model is confident of (1), contradicts it
-        (-1), or neither (0), shape (A,).
-    unusual
-        Annotations that contradict the starting model by a wide margin.
-    """
-
-    phi: sp.csr_matrix
-    incidence: sp.csr_matrix
+    phi: sp.csr_matrix  # features of the columns, shape (H, d)
+    incidence: sp.csr_matrix  # columns x slots, shape (H, S)
+    # sample of every column and slot, both rising, shapes (H,) and (S,)
     column_sample: Index
     slot_sample: Index
-    sets: sp.csr_matrix
-    annotation_sample: Index
-    allowed: Mask
-    pair: Index
+    sets: sp.csr_matrix  # annotations x columns, 1 where a column is in S_a, shape (A, H)
+    annotation_sample: Index  # sample of every annotation, shape (A,)
+    allowed: Mask  # columns that some compatible output may choose, shape (H,)
+    pair: Index  # earlier frame of the frame pair of every annotation's slot, shape (A,)
+    # the `Event` that an annotation confirms, -1 where it leaves several, as a rejection does,
+    # shape (A,)
     event: NDArray[np.int8]
-    scene: Index
+    scene: Index  # movie of every annotation, shape (A,)
+    # how often each annotation's event could be drawn at random: once where events were drawn, by
+    # any of its slots where slots were; 0 where somebody chose it. Shape (A,)
     drawn: Index
+    # factor of every sample's joint features and task loss, shape (n,); see `balanced`
     importance: Array
+    # names of every sample by content: of its features and slots, and of what its annotations
+    # allow; see `named`
     names: tuple[tuple[bytes, bytes], ...] = ()
+    # how often each kind of event occurs, by which the samples are weighted; None if they are not,
+    # see `balanced`
     population: Array | None = None
+    # columns of the pseudo-answers, shape (H,); None if there are none, see `pseudo_answers`
     pseudo: Mask | None = None
-    pseudo_weight: float = 0.0
+    pseudo_weight: float = 0.0  # weight of each of them, where an annotation has 1
+    # whether an annotation confirms what the starting model is confident of (1), contradicts it
+    # (-1), or neither (0), shape (A,)
     verdict: NDArray[np.int8] | None = None
-    unusual: tuple[int, ...] = ()
+    unusual: tuple[int, ...] = ()  # annotations that contradict the starting model by a wide margin
 
     @cached_property
     def samples(self) -> tuple[Sample, ...]:
@@ -171,7 +137,7 @@ def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> Train
         If no annotation constrains anything.
     """
     parts = [
-        AnnotatedComponents(scene, largest).training_set(scene, number)
+        annotated_components(scene, largest, number)
         for number, scene in enumerate(scenes)
         if len(scene.constraints)
     ]
@@ -183,91 +149,34 @@ def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> Train
     return _joined(parts)
 
 
-class AnnotatedComponents:
-    """The components of one movie, of which those with annotations are cut out for training.
+def annotated_components(scene: Scene, largest: int, number: int = 0) -> TrainingSet:
+    """The annotated components of one movie, in the order of their slots.
 
-    Parameters
-    ----------
-    scene
-        The movie; its annotations do not matter.
-    largest
-        See `build_training_set`.
-
-    Attributes
-    ----------
-    tying
-        Hypotheses left out because they tie frame pairs of too large components, shape (H,).
+    Hypotheses that tie components together are taken in where annotations name them: the
+    components that they join are one sample.
     """
-
-    def __init__(self, scene: Scene, largest: int = LARGEST) -> None:
-        self._hypotheses = scene.hypotheses
-        incidence = scene.problem.incidence
-        _, label, _ = components(incidence)
-        first = incidence.indices[incidence.indptr[:-1]]
-        huge = np.bincount(label)[label[first]] > largest
-        self.tying = huge & np.isin(scene.hypotheses.event, (Event.SKIP, Event.FALSE))
-        if self.tying.any():
-            _, label, _ = components(sp.csr_matrix(incidence[np.flatnonzero(~self.tying)]))
-        self._label = label  # component of every slot
-        self._n = int(label.max(initial=-1)) + 1
-        self._columns = _by_value(np.where(self.tying, -1, label[first]), self._n)
-        self._slots = _by_value(label, self._n)
-
-    def fit(self, scene: Scene) -> bool:
-        """Whether a scene is the same movie with other annotations."""
-        return scene.hypotheses is self._hypotheses
-
-    def training_set(self, scene: Scene, number: int = 0) -> TrainingSet:
-        """The annotated components of the movie, of which there are some.
-
-        Hypotheses that tie components together are taken in where annotations name them: the
-        components that they join are one sample. Samples are in the order of their slots.
-        """
-        label, n, incidence = self._label, self._n, scene.problem.incidence
-        tying = np.unique(scene.constraints.sets.indices)
-        tying = tying[self.tying[tying]]
-        group = _grouped(label, sp.csr_matrix(incidence[tying]), n)
-        slot = np.searchsorted(scene.slots, scene.constraints.slot)
-        wanted, annotation_sample = np.unique(group[label[slot]], return_inverse=True)
-        home = group[label[incidence.indices[incidence.indptr[tying]]]]
-        labels = np.flatnonzero(np.isin(group, wanted))
-        sample = np.searchsorted(wanted, group[labels])
-        columns, of_column = _taken(self._columns, labels, sample)
-        columns = np.concatenate([columns, tying])
-        of_column = np.concatenate([of_column, np.searchsorted(wanted, home)])
-        order = np.lexsort((columns, of_column))
-        columns, of_column = columns[order], of_column[order]
-        slots, of_slot = _taken(self._slots, labels, sample)
-        order = np.lexsort((slots, of_slot))
-        slots, of_slot = slots[order], of_slot[order]
-        owner = annotation_sample.astype(np.int64)
-        return labelled(scene, columns, of_column, slots, of_slot, owner, number)
+    incidence, constraints = scene.problem.incidence, scene.constraints
+    _, label, home = components(incidence)
+    huge = np.bincount(label)[home] > largest
+    tying = huge & np.isin(scene.hypotheses.event, (Event.SKIP, Event.FALSE))
+    tying[constraints.sets.indices] = False
+    if tying.any():
+        _, label, _ = components(sp.csr_matrix(incidence[np.flatnonzero(~tying)]))
+    slot = np.searchsorted(scene.slots, constraints.slot)
+    wanted, annotation_sample = np.unique(label[slot], return_inverse=True)
+    sample = np.full(int(label.max()) + 1, -1, dtype=np.int64)
+    sample[wanted] = np.arange(len(wanted))
+    of_slot = sample[label]
+    of_column = np.where(tying, -1, of_slot[incidence.indices[incidence.indptr[:-1]]])
+    columns, slots = _inside(of_column), _inside(of_slot)
+    owner = annotation_sample.astype(np.int64)
+    return labelled(scene, columns, of_column[columns], slots, of_slot[slots], owner, number)
 
 
-def _grouped(label: Index, tying: sp.csr_matrix, n: int) -> Index:
-    """Group of each of n components, where hypotheses tie some together, shape (n,).
-
-    Groups are numbered in the order of their first component.
-    """
-    tied = label[tying.indices]
-    first = np.repeat(tied[tying.indptr[:-1]], np.diff(tying.indptr))
-    edges = sp.coo_matrix((np.ones(len(tied)), (first, tied)), shape=(n, n))
-    _, group = connected_components(edges, directed=False)
-    return np.asarray(group, dtype=np.int64)
-
-
-def _by_value(values: Index, n: int) -> tuple[Index, Index]:
-    """Places of each value 0..n-1, one after another, and where each begins, shape (n + 1,)."""
-    order = np.argsort(values, kind="stable")
-    return order, np.searchsorted(values[order], np.arange(n + 1))
-
-
-def _taken(places: tuple[Index, Index], wanted: Index, sample: Index) -> tuple[Index, Index]:
-    """All places of some values, and the sample of each value at each of its places."""
-    order, begin = places
-    found = [order[begin[k] : begin[k + 1]] for k in wanted.tolist()]
-    count = begin[wanted + 1] - begin[wanted]
-    return np.concatenate(found).astype(np.int64), np.repeat(sample, count).astype(np.int64)
+def _inside(sample: Index) -> Index:
+    """Places that belong to some sample, sample by sample."""
+    order = np.argsort(sample, kind="stable")
+    return order[np.searchsorted(sample[order], 0) :]
 
 
 def _rows(matrix: FeatureMatrix, columns: Index) -> FeatureMatrix:
