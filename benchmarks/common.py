@@ -26,7 +26,6 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.from_tracks import draw_annotations, read_events
 from bridgetrack.arrays import Array, Mask
 from bridgetrack.detections.table import Detections
-from bridgetrack.evaluation.truth import Status, match_detections, true_events
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import Regularizer, TrainingResult, fit
@@ -35,6 +34,7 @@ from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose
 from bridgetrack.progress import run
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from matched_truth import Status, match_detections, true_events
 from simulated_annotator import with_mistakes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

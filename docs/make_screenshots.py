@@ -313,14 +313,13 @@ def give_more(camera: Camera) -> None:
 
 def true_events_of(session: Any) -> Any:
     """What truly happens to the cells that were found."""
-    from bridgetrack.evaluation.truth import match_detections, true_events
+    from bridgetrack.evaluation.truth import true_events
     from bridgetrack.files import sample_folder
     from bridgetrack.io.ctc import read_ctc
 
     truth = read_ctc(sample_folder() / "01_GT" / "TRA")
     cells = session.scene.detections
-    match = match_detections(cells, session.movie.labels, truth.tracks, truth.labels)
-    return true_events(cells, truth.tracks, match)
+    return true_events(cells, session.movie.labels, truth.tracks, truth.labels)
 
 
 def train(camera: Camera) -> None:

@@ -30,8 +30,7 @@ def clicks() -> bt.AnnotationSet:
     """Answers about the sample movie."""
     truth = bt.read_ctc(bt.sample_folder() / "01_GT")
     detections = bt.run(measure(truth.labels))
-    match = bt.match_detections(detections, truth.labels, truth.tracks, truth.labels)
-    events = bt.true_events(detections, truth.tracks, match)
+    events = bt.true_events(detections, truth.labels, truth.tracks, truth.labels)
     return bt.draw_annotations(events, detections, count=20, seed=1)
 
 

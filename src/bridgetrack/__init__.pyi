@@ -17,7 +17,6 @@ from .evaluation.sample import SampleOptions as SampleOptions
 from .evaluation.sample import draw_sample as draw_sample
 from .evaluation.sample import exact_interval as exact_interval
 from .evaluation.scores import evaluate as evaluate
-from .evaluation.truth import match_detections as match_detections
 from .evaluation.truth import true_events as true_events
 from .features.link_scores import LinkScores as LinkScores
 from .features.link_scores import with_link_scores as with_link_scores

@@ -12,7 +12,7 @@ from bridgetrack.annotations.constraints import compile_constraints, required_ev
 from bridgetrack.annotations.contradictions import find_contradictions
 from bridgetrack.annotations.from_tracks import draw_annotations, read_events
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.truth import match_detections, true_events
+from bridgetrack.evaluation.truth import true_events
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.hypotheses.evidence import gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
@@ -127,8 +127,8 @@ def sample():
     """The bundled movie's true masks as segmentation: labels, detections, true events."""
     truth = read_ctc(SAMPLE)
     detections = measure(truth.labels)
-    match = match_detections(detections, truth.labels, truth.tracks, truth.labels)
-    return truth.labels, detections, true_events(detections, truth.tracks, match)
+    events = true_events(detections, truth.labels, truth.tracks, truth.labels)
+    return truth.labels, detections, events
 
 
 def test_a_whole_ground_truth_compiles_to_one_output(sample):

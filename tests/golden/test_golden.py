@@ -57,8 +57,7 @@ def scene(count: int = 0, seed: int = 1) -> Any:
     if not count:
         return plain
     truth = bt.read_ctc(folder(FLAT) / "01_GT")
-    match = bt.match_detections(plain.detections, labels, truth.tracks, truth.labels)
-    events = bt.true_events(plain.detections, truth.tracks, match)
+    events = bt.true_events(plain.detections, labels, truth.tracks, truth.labels)
     answers = bt.draw_annotations(events, plain.detections, count=count, seed=seed)
     return bt.run(bt.prepare(labels, image, answers))
 

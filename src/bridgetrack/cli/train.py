@@ -21,7 +21,7 @@ from bridgetrack.cli.console import Answer, Stopped, note_lines, reporting, show
 from bridgetrack.cli.options import parse_kinds
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ModelError
-from bridgetrack.evaluation.truth import match_detections, true_events
+from bridgetrack.evaluation.truth import true_events
 from bridgetrack.features.link_scores import with_link_scores
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.io.ctc import read_ctc
@@ -109,8 +109,7 @@ def annotate(
         truth = read_ctc(ground_truth)
         detections = show(prepare(cells, pixels)).detections
         movie = None if isinstance(cells, Detections) else cells
-        match = match_detections(detections, movie, truth.tracks, truth.labels)
-        events = true_events(detections, truth.tracks, match)
+        events = true_events(detections, movie, truth.tracks, truth.labels)
         answers = draw_annotations(events, detections, count=count, fraction=fraction, seed=seed)
         with signed(out) as spare:
             save_annotations(answers, spare)
