@@ -25,7 +25,8 @@ from bridgetrack.arrays import Array
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.gibbs import gibbs
 from bridgetrack.inference.problem import Problem
-from bridgetrack.learning import L2, train_perceptron
+from bridgetrack.learning import L2, LOSSES, train_perceptron
+from bridgetrack.learning.risk import Risk
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
@@ -71,10 +72,9 @@ def times(task: Task, seeds: int) -> Times:
             keep("bridge", share, begin, calls, fitted.w)
             plain = build_training_set([scene])
             begin = time.process_time()
-            steps = train_perceptron(
-                TrackingModel(plain), plain.samples, n_annotations=plain.n_annotations,
-                initial=prior, rate=0.1, seed=seed, max_epochs=15, patience=8,
-            )  # fmt: skip
+            n, model = plain.n_annotations, TrackingModel(plain)
+            risk = Risk(model, plain.samples, n, LOSSES["hinge"])
+            steps = train_perceptron(risk, prior, seed=seed, patience=8)
             result = run(steps)
             keep("perceptron", share, begin, result.n_inferences, result.w)
         data = training_data(task.annotated(seed, fraction=1.0))

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import Sample, train_perceptron
+from bridgetrack.learning import (
+    L2,
+    LOSSES,
+    LearningOptions,
+    Sample,
+    TrainingResult,
+    fit,
+    train_perceptron,
+)
+from bridgetrack.learning.risk import Risk
 from bridgetrack.progress import run
 from models import chain_problem, multiclass_problem
+
+
+def perceptron(model: Any, samples: Any, **more: Any) -> TrainingResult:
+    """Train from zero, or from elsewhere."""
+    return fit(model, samples, L2(1.0), options=LearningOptions(learner="perceptron"), **more)
 
 
 def task_loss(model: object, samples: tuple[Sample, ...], w: np.ndarray) -> float:
@@ -18,7 +34,7 @@ def task_loss(model: object, samples: tuple[Sample, ...], w: np.ndarray) -> floa
 def test_learns_and_reports_the_task_loss() -> None:
     model, samples = chain_problem(0, n=20)
     before = task_loss(model, samples, np.zeros(model.n_features))
-    found = run(train_perceptron(model, samples))
+    found = perceptron(model, samples)
     assert found.objective == pytest.approx(task_loss(model, samples, found.w))
     assert found.objective < 0.5 * before
     assert np.isnan(found.gap)
@@ -30,7 +46,8 @@ def test_one_step_is_the_difference_of_features() -> None:
     x, y_star = samples[0].x, frozenset({2})
     predicted = model.inference(samples, np.zeros(9))
     np.testing.assert_array_equal(predicted.features[0], model.joint_feature(x, (0,)))
-    found = run(train_perceptron(model, [(x, y_star)], max_epochs=1, rate=0.5))
+    risk = Risk(model, [Sample(x, y_star)], None, LOSSES["hinge"])
+    found = run(train_perceptron(risk, np.zeros(9), max_epochs=1, rate=0.5))
     wanted = model.joint_feature(x, (2,)) - model.joint_feature(x, (0,))
     np.testing.assert_allclose(found.w, 0.5 * wanted)
     assert "limit" in found.reason
@@ -39,9 +56,9 @@ def test_one_step_is_the_difference_of_features() -> None:
 def test_bad_input() -> None:
     model, samples = multiclass_problem(0)
     with pytest.raises(InputError, match="no annotated sample"):
-        run(train_perceptron(model, []))
+        perceptron(model, [])
     with pytest.raises(InputError, match="9 finite numbers"):
-        run(train_perceptron(model, samples, initial=np.zeros(4)))
+        perceptron(model, samples, initial=np.zeros(4))
     broken = [Sample(np.array([1.0, np.nan, 1.0]), frozenset({1}))]
     with pytest.raises(InputError, match=r"feature 1 of training sample 0|feature \d"):
-        run(train_perceptron(model, broken))
+        perceptron(model, broken)

@@ -13,27 +13,18 @@ phi / n and ``b`` of Delta / n over all samples, its lower bound are
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 from bridgetrack.arrays import Array
-from bridgetrack.errors import InputError
 from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.cutting_plane import Search
 from bridgetrack.learning.options import LearningOptions
 from bridgetrack.learning.regularizers import L2, centre
 from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
-from bridgetrack.learning.risk import SATISFIED, checked
-from bridgetrack.learning.structured_model import (
-    Inferred,
-    IntArray,
-    Sample,
-    StructuredModel,
-    as_samples,
-    checked_weights,
-)
+from bridgetrack.learning.risk import SATISFIED, Risk
+from bridgetrack.learning.structured_model import Inferred, IntArray
 
 SWEEPS = 60
 """Sweeps over known outputs between two inferences, at most."""
@@ -48,10 +39,14 @@ RARER = 1.2
 class Dual:
     """A dual feasible point of the surrogates of one penalty: a mean output of every sample.
 
+    Learners move it, one block of samples after another in random order.
+
     Parameters
     ----------
     bundle
-        Aimed at a surrogate; the multipliers begin with the outputs of its tangent.
+        What is known of the penalty.
+    options
+        Limits.
 
     Attributes
     ----------
@@ -61,15 +56,21 @@ class Dual:
         The weights that belong to them, shape (d,).
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, options: LearningOptions) -> None:
         assert isinstance(bundle.regularizer, L2)
-        self._bundle = bundle
-        self._l2 = bundle.regularizer
-        self._n = bundle.risk.n_annotations
-        self.features = bundle.tangent.reward.features.copy()
-        self.losses = bundle.tangent.reward.losses.copy()
-        self.w = np.zeros(self.features.shape[1])
-        self._inverse = self._l2.inverse(len(self.w))
+        self.bundle, self.l2, self.options = bundle, bundle.regularizer, options
+        self.n, d = bundle.risk.n_annotations, bundle.risk.model.n_features
+        self.features, self.losses, self.w = np.zeros((0, d)), np.zeros(0), np.zeros(d)
+        self._inverse = self.l2.inverse(d)
+        self._rng = np.random.default_rng(0)
+        self._blocks = list(bundle.risk.model.blocks(bundle.risk.samples))
+
+    def aim(self) -> None:
+        """Take the bundle's surrogate; the first begins with the outputs of its tangent."""
+        if not len(self.losses):
+            reward = self.bundle.tangent.reward
+            self.features, self.losses = reward.features.copy(), reward.losses.copy()
+        self.refresh()
 
     def step(self, slope: Array) -> Array:
         """Where the regulariser plus ``<slope, w - w0>`` is least, less w0."""
@@ -78,13 +79,13 @@ class Dual:
 
     def refresh(self) -> None:
         """Compute w anew: for another tangent, and without the rounding of many small steps."""
-        slope = self._bundle.tangent.v + self.features.sum(axis=0) / self._n
-        self.w = centre(self._l2, len(self.w)) + self.step(slope)
+        slope = self.bundle.tangent.v + self.features.sum(axis=0) / self.n
+        self.w = centre(self.l2, len(self.w)) + self.step(slope)
 
     def value(self) -> float:
         """D: a lower bound on the minimum of the surrogate."""
-        mean = float((self.features @ self.w + self.losses).sum()) / self._n
-        return float(self._l2.value(self.w)) + mean + self._bundle.tangent.at(self.w)
+        mean = float((self.features @ self.w + self.losses).sum()) / self.n
+        return float(self.l2.value(self.w)) + mean + self.bundle.tangent.at(self.w)
 
     def move(self, i: int, feature: Array, loss: float) -> float:
         """Move the multipliers of sample ``i`` towards one output, as far as D rises most.
@@ -94,43 +95,30 @@ class Dual:
         Delta_i)/n``. Returns this gap; where it is not positive nothing is changed.
         """
         direction = feature - self.features[i]
-        gap = (float(direction @ self.w) + loss - float(self.losses[i])) / self._n
+        gap = (float(direction @ self.w) + loss - float(self.losses[i])) / self.n
         if gap <= 0:
             return gap
-        step = self.step(direction) / self._n
-        steep = -float(direction @ step) / self._n
+        step = self.step(direction) / self.n
+        steep = -float(direction @ step) / self.n
         eta = 1.0 if gap >= steep else gap / steep
         self.features[i] += eta * direction
         self.losses[i] += eta * (loss - self.losses[i])
         self.w = self.w + eta * step
         return gap
 
-
-class _Online:
-    """What both learners share: blocks of samples in random order."""
-
-    def __init__(self, bundle: Bundle, options: LearningOptions) -> None:
-        self.bundle = bundle
-        self.options = options
-        self._dual: Dual | None = None
-        self._rng = np.random.default_rng(0)
-        self._blocks = list(bundle.risk.model.blocks(bundle.risk.samples))
-
-    def _aimed(self) -> Dual:
-        """The multipliers of the last surrogate, for the present one."""
-        dual = self._dual = self._dual or Dual(self.bundle)
-        dual.refresh()
-        return dual
-
     def _shuffled(self) -> Iterator[IntArray]:
         for number in self._rng.permutation(len(self._blocks)):
             yield self._blocks[int(number)]
 
-    def _spent(self) -> bool:
-        return self.bundle.risk.n_inferences >= self.options.max_inferences
+    def _ended(self, lower: float, precision: float) -> str:
+        """Why the search ends here; empty where it goes on."""
+        if self.bundle.incumbent(lower).gap <= precision:
+            return "converged"
+        spent = self.bundle.risk.n_inferences >= self.options.max_inferences
+        return "limit" if spent else ""
 
 
-class FrankWolfe(_Online):
+class FrankWolfe(Dual):
     """Block-coordinate Frank-Wolfe on the dual.
 
     One sample's multipliers at a time move towards the output that loss-augmented inference finds
@@ -141,70 +129,64 @@ class FrankWolfe(_Online):
 
     def minimise(self, precision: float) -> Search:
         """Minimise the surrogate that the bundle is aimed at to a gap."""
-        bundle, dual = self.bundle, self._aimed()
-        lower, passes = dual.value(), 0
-        mean, steps = dual.w, 0
+        self.aim()
+        bundle, lower, passes = self.bundle, self.value(), 0
+        mean, steps = self.w, 0
         while True:
-            self._sweep(dual, precision)
-            lower = max(lower, dual.value())
-            best = bundle.incumbent(lower)
-            if best.gap <= precision:
-                return bundle.incumbent(lower, "converged")
-            if self._spent():
-                return bundle.incumbent(lower, "limit")
+            self._sweep(precision)
+            lower = max(lower, self.value())
+            if ended := self._ended(lower, precision):
+                return bundle.incumbent(lower, ended)
             passes, promised = passes + 1, 0.0
             if len(self._blocks) > 1:
                 for rows in self._shuffled():
-                    found = bundle.risk.penalty(dual.w, rows)
-                    promised += self._learn(dual, found, rows)
+                    promised += self._learn(bundle.risk.penalty(self.w, rows), rows)
                     steps += 1
-                    mean = mean + 2.0 / (steps + 2.0) * (dual.w - mean)
-                dual.refresh()
+                    mean = mean + 2.0 / (steps + 2.0) * (self.w - mean)
+                self.refresh()
             if promised <= precision or passes % CHECKED == 0:
-                w = min((dual.w, mean), key=self._known_value)
+                w = min((self.w, mean), key=self._known_value)
                 if bundle.penalty(w) is not None:
-                    return bundle.incumbent(max(lower, dual.value()), "inexact")
-                self._learn(dual, bundle.infer(w), np.arange(len(dual.losses)))
-                dual.refresh()
-                yield bundle.incumbent(max(lower, dual.value()))
+                    return bundle.incumbent(max(lower, self.value()), "inexact")
+                self._learn(bundle.infer(w), np.arange(len(self.losses)))
+                self.refresh()
+                yield bundle.incumbent(max(lower, self.value()))
 
-    def _learn(self, dual: Dual, found: Inferred, rows: IntArray) -> float:
+    def _learn(self, found: Inferred, rows: IntArray) -> float:
         """One step of some samples towards what was found; the sum of their gaps."""
-        self.bundle.keep_outputs(found, dual.w, rows)
+        self.bundle.keep_outputs(found, self.w, rows)
         pairs = zip(rows.tolist(), found.features, found.losses, strict=True)
-        return sum(max(dual.move(i, phi, float(loss)), 0.0) for i, phi, loss in pairs)
+        return sum(max(self.move(i, phi, float(loss)), 0.0) for i, phi, loss in pairs)
 
-    def _sweep(self, dual: Dual, precision: float) -> None:
+    def _sweep(self, precision: float) -> None:
         """Steps towards known outputs until they promise little of what they did at first."""
-        outputs, n = self.bundle.outputs, self.bundle.risk.n_annotations
+        outputs, enough = self.bundle.outputs, 0.0
         if outputs is None:
             return
         mine = [np.flatnonzero(outputs.owner == i) for i in range(outputs.n_owners)]
-        enough = 0.0
         for _ in range(SWEEPS):
-            best = self.bundle.best_known(dual.w)
+            best = self.bundle.best_known(self.w)
             if best is None:
                 return
-            mean = dual.features @ dual.w + dual.losses
-            gap = float(np.maximum(best.bounds - mean, 0.0).sum()) / n
+            mean = self.features @ self.w + self.losses
+            gap = float(np.maximum(best.bounds - mean, 0.0).sum()) / self.n
             enough = enough or max(0.3 * precision, 0.03 * gap)
             if gap <= enough:
                 break
             for i in self._rng.permutation(len(mean)).tolist():
-                known = outputs.slopes[mine[i]] @ dual.w + outputs.offsets[mine[i]]
+                known = outputs.slopes[mine[i]] @ self.w + outputs.offsets[mine[i]]
                 k = mine[i][known.argmax()]
-                dual.move(i, outputs.slopes[k], float(outputs.offsets[k]))
-        dual.refresh()
+                self.move(i, outputs.slopes[k], float(outputs.offsets[k]))
+        self.refresh()
 
     def _known_value(self, w: Array) -> float:
         """The surrogate at a point as far as the known outputs tell: a lower bound."""
-        bundle = self.bundle
-        best = bundle.best_known(w)
-        above = 0.0 if best is None else float(best.bounds.sum()) / bundle.risk.n_annotations
-        return float(bundle.regularizer.value(w)) + bundle.tangent.at(w) + above
+        best = self.bundle.best_known(w)
+        above = 0.0 if best is None else float(best.bounds.sum()) / self.n
+        return float(self.l2.value(w)) + self.bundle.tangent.at(w) + above
 
 
-class Subgradient(_Online):
+class Subgradient(Dual):
     """Stochastic subgradient descent, Pegasos-like, with a prior and a certificate.
 
     Step t looks at one of K blocks and goes a share 1/t of the way to where the regulariser is
@@ -216,34 +198,26 @@ class Subgradient(_Online):
 
     def minimise(self, precision: float) -> Search:
         """Minimise the surrogate that the bundle is aimed at to a gap."""
-        bundle, dual = self.bundle, self._aimed()
-        v, n = bundle.tangent.v, bundle.risk.n_annotations
-        w0, w, mean, lower = (
-            centre(bundle.regularizer, len(v)),
-            dual.w.copy(),
-            dual.w.copy(),
-            dual.value(),
-        )
-        features, losses, steps, epochs, judged = dual.features, dual.losses, 0, 0, 1.0
+        self.aim()
+        bundle, v, w0 = self.bundle, self.bundle.tangent.v, centre(self.l2, len(self.w))
+        w, mean, lower, n_blocks = self.w, self.w, self.value(), len(self._blocks)
+        features, losses, steps, epochs, judged = self.features, self.losses, 0, 0, 1.0
         while True:
-            best = bundle.incumbent(lower)
-            if best.gap <= precision:
-                return bundle.incumbent(lower, "converged")
-            if self._spent():
-                return bundle.incumbent(lower, "limit")
+            if ended := self._ended(lower, precision):
+                return bundle.incumbent(lower, ended)
             features, losses = features.copy(), losses.copy()
             for rows in self._shuffled():
                 found = bundle.risk.penalty(w, rows)
                 steps += 1
-                slope = v + len(self._blocks) * found.features.sum(axis=0) / n
-                w = w + (w0 + dual.step(slope) - w) / (len(self._blocks) + steps)
+                slope = v + n_blocks * found.features.sum(axis=0) / self.n
+                w = w + (w0 + self.step(slope) - w) / (n_blocks + steps)
                 mean = mean + 2.0 / (steps + 2.0) * (w - mean)
                 features[rows] += found.features
                 losses[rows] += found.losses
             epochs += 1
-            dual.features, dual.losses = features / (epochs + 1), losses / (epochs + 1)
-            dual.refresh()
-            lower = max(lower, dual.value())
+            self.features, self.losses = features / (epochs + 1), losses / (epochs + 1)
+            self.refresh()
+            lower = max(lower, self.value())
             if epochs >= judged:
                 judged = max(judged + 1, RARER * judged)
                 bundle.infer(mean)
@@ -251,11 +225,9 @@ class Subgradient(_Online):
 
 
 def train_perceptron(
-    model: StructuredModel,
-    samples: Iterable[Sample | tuple[Any, Any]],
-    n_annotations: float | None = None,
+    risk: Risk,
+    w: Array,
     *,
-    initial: Array | None = None,
     rate: float = 0.1,
     max_epochs: int = 15,
     patience: int = 5,
@@ -265,45 +237,35 @@ def train_perceptron(
 
     ``w <- w + rate (phi(x, y~) - phi(x, y^))`` where the prediction y^ contradicts an annotation
     and y~ is the best compatible output. An epoch visits all samples in random order, starting from
-    ``initial`` or zero. Training ends when an epoch makes no mistake, or when the task loss has not
+    ``w``. Training ends when an epoch makes no mistake, or when the task loss has not
     improved for ``patience`` epochs. The mean of the weights after each sample is judged after each
     epoch, and the best is kept. The objective is the mean task loss, the gap NaN, and there is no
     state; the rate takes the place of a lambda that would keep weights near the prior.
     """
-    start, inference = time.perf_counter(), 0.0
-    found, d = as_samples(samples), model.n_features
-    total = float(len(found) if n_annotations is None else n_annotations)
-    if not total > 0:
-        raise InputError(f"learning needs at least one annotation, there are {n_annotations}")
-    w = np.zeros(d) if initial is None else checked_weights(initial, d)
-    rng, summed, visited = np.random.default_rng(seed), np.zeros(d), 0
+    start, nothing = time.perf_counter(), float("nan")
+    rng, summed, visited = np.random.default_rng(seed), np.zeros(len(w)), 0
     best, steps, since, reason = w, list[TrainingStep](), 0, "the limit of epochs"
-    losses = [float(model.inference(found, w).losses.sum()) / total]
+
+    def task_loss(w: Array) -> float:
+        return float(risk.predictions(w).losses.sum()) / risk.n_annotations
+
+    losses = [task_loss(w)]
     for epoch in range(max_epochs):
-        mistakes, since_epoch = 0, time.perf_counter()
-        for i in rng.permutation(len(found)):
-            one = [found[i]]
-            predicted = checked(model.inference(one, w), one, w, 0)
+        mistakes = 0
+        for row in rng.permutation(len(risk.samples))[:, None]:
+            predicted = risk.predictions(w, row)
             if predicted.losses[0] > SATISFIED:
                 mistakes += 1
-                wanted = checked(model.compatible_inference(one, w), one, w, 0)
+                wanted = risk.completions(w, row)
                 w = w + rate * (wanted.features[0] - predicted.features[0])
             summed, visited = summed + w, visited + 1
         mean = summed / visited
-        losses.append(float(model.inference(found, mean).losses.sum()) / total)
-        inference += time.perf_counter() - since_epoch
+        losses.append(task_loss(mean))
         since += 1
         if losses[-1] < min(losses[:-1]) or (epoch == 0 and losses[1] == losses[0]):
             best, since = mean, 0
-        step = TrainingStep(
-            objective=min(losses),
-            gap=float("nan"),
-            n_bounds=0,
-            n_inferences=2 * (epoch + 1) + 1,
-            seconds=time.perf_counter() - start,
-            inference_seconds=inference,
-            weights=best,
-        )
+        calls, seconds = 2 * (epoch + 1) + 1, time.perf_counter() - start
+        step = TrainingStep(min(losses), nothing, 0, calls, seconds, risk.seconds, best)
         steps.append(step)
         yield step
         if mistakes == 0:
@@ -316,14 +278,14 @@ def train_perceptron(
         w=best,
         objective=min(losses),
         risk=min(losses),
-        gap=float("nan"),
-        lower_bound=float("nan"),
+        gap=nothing,
+        lower_bound=nothing,
         converged=reason != "the limit of epochs",
         reason=reason,
         objectives=np.array(losses),
         steps=tuple(steps),
         n_inferences=2 * len(steps) + 1,
         n_reward_inferences=0,
-        inference_seconds=inference,
+        inference_seconds=risk.seconds,
         seconds=time.perf_counter() - start,
     )

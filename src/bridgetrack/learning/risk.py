@@ -92,9 +92,17 @@ class Risk:
 
     def penalty(self, w: Array, rows: IntArray | None = None) -> Inferred:
         """Loss-augmented inference of some samples (None: all), at weights (d,) or (n, d)."""
-        samples = self.samples if rows is None else [self.samples[i] for i in rows]
-        self._inferred += len(samples)
-        return self._ask(self.model.loss_augmented_inference, samples, w, 1)
+        self._inferred += len(self.samples) if rows is None else len(rows)
+        return self._ask(self.model.loss_augmented_inference, w, 1, rows)
+
+    def predictions(self, w: Array, rows: IntArray | None = None) -> Inferred:
+        """Plain inference of some samples (None: all)."""
+        return self._ask(self.model.inference, w, 0, rows)
+
+    def completions(self, w: Array, rows: IntArray | None = None) -> Inferred:
+        """The best compatible outputs of some samples (None: all)."""
+        self.n_reward_inferences += rows is None
+        return self._ask(self.model.compatible_inference, w, 0, rows)
 
     def reward(self, w: Array) -> Inferred:
         """Maximisation over the reward space, all samples."""
@@ -102,14 +110,8 @@ class Risk:
             return self.completions(w)
         self.n_reward_inferences += 1
         if self.loss.minus_delta:
-            minus = partial(self.model.loss_augmented_inference, sign=-1)
-            return self._ask(minus, self.samples, w, -1)
-        return self._ask(self.model.inference, self.samples, w, 0)
-
-    def completions(self, w: Array) -> Inferred:
-        """The best compatible outputs of all samples."""
-        self.n_reward_inferences += 1
-        return self._ask(self.model.compatible_inference, self.samples, w, 0)
+            return self._ask(partial(self.model.loss_augmented_inference, sign=-1), w, -1)
+        return self.predictions(w)
 
     def each(self, w: Array) -> Array:
         """The loss of every sample at weights (d,), shape (n,)."""
@@ -139,14 +141,15 @@ class Risk:
             found.bounds,
         )
 
-    def _ask(self, ask: Inference, samples: Sequence[Sample], w: Array, sign: int) -> Inferred:
+    def _ask(self, ask: Inference, w: Array, sign: int, rows: IntArray | None = None) -> Inferred:
+        samples = self.samples if rows is None else [self.samples[i] for i in rows]
         start = time.perf_counter()
         found = ask(samples, w)
         self.seconds += time.perf_counter() - start
-        return checked(found, samples, w, sign)
+        return _checked(found, samples, w, sign)
 
 
-def checked(found: Inferred, samples: Sequence[Sample], w: Array, sign: int) -> Inferred:
+def _checked(found: Inferred, samples: Sequence[Sample], w: Array, sign: int) -> Inferred:
     """What was found, with bounds that are never below what was attained."""
     n, d = len(samples), w.shape[-1]
     given = (found.features, found.losses, found.bounds)

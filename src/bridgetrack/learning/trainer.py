@@ -85,7 +85,7 @@ def train(
         initial = centre(regularizer, model.n_features) if state is None else state.w
     w = checked_weights(initial, model.n_features)
     if options.learner == "perceptron":
-        return (yield from train_perceptron(model, risk.samples, n_annotations, initial=w))
+        return (yield from train_perceptron(risk, w))
     if options.curriculum is not None and state is None:
         return (yield from train_self_paced(risk, regularizer, options, w))
     return (yield from cccp(risk, regularizer, options, w, state))
