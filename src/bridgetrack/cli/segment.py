@@ -72,8 +72,8 @@ def segment(
                 beside=tuple(open_beside(path, movie) for path in brought),
             )  # fmt: skip
             said = open_mask_answers(annotations, movie, needed=True)
-            with label_writer(spare, movie.geometry) as writer:
-                steps = find_masks(how, movie, writer.write, said, channel=number, client=client)
+            with label_writer(spare, movie.geometry) as write:
+                steps = find_masks(how, movie, write, said, channel=number, client=client)
                 found = show(steps)
         if found.margins is not None:
             with signed(margins_file) as margins_spare:

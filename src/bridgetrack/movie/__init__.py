@@ -9,11 +9,10 @@ from bridgetrack.movie.movie import (
     looks_like_labels,
 )
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.movie.writers import LabelWriter, label_writer, save_labels
+from bridgetrack.movie.writers import label_writer, save_labels
 
 __all__ = [
     "Geometry",
-    "LabelWriter",
     "Movie",
     "as_labels",
     "check_same_extent",

@@ -148,13 +148,12 @@ def as_labels(pixels: NDArray[Any], where: str) -> Index:
 def check_same_extent(
     image: Movie | None,
     labels: Movie,
-    what: str = "labels",
     cure: str = "give the movie that the labels were made from, or the axis order of both (--axes "
     "for the labels, --image-axes for the image, e.g. TYX or TZYX)",
 ) -> None:
     """Check that an image movie, where there is one, has the frames and pixels of the labels.
 
-    `what` and `cure` are words for the message, where it is not about labels to be tracked.
+    `cure` says what to do, where the labels are not to be tracked.
 
     Raises
     ------
@@ -166,7 +165,7 @@ def check_same_extent(
     shapes = [(m.geometry.n_frames, *(m.geometry.shape or ())) for m in (image, labels)]
     if shapes[0] != shapes[1]:
         raise InputError(
-            f"the image ({image.source}) has shape {shapes[0]} and the {what} ({labels.source}) "
+            f"the image ({image.source}) has shape {shapes[0]} and the labels ({labels.source}) "
             f"have shape {shapes[1]} (time, space); they must be the same: {cure}"
         )
 

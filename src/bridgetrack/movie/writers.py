@@ -56,59 +56,30 @@ def save_labels(
         If the files cannot be written, or a label does not fit into `dtype`.
     """
     frames, geometry = _frames(labels, geometry)
-    with label_writer(path, geometry, dtype=dtype) as writer:
+    with label_writer(path, geometry, dtype=dtype) as write:
         for frame in frames:
-            writer.write(frame)
-    return writer.path
-
-
-class LabelWriter:
-    """Takes the frames of a label movie one by one; made by `label_writer`."""
-
-    def __init__(self, path: Path, geometry: Geometry, dtype: str, append: Append) -> None:
-        if dtype not in ("uint16", "uint32"):
-            raise InputError(f"labels are written as uint16 or uint32, not {dtype}")
-        self.path = path  # final name
-        self.n_written = 0
-        self._geometry = geometry
-        self._dtype = np.dtype(dtype)
-        self._append = append
-
-    def write(self, labels: NDArray[Any]) -> None:
-        """Append one frame, shape ([Z,] Y, X)."""
-        where = f"{self.path.name}, frame {self.n_written}"
-        checked = as_labels(np.asarray(labels), where)
-        if self._geometry.shape is not None and checked.shape != self._geometry.shape:
-            raise InputError(
-                f"{where}: the frame has shape {checked.shape}, expected {self._geometry.shape}"
-            )
-        highest = int(checked.max(initial=0))
-        if highest > np.iinfo(self._dtype).max:
-            raise OutputError(
-                f"{where}: label {highest} does not fit into {self._dtype}; write with "
-                "dtype='uint32' or renumber the labels"
-            )
-        with writing(self.path):
-            self._append(checked.astype(self._dtype), self.n_written)
-        self.n_written += 1
+            write(frame)
+    return Path(path).expanduser()
 
 
 @contextmanager
 def label_writer(
     path: str | Path, geometry: Geometry, *, dtype: str = "uint16"
-) -> Iterator[LabelWriter]:
-    """A writer of label frames: a TIFF stack, an OME-Zarr (``.zarr``) or a folder of masks.
+) -> Iterator[Callable[[NDArray[Any]], None]]:
+    """What writes label frames one by one: a TIFF stack, an OME-Zarr (``.zarr``) or a folder.
 
     The result appears under its name when all frames are written. Leaving the block by an
     exception (a cancelled generator included) removes what was written.
 
     Raises
     ------
+    InputError
+        If a frame, shape ([Z,] Y, X), has the wrong shape or is no label image.
     OutputError
         If the name ends like a kind of file that is not written, the folder holds other
-        files, the files cannot be written, or frames are missing at the end.
+        files, the files cannot be written, a label does not fit, or frames are missing at the end.
     """
-    path = Path(path).expanduser()
+    path, highest = Path(path).expanduser(), _highest(dtype)
     form = _FORMS.get(path.suffix.lower(), _masks)
     if form is _masks and path.suffix and not path.is_dir():
         raise OutputError(
@@ -121,15 +92,38 @@ def label_writer(
             refuse_foreign(path, lambda name: Path(name).match("mask*.tif"))
     elif form is zarr_frames:
         refuse_foreign_zarr(path)
+    n = 0
+
+    def write(labels: NDArray[Any]) -> None:
+        nonlocal n
+        where = f"{path.name}, frame {n}"
+        checked = as_labels(np.asarray(labels), where)
+        if geometry.shape is not None and checked.shape != geometry.shape:
+            raise InputError(
+                f"{where}: the frame has shape {checked.shape}, expected {geometry.shape}"
+            )
+        if checked.max(initial=0) > highest:
+            raise OutputError(
+                f"{where}: label {checked.max()} does not fit into {dtype}; write with "
+                "dtype='uint32' or renumber the labels"
+            )
+        with writing(path):
+            append(checked.astype(dtype), n)
+        n += 1
+
     with staged(path) as spare:
         with form(spare, path, geometry) as append:
-            writer = LabelWriter(path, geometry, dtype, append)
-            yield writer
-        if writer.n_written != geometry.n_frames:
+            yield write
+        if n != geometry.n_frames:
             raise OutputError(
-                f"{path}: {writer.n_written} frames were given, expected {geometry.n_frames}; "
-                "nothing was written"
+                f"{path}: {n} frames were given, expected {geometry.n_frames}; nothing was written"
             )
+
+
+def _highest(dtype: str) -> int:
+    if dtype not in ("uint16", "uint32"):
+        raise InputError(f"labels are written as uint16 or uint32, not {dtype}")
+    return int(np.iinfo(dtype).max)
 
 
 @contextmanager

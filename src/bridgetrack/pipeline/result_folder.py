@@ -323,8 +323,8 @@ def _find_into(
     What is doubtful about them goes to `notes`.
     """
     finding, known = how or Finding(), image.geometry
-    with label_writer(folder / FOUND_HERE[0], known) as writer:
-        found = yield from find_masks(finding, image, writer.write, channel=given.channel)
+    with label_writer(folder / FOUND_HERE[0], known) as write:
+        found = yield from find_masks(finding, image, write, channel=given.channel)
     told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in found.doubts]
     notes += told
     about = masks_record({"image": str(given.image)}, image, found, given.channel)
@@ -359,9 +359,9 @@ def _repair_into(
         detections = yield from measure(cells, client=client)
         known = said or MaskAnswers(cells.geometry)
         said = yield from with_events(known, events, detections, cells)
-    with label_writer(folder / REPAIRED, cells.geometry) as writer:
+    with label_writer(folder / REPAIRED, cells.geometry) as write:
         found = yield from find_masks(
-            Finding(given=cells), image, writer.write, said, model,
+            Finding(given=cells), image, write, said, model,
             channel=given.channel, client=client,
         )  # fmt: skip
     axes = cells.geometry.axes

@@ -18,7 +18,6 @@ from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
-from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.inference.solve import resolve, solve, solve_steps
 from bridgetrack.io.results import write_results
 from bridgetrack.models.model import Model
@@ -135,9 +134,7 @@ class Tracking:
         return write_results(self.tracks, self.scene.labels, out, formats, methods=methods)
 
 
-def track_scene(
-    scene: Scene, model: Model | None = None, limits: SolverLimits | None = None
-) -> Steps[Tracking]:
+def track_scene(scene: Scene, model: Model | None = None) -> Steps[Tracking]:
     """Choose the best events of a prepared movie and join them into tracks.
 
     Annotated events are honoured.
@@ -158,7 +155,7 @@ def track_scene(
     model = model or shipped_model(scene.matrix.features)
     scores = scene.matrix.scores(model.aligned(scene.matrix.features))
     allowed = scene.constraints.allowed
-    solution = yield from choose_events(scene, scores, allowed, limits)
+    solution = yield from choose_events(scene, scores, allowed)
     margins = margin_bounds(scene.problem, scores, solution, allowed)
     yield begin("Joining tracks")
     return tracked(scene, model, scores, solution, margins)
@@ -175,12 +172,10 @@ def known_solution(tracking: Tracking | None, scene: Scene, weights: Array) -> S
     return None
 
 
-def choose_events(
-    scene: Scene, scores: Array, allowed: Mask, limits: SolverLimits | None = None
-) -> Steps[Solution]:
+def choose_events(scene: Scene, scores: Array, allowed: Mask) -> Steps[Solution]:
     """Solve the problem of a scene; raises as `track_scene`."""
     yield begin("Choosing events")
-    work = solve_steps(scene.problem, scores, allowed, limits)
+    work = solve_steps(scene.problem, scores, allowed)
     try:
         return (yield from relayed(work, partial(Progress, "Choosing events")))
     except InfeasibleError as error:

@@ -23,6 +23,10 @@ Targets = NDArray[np.int8]
 KINDS = ("cells", "rods")
 """What the scores that come with the program are for: rods lie side by side in colonies, and look
 like pieces of cells to a score that never saw any."""
+_ALIKE = 0.8
+"""Overlap over union above which one of two candidates is enough."""
+_LEAST = -7.0
+"""Log-odds below which no candidate is kept."""
 MOST_ODDS = 12.0
 """No candidate is surer than this."""
 
@@ -113,12 +117,10 @@ def prune(
     per_cell: float = 4.0,
     *,
     sure: Mask | None = None,
-    near: float = 0.8,
-    least: float = -7.0,
 ) -> Index:
     """The candidates worth choosing among, about `per_cell` of them per cell.
 
-    Of candidates more alike than `near` the likeliest stays. Of the rest each place keeps its
+    Of candidates that are much alike the likeliest stays. Of the rest each place keeps its
     likeliest, so that dim cells keep theirs beside bright ones: candidates are ranked among
     those that they share pixels with, and the best ranked stay.
 
@@ -132,10 +134,6 @@ def prune(
         How many to keep for every cell that choosing greedily would find.
     sure
         Candidates to keep in any case, e.g. those that a person painted.
-    near
-        Intersection over union.
-    least
-        Log-odds below which nothing is kept.
 
     Returns
     -------
@@ -147,12 +145,12 @@ def prune(
     order = np.argsort(-(score + 1e3 * sure), kind="stable")
     begin, end, area = shared.indptr[:-1], shared.indptr[1:], regions.area
     one, other = area[np.repeat(np.arange(len(regions)), end - begin)], area[shared.indices]
-    alike = shared.data > near * (one + other - shared.data)
+    alike = shared.data > _ALIKE * (one + other - shared.data)
     strong = shared.data > 0.3 * np.minimum(one, other)
     rank = np.full(len(regions), -1, dtype=np.int64)
     chosen: list[int] = []
     free = np.ones(len(regions), dtype=bool)
-    for r in order[(score[order] >= least) | sure[order]].tolist():
+    for r in order[(score[order] >= _LEAST) | sure[order]].tolist():
         part = slice(begin[r], end[r])
         ranked = rank[shared.indices[part]] >= 0
         if not sure[r] and (alike[part] & ranked).any():
