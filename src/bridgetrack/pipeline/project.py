@@ -14,26 +14,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.files import ANNOTATION_FILE, read_history, save_annotations
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InputError
-from bridgetrack.files import resolved, write_text
+from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.files import replacing, resolved, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import read_detections_csv
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
+from bridgetrack.movie import Geometry, Movie, open_labels, open_movie, save_labels
 from bridgetrack.movie.geometry import GeometryField, geometry_to_json
+from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.edited import mended
 from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
 from bridgetrack.pipeline.settings import Settings, settings_of
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_steps
-from bridgetrack.progress import Steps
+from bridgetrack.progress import Progress, Steps
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
 
 ENDING = ".bridgetrack"
@@ -328,3 +331,80 @@ def _file_to_json(movie: MovieFile, folder: Path) -> Mapping[str, Any]:
     near = full.is_relative_to(base.parent)
     path = Path(os.path.relpath(full, base)).as_posix() if near else str(full)
     return {**asdict(movie), "path": path, "channels": list(movie.channels)}
+
+
+# ---------------------------------------------------------------------- movies and cells in it
+
+
+def is_in(file: Path | None, folder: Path) -> bool:
+    """Whether a file is in a project's folder."""
+    return file is not None and resolved(file).parent == resolved(folder)
+
+
+def cells_in(folder: Path, cells: Movie | Detections) -> MovieFile:
+    """Where cells are that are in no file of their own."""
+    return MovieFile(folder / (TABLE if isinstance(cells, Detections) else CELLS))
+
+
+def write_cells(cells: Movie | Detections, folder: Path) -> Steps[None]:
+    """Write cells that are in no file of their own."""
+    yield Progress("Keeping the cells", 0.0)
+    path = cells_in(folder, cells).path
+    if isinstance(cells, Detections):
+        columns = ["frame", "label", *cells.geometry.axes, "area"]
+        with replacing(path, "the cells") as file:
+            cells.table[columns].to_csv(file, index=False, lineterminator="\n")
+        return
+    labels, highest = cells, 0
+    for t in range(labels.n_frames):
+        highest = max(highest, int(label_frame(labels, t).max(initial=0)))
+        yield Progress("Keeping the cells", 0.3 * t / labels.n_frames)
+    save_labels(labels, path, dtype="uint16" if highest < 2**16 else "uint32")
+
+
+def write_image(image: Movie, folder: Path, place: Path) -> MovieFile:
+    """Write a movie that is in no file into a project's folder, which will be at `place`."""
+    # one of one channel has no axis for it
+    array = image.array if len(image.channels) > 1 else image.array[:, 0]
+    with replacing(folder / IMAGE, "the movie", text=False) as file:
+        np.save(file, np.asarray(array.compute()), allow_pickle=False)
+    return MovieFile(place / IMAGE, _axes_of(image), image.channels)
+
+
+def file_of(
+    movie: Movie,
+    known: Path | None,
+    place: Path,
+    *,
+    labels: bool = False,
+    masks: MaskAnswers | None = None,
+) -> MovieFile | None:
+    """The file that a movie came from, as far as that holds it.
+
+    What is in another project may go on changing. Pixels of labels are compared where there are
+    `masks`, with their changes.
+    """
+    if known is None or (known.parent.suffix == ENDING and not is_in(known, place)):
+        return None
+    frames = {0, movie.n_frames // 2}
+    if labels:
+        frames = set() if masks is None else set(range(movie.n_frames))
+    for axes in (None, _axes_of(movie)):
+        try:
+            whole = open_labels(known, axes=axes) if labels else open_movie(known, axes=axes)
+        except BridgetrackError:
+            continue
+        n = len(whole.channels)
+        for channel in [None] if n == len(movie.channels) else range(n):
+            there = whole if channel is None else open_movie(whole, channel=channel)
+            if there.array.shape != movie.array.shape:
+                continue
+            there = there if masks is None else mended(there, masks)
+            if all(np.array_equal(movie.frame(t), there.frame(t)) for t in frames):
+                names = () if labels or channel is not None else movie.channels
+                return MovieFile(known, axes, names, channel)
+    return None
+
+
+def _axes_of(movie: Movie) -> str:
+    return f"T{'C' * (len(movie.channels) > 1)}{'Z' * (movie.geometry.ndim == 3)}YX"

@@ -188,7 +188,7 @@ def proposals(
     excluded = ~scene.constraints.allowed[columns]
     chosen = tracking.solution.chosen[columns]
     weight = np.where(excluded, 0.0, np.exp(-np.where(chosen, 0.0, cost)))
-    share = shared(weight, np.flatnonzero(chosen), tracking.margins[columns[chosen]])
+    share = _shared(weight, np.flatnonzero(chosen), tracking.margins[columns[chosen]])
     order = np.lexsort((cost, excluded, ~chosen))[:limit]
     picked = columns[order]
     refs = event_refs(scene.detections, scene.hypotheses.take(picked))
@@ -198,18 +198,9 @@ def proposals(
     ]
 
 
-def shared(weight: Array, first: Index, margin: Array) -> Array:
-    """Probabilities of alternatives: that of the first by its margin, the rest by their weights.
-
-    Parameters
-    ----------
-    weight
-        Of every alternative, shape (n,).
-    first
-        Place of the one that holds at present, at most one.
-    margin
-        Its margin, shape of ``first``.
-    """
+def _shared(weight: Array, first: Index, margin: Array) -> Array:
+    """Probabilities of alternatives: of the one that holds, if any, by its margin; the rest of
+    them share what is left by their weights."""
     share: Array = weight / max(float(weight.sum()), 1e-12)
     rest = np.delete(weight, first)
     if len(first) == 1 and len(rest) and rest.sum() > 0 and not np.isnan(margin[0]):

@@ -63,12 +63,16 @@ class MovieAndCells:
             raise InputError("a movie needs its cells either as masks or as a table")
 
     @property
+    def cells(self) -> Movie | Detections:
+        """The cells, whatever they are."""
+        cells = self.table if self.labels is None else self.labels
+        assert cells is not None
+        return cells
+
+    @property
     def geometry(self) -> Geometry:
         """Extent and scale."""
-        if self.labels is not None:
-            return self.labels.geometry
-        assert self.table is not None
-        return self.table.geometry
+        return self.cells.geometry
 
 
 def measured(

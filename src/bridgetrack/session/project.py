@@ -10,39 +10,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from platformdirs import user_data_path
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.files import SUFFIX, read_history
-from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.evaluation.sample import write_sample
-from bridgetrack.files import replacing, resolved, write_text
+from bridgetrack.files import write_text
 from bridgetrack.io.may_write import is_ours, signed
-from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
+from bridgetrack.movie import Movie, open_labels
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.edited import mended
 from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.pipeline.project import (
     ANSWERS,
     CELLS,
     ENDING,
-    IMAGE,
     PROJECT,
     PROJECT_FILE,
     SAMPLE,
-    TABLE,
-    MovieFile,
     Project,
+    cells_in,
+    file_of,
     folder_of,
+    is_in,
     is_project,
     load_project,
     project_text,
     save_project,
+    write_cells,
+    write_image,
 )
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.session.movie import MovieAndCells
@@ -210,7 +208,7 @@ class ProjectFolder:
         if movie is None or folder is None:
             return
         kept = movie.kept and (folder / CELLS).exists()
-        self._stale = _is_ours(movie, folder) and not (kept or _is_in(movie.files[1], folder))
+        self._stale = _is_ours(movie, folder) and not (kept or is_in(movie.files[1], folder))
         if (self._stale and movie.labels is not None) or (folder / ANSWERS).exists():
             self.keep()
 
@@ -277,18 +275,18 @@ def _writing(
     image = labels = None
     if movie.image is not None:
         yield Progress("Saving the movie", 0.0)
-        image = _file_of(movie.image, movie.files[0], place)
+        image = file_of(movie.image, movie.files[0], place)
         if whole and image is None:
-            image = _write_image(movie.image, folder, place)
+            image = write_image(movie.image, folder, place)
     ours = _is_ours(movie, place)
     if movie.labels is not None and not ours:
-        labels = _file_of(movie.labels, movie.files[1], place, labels=True, masks=masks)
+        labels = file_of(movie.labels, movie.files[1], place, labels=True, masks=masks)
     if cells or (whole and labels is None):
-        yield from _write_cells(movie, folder)
+        yield from write_cells(movie.cells, folder)
     complete = whole or ((ours or labels is not None) and (image is None) == (movie.image is None))
     nothing = AnswerHistory(AnnotationSet(movie.geometry))
     project = Project(
-        labels or _cells_in(movie, place), image, movie.geometry, history or nothing,
+        labels or cells_in(place, movie.cells), image, movie.geometry, history or nothing,
         movie.channel, movie.found, complete,
     )  # fmt: skip
     if history is not None:
@@ -302,76 +300,4 @@ def _writing(
 def _is_ours(movie: MovieAndCells, folder: Path) -> bool:
     """Whether the cells are in no file that stays as it is, but for those in the folder."""
     file = movie.files[1]
-    return movie.table is not None or file is None or _is_in(file, folder)
-
-
-def _is_in(file: Path | None, folder: Path) -> bool:
-    return file is not None and resolved(file).parent == resolved(folder)
-
-
-def _cells_in(movie: MovieAndCells, folder: Path) -> MovieFile:
-    return MovieFile(folder / (CELLS if movie.table is None else TABLE))
-
-
-def _write_cells(movie: MovieAndCells, folder: Path) -> Steps[None]:
-    """Write cells that are in no file of their own."""
-    yield Progress("Keeping the cells", 0.0)
-    path, labels = _cells_in(movie, folder).path, movie.labels
-    if labels is None:
-        assert movie.table is not None
-        columns = ["frame", "label", *movie.table.geometry.axes, "area"]
-        with replacing(path, "the cells") as file:
-            movie.table.table[columns].to_csv(file, index=False, lineterminator="\n")
-        return
-    highest = 0
-    for t in range(labels.n_frames):
-        highest = max(highest, int(label_frame(labels, t).max(initial=0)))
-        yield Progress("Keeping the cells", 0.3 * t / labels.n_frames)
-    save_labels(labels, path, dtype="uint16" if highest < 2**16 else "uint32")
-
-
-def _write_image(image: Movie, folder: Path, place: Path) -> MovieFile:
-    # one of one channel has no axis for it
-    array = image.array if len(image.channels) > 1 else image.array[:, 0]
-    with replacing(folder / IMAGE, "the movie", text=False) as file:
-        np.save(file, np.asarray(array.compute()), allow_pickle=False)
-    return MovieFile(place / IMAGE, _axes_of(image), image.channels)
-
-
-def _file_of(
-    movie: Movie,
-    known: Path | None,
-    place: Path,
-    *,
-    labels: bool = False,
-    masks: MaskAnswers | None = None,
-) -> MovieFile | None:
-    """The file that a movie came from, as far as that holds it.
-
-    What is in another project may go on changing. Pixels of labels are compared where there are
-    `masks`, with their changes.
-    """
-    if known is None or (known.parent.suffix == ENDING and not _is_in(known, place)):
-        return None
-    frames = {0, movie.n_frames // 2}
-    if labels:
-        frames = set() if masks is None else set(range(movie.n_frames))
-    for axes in (None, _axes_of(movie)):
-        try:
-            whole = open_labels(known, axes=axes) if labels else open_movie(known, axes=axes)
-        except BridgetrackError:
-            continue
-        n = len(whole.channels)
-        for channel in [None] if n == len(movie.channels) else range(n):
-            there = whole if channel is None else open_movie(whole, channel=channel)
-            if there.array.shape != movie.array.shape:
-                continue
-            there = there if masks is None else mended(there, masks)
-            if all(np.array_equal(movie.frame(t), there.frame(t)) for t in frames):
-                names = () if labels or channel is not None else movie.channels
-                return MovieFile(known, axes, names, channel)
-    return None
-
-
-def _axes_of(movie: Movie) -> str:
-    return f"T{'C' * (len(movie.channels) > 1)}{'Z' * (movie.geometry.ndim == 3)}YX"
+    return movie.table is not None or file is None or is_in(file, folder)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -316,21 +317,22 @@ class Session:
         """Take back the last answer, change of masks, model or choice of what can happen."""
         if self.answers is None or not self.can_undo:
             self.message.emit("info", "There is nothing to undo.")
-            return
-        words = step_words(self.answers.history.past[-1], self.names)
-        with self.telling():
-            self.message.emit("info", f"Undone: {words}. Redo (R) brings it back.")
-            self.answers.undo()
+        else:
+            change, step = self.answers.history.past[-1], self.answers.undo
+            self._step(change, step, "Undone: {}. Redo (R) brings it back.")
 
     def redo(self) -> None:
         """Repeat what was taken back last."""
         if self.answers is None or not self.can_redo:
             self.message.emit("info", "There is nothing to redo.")
-            return
-        words = step_words(self.answers.history.future[-1], self.names)
+        else:
+            change, step = self.answers.history.future[-1], self.answers.redo
+            self._step(change, step, "Redone: {}. Z undoes it.")
+
+    def _step(self, change: AnswerChange, step: Callable[[], object], told: str) -> None:
         with self.telling():
-            self.message.emit("info", f"Redone: {words}. Z undoes it.")
-            self.answers.redo()
+            self.message.emit("info", told.format(step_words(change, self.names)))
+            step()
 
     # ------------------------------------------------------------------ what is known
 
