@@ -61,7 +61,11 @@ def segment(
     for place in (out, record_file, margins_file):
         refuse_other(place)
     notes, began, number = list[Note](), time.perf_counter(), parse_channel(channel)
-    with signed(record_file) as record_spare, signed(out) as spare:  # the record comes last
+    with ExitStack() as places:  # the labels take theirs first, the record the last
+        record_spare = places.enter_context(signed(record_file))
+        if way == "jointly":
+            margins_spare = places.enter_context(signed(margins_file))
+        spare = places.enter_context(signed(out))
         with collecting_warnings(notes), ExitStack() as cluster:
             movie = reading.open_image(image)
             pixels = movie.n_frames * math.prod(movie.geometry.shape or ())
@@ -76,8 +80,7 @@ def segment(
                 steps = find_masks(how, movie, write, said, channel=number, client=client)
                 found = show(steps)
         if found.margins is not None:
-            with signed(margins_file) as margins_spare:
-                write_margins(found.margins, margins_spare)
+            write_margins(found.margins, margins_spare)
         notes += _remarks(movie, found, number)
         counts, seconds = found.counts, time.perf_counter() - began
         record = {

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.evaluation.truth import COVERED, cells_of, matching_radius, movie_overlaps
-from bridgetrack.io.ctc import CtcTruth, ctc_form, read_ctc
+from bridgetrack.io.ctc import CtcTruth, ctc_form, followers, read_ctc
 from bridgetrack.io.results import READERS, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
@@ -122,33 +123,9 @@ def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
         for axis in tracks.geometry.axes
     ]
     position = np.column_stack(sums) / np.bincount(cell, weights=weight)[:, None]
-    edges = _edges(frame, label, form.table)
-    return LineageGraph(
-        tracks,
-        labels,
-        frame,
-        label,
-        position * tracks.geometry.scale_array,
-        form.table,
-        edges,
-        cell,
-    )
-
-
-def _edges(frame: Index, label: Index, table: Index) -> Index:
-    top = int(label.max(initial=0)) + 1
-    key = frame * top + label
-    follower = key + top
-    at = np.minimum(np.searchsorted(key, follower), max(len(key) - 1, 0))
-    along = np.flatnonzero(key[at] == follower) if len(key) else at
-    child = table[table[:, 3] != 0]
-    parent = child[:, 3]
-    ends = table[np.searchsorted(table[:, 0], parent), 2]
-    mothers = np.searchsorted(key, ends * top + parent)
-    daughters = np.searchsorted(key, child[:, 1] * top + child[:, 0])
-    return np.column_stack(
-        [np.concatenate([along, mothers]), np.concatenate([at[along], daughters])]
-    ).astype(np.int64)
+    edges = followers(pd.DataFrame({"frame": frame, "label": label}), form.table).to_numpy()
+    position *= tracks.geometry.scale_array
+    return LineageGraph(tracks, labels, frame, label, position, form.table, edges, cell)
 
 
 Truth = Path | str | CtcTruth | Tracks

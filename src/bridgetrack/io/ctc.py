@@ -89,7 +89,7 @@ def read_ctc(
         )
     nodes = nodes_of(labels)
     _check_presence(nodes, table, labels, path)
-    edges = _edges(nodes, table)
+    edges = followers(nodes, table)
     notes = _notes(nodes, edges, table)
     nodes["track_id"] = nodes["label"]
     nodes.insert(0, "id", np.arange(len(nodes), dtype=np.int64))
@@ -231,7 +231,7 @@ def _check_presence(nodes: pd.DataFrame, table: Table, labels: Movie, path: Path
         raise InputError(f"{path}: the track {table[absent, 0][0]} is not drawn in any mask")
 
 
-def _edges(nodes: pd.DataFrame, table: Table) -> pd.DataFrame:
+def followers(nodes: pd.DataFrame, table: Table) -> pd.DataFrame:
     """Edges along every label, and from the last sight of a parent to the first of its child."""
     rows = nodes.sort_values(["label", "frame"])["label"]
     same = (rows == rows.shift()).to_numpy()
