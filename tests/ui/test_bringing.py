@@ -331,3 +331,18 @@ def test_columns_that_nobody_knows_are_named_in_a_dialog(viewer, qtbot, tmp_path
     assert told == [False, True]
     cells = state.session.scene.detections
     assert len(cells) == 9 and cells.table["y"].tolist()[:3] == [10, 20, 30]
+
+
+def test_masks_and_their_movie_opened_one_after_the_other_are_measured_once(
+    viewer, qtbot, pixels, tmp_path
+):
+    for name, array in zip(("movie", "masks"), pixels, strict=True):
+        tifffile.imwrite(tmp_path / f"{name}.tif", array.astype(np.uint16))
+    widget, opened = fill(viewer, None, None), []
+    session = state_of(viewer).session
+    session.movie_changed.connect(lambda: opened.append(session.movie))
+    for name in ("masks", "movie"):
+        path = tmp_path / f"{name}.tif"
+        widget.segment.bring(path.name, lambda path=path: layers_of(path))
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    assert [tuple(layer.name for layer in movie.layers) for movie in opened] == [("movie", "masks")]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import distance_transform_edt
 
-from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.annotation import Kind, describe
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.cells import proposals
 from bridgetrack.ui.layers import camera_of
@@ -134,7 +134,7 @@ def test_accepting_twice_is_one_answer(session, annotator, at, row):
     assert len(session.annotations) == 1
 
 
-def test_rejecting_changes_the_proposal_and_undo_brings_it_back(session, annotator, at, row):
+def test_rejecting_changes_the_proposal_and_undo_brings_it_back(session, annotator, at, said, row):
     before = chosen_event(session.tracking, row)
     annotator.hover(*at(row))
     annotator.reject()
@@ -142,13 +142,19 @@ def test_rejecting_changes_the_proposal_and_undo_brings_it_back(session, annotat
     after = chosen_event(session.tracking, row)
     assert after.key != before.key
     assert annotator.proposals[0].event.key == after.key
+    assert annotator.hint.startswith("No: what happened instead? Press the number")
     # Pressed twice, a key says nothing of what it brought into view.
     with pytest.MonkeyPatch.context() as slow:
         slow.setattr("bridgetrack.ui.annotator.GLANCE", 1e6)
         for again in (annotator.reject, annotator.cannot_tell, annotator.accept):
             again()
     assert [a.kind for a in session.annotations] == [Kind.REJECT]
+    (answer,) = session.annotations
+    no = describe(answer, session.names)
+    assert session.undo_words == no and no.startswith("not: #")
     annotator.undo()
+    assert said[-1][1] == f"Undone: {no}. Redo (R) brings it back."
+    assert annotator.hint.startswith("Point at a cell")
     assert chosen_event(session.tracking, row).key == before.key
     annotator.redo()
     assert chosen_event(session.tracking, row).key == after.key

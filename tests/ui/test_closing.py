@@ -193,9 +193,9 @@ def test_a_project_is_saved_and_opened_at_the_head(
     begun = []
     save = lambda *given: begun.append(given[2]) or (asked, "")  # noqa: E731
     monkeypatch.setattr(QFileDialog, "getSaveFileName", save)
-    assert widget.step == 0 and widget.project.save.isVisible()
-    qtbot.mouseClick(widget.project.save, click)
-    qtbot.waitUntil(lambda: "Saved" in widget.project.words.text(), timeout=60_000)
+    assert widget.step == 0 and widget.save.isVisible()
+    qtbot.mouseClick(widget.save, click)
+    qtbot.waitUntil(lambda: "Saved" in widget.notice.text(), timeout=60_000)
     assert Path(begun[0]).parent == file.parent, "the dialog begins where the movie is"
     assert (tmp_path / "kept.bridgetrack").is_dir() and not Path(asked).exists()
     cells = find_role(viewer.layers, "labels").data.copy()

@@ -86,7 +86,7 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
     state.annotator.undo()
     assert panel.doubt.isVisible()
     # Another model is used as soon as it is chosen.
-    choice = panel.start.choice
+    choice = panel.choice
     assert session.model.trained and choice.currentText() == "the model in use (trained)"
     choice.setFocus()
     qtbot.keyClick(choice, Qt.Key.Key_Down)

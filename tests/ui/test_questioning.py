@@ -10,7 +10,7 @@ from bridgetrack.ui.picking import Mode
 from session_fixtures import OPTIONS
 
 
-def test_undo_asks_again_and_redo_goes_on(asked):
+def test_undo_asks_again_and_redo_goes_on(asked, said):
     first = asked.questions.current
     asked.annotator.accept()
     second = asked.questions.current
@@ -26,6 +26,7 @@ def test_undo_asks_again_and_redo_goes_on(asked):
     asked.annotator.reject()
     assert [a.kind for a in asked.answers] == [Kind.REJECT]
     assert [r.kind for r in asked.questions.active.counted] == [Kind.REJECT]
+    assert bool(first.alternatives) == ("What happened instead? Z goes back" in said[-1][1])
 
 
 def test_the_present_question_outlives_an_update(asked):

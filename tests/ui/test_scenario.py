@@ -91,8 +91,8 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     qtbot.waitUntil(box.save.isEnabled, timeout=20_000)
     box.write(tmp_path / "window")
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=60_000)
-    widget.project.write(tmp_path / "movie.bridgetrack")
-    qtbot.waitUntil(lambda: "Saved" in widget.project.words.text(), timeout=60_000)
+    widget.save_project(tmp_path / "movie.bridgetrack")
+    qtbot.waitUntil(lambda: "Saved" in widget.notice.text(), timeout=60_000)
     given, model = session.annotations, session.model
     viewer.close()
 

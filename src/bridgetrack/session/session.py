@@ -304,6 +304,12 @@ class Session:
             self.movie = replace(movie, labels=masks.labels)
 
     @property
+    def undo_words(self) -> str:
+        """What Undo takes back, in words; nothing where there is nothing."""
+        past = () if self.answers is None else self.answers.history.past
+        return step_words(past[-1], self.names) if past else ""
+
+    @property
     def can_undo(self) -> bool:
         """Whether something can be taken back."""
         return self.answers is not None and bool(self.answers.history.past)

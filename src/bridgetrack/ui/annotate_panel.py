@@ -36,7 +36,7 @@ from bridgetrack.io.results import track_path
 from bridgetrack.session.cells import choice_words, question_words
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
-from bridgetrack.ui.looks import LOOKS, MEND_SIGNS, mode_words
+from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode, shown_diameter
@@ -199,7 +199,7 @@ class AnnotatePanel(Panel):
             self.annotator.name_fate(list(FATES)[place - 1])
 
     def _mode_button(self, mode: Mode) -> QPushButton:
-        made = self.key_button(mode.value, mode_words(mode), checkable=True)
+        made = self.key_button(mode.name, mode.title, checkable=True)
         made.clicked.connect(lambda _=False: self._on_mode())
         return made
 
@@ -270,6 +270,7 @@ class AnnotatePanel(Panel):
         self.choices.setVisible(not isinstance(asked, SampleQuestion))
         check = self.questions.check
         self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
+        self.undo.setToolTip(f"Undo: {self.session.undo_words or 'the last answer'} (key Z)")
         self.redo.setEnabled(self.session.can_redo)
         self._show_cell()
 

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from psygnal import Signal
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind, describe_event
 from bridgetrack.hypotheses.events import FATES, N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.taught import FEW
-from bridgetrack.session.cells import CellNames, Proposal, proposals
+from bridgetrack.session.cells import Proposal, proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
-from bridgetrack.ui.picking import CellFinder, Mode, Picking, PickStep, PointFinder
+from bridgetrack.ui.picking import CellFinder, Mode, Picking, PickStep
 
 _LONGEST = 600.0
 """Seconds; who thinks longer about a cell was away."""
@@ -25,6 +25,12 @@ _AGAIN = "Choose the masks again"
 
 GLANCE = 0.25
 """Seconds that a question is in view before it is answered: nobody sees and answers sooner."""
+
+_INSTEAD = (
+    "No: what happened instead? Press the number of an alternative, or C, Y, L, A or F and click."
+)
+
+_BACK = "What happened instead? Z goes back; then press the number of what is right."
 
 _LISTED = 5
 """Things that a cell may do which are listed at most: as many as have a key."""
@@ -49,7 +55,7 @@ class Annotator:
         self._session, self._questions = session, session.questions
         self.picking = Picking()  # what clicks mean, and the cells picked so far
         # finds cells by position, once the movie is measured
-        self.finder: CellFinder | PointFinder | None = None
+        self.finder: CellFinder | None = None
         # row of the cell that keys and lists are about, -1 where there is none: the one under the
         # pointer, or one selected by other ways until the pointer comes to another
         self.hovered = -1
@@ -73,11 +79,6 @@ class Annotator:
         session.questions.check.ended.connect(self.stop_asking)
 
     @property
-    def names(self) -> CellNames:
-        """What cells are called."""
-        return self._session.names
-
-    @property
     def asking(self) -> bool:
         """Whether keys and clicks answer the model's question."""
         return self.picking.mode == Mode.SUGGEST
@@ -94,11 +95,24 @@ class Annotator:
             return f"It could not learn from these answers: {questions.problem}"
         if not self.asking and questions.engaged:
             return f"{self.picking.hint} G goes back to the question."
+        if self.picking.mode == Mode.REVIEW and self._denied:
+            return _INSTEAD
         if not self.asking or questions.current is not None:
             return self.picking.hint
         if session.tracking is None or questions.busy:
             return "Looking for the next question; this takes a moment."
         return "Nothing is left to ask: every event that could be otherwise is answered."
+
+    @property
+    def _denied(self) -> bool:
+        """Whether somebody said no of the outlined cell, and not yet what happened instead."""
+        answers, row = self._session.annotations, self.outlined
+        if answers is None or row < 0 or self.finder is None:
+            return False
+        cell = self.finder.ref(row).cell
+        of_it = [a for a in answers.in_frame(self.frame) if a.cells[0].cell == cell]
+        kinds = {a.kind for a in of_it}
+        return Kind.REJECT in kinds and Kind.CONFIRM not in kinds
 
     # ------------------------------------------------------------------ following
 
@@ -114,8 +128,7 @@ class Annotator:
         scene = self._session.scene
         if scene is None:
             return
-        labels, cells = scene.labels, scene.detections
-        self.finder = PointFinder(cells) if labels is None else CellFinder(labels, cells)
+        self.finder = CellFinder(scene.labels, scene.detections)
         self.hovered = self._under = -1
         self._held = False
         self._refresh()
@@ -422,6 +435,10 @@ class Annotator:
             if asked is not None and 1 <= number <= 1 + len(asked.alternatives):
                 other = None if number == 1 else asked.alternatives[number - 2]
                 self._questions.reply(asked, kind, other)
+                gone = self._questions.current is not asked
+                if kind == Kind.REJECT and asked.alternatives and gone:
+                    no = describe_event(asked.event, self._session.names)
+                    self._say(f"Noted: not: {no}. {_BACK}")
         elif 1 <= number <= len(self.proposals) and self.outlined >= 0 and self._looked_at:
             self._note(kind, self.proposals[number - 1].event, "review")
 

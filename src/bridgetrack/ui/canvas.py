@@ -21,7 +21,7 @@ from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import Links
 from bridgetrack.ui.layers import camera_of, kind_of, look_at, role_of
-from bridgetrack.ui.looks import PROPOSAL, mode_look, rgba
+from bridgetrack.ui.looks import PROPOSAL, rgba
 from bridgetrack.ui.overlay import (
     Drawing,
     SliceShown,
@@ -92,15 +92,14 @@ class SliceInView:
         labels = self.labels
         if labels is None:
             return None
-        last = self.extent - 1
-        corners = np.asarray(self._screen[0] or (0.0, 0.0, *last)).reshape(2, 2)
-        low, high = np.clip(np.rint(corners), 0, last).tolist()
+        corners = np.reshape(self._edges, (2, 2))
+        low, high = np.clip(np.rint(corners), 0, self._extent - 1).tolist()
         if labels.ndim == 4:
             return (0.0, *low), (float(labels.extent.data[1][1]), *high)
         return tuple(low), tuple(high)
 
     @property
-    def extent(self) -> Array:
+    def _extent(self) -> Array:
         """Height and width of a frame in pixels, shape (2,)."""
         scene = self._session.scene
         if scene is not None and scene.detections.geometry.shape is not None:
@@ -147,32 +146,33 @@ class SliceInView:
         self._widget = weakref.ref(mine[0]) if len(mine) == 1 else None
 
     @property
-    def _screen(self) -> tuple[tuple[float, float, float, float] | None, float]:
-        """Top, left, bottom and right of what is on the screen in pixels, and a letter's width."""
+    def _pixel(self) -> float:
+        """How large a pixel of the screen is, in pixels of the movie; 0 before it is shown."""
+        if self._widget is None or self._widget() is None or self.labels is None:
+            return 0.0
+        return 1.0 / float(camera_of(self.viewer).zoom * self.labels.scale[-1])
+
+    @property
+    def _edges(self) -> tuple[float, ...]:
+        """Top, left, bottom and right of what is on the screen in pixels; else of the frame."""
         viewer, labels = self.viewer, self.labels
         widget = None if self._widget is None else self._widget()
-        if viewer is None or labels is None or widget is None:
-            return None, 0.0
+        if viewer is None or widget is None or viewer.dims.ndisplay != 2:
+            return (0.0, 0.0, *self._extent.tolist())
         camera, point = camera_of(viewer), list(viewer.dims.point)
-        letter = _LETTER / (camera.zoom * float(labels.scale[-1]))
-        if viewer.dims.ndisplay != 2:
-            return None, letter
         half = np.array([widget.height(), widget.width()]) / 2 / camera.zoom
-        corners = []
+        corners: list[float] = []
         for side in (-1, 1):
             point[-2:] = (np.asarray(camera.center[-2:]) + side * half).tolist()
             corners += [float(p) for p in labels.world_to_data(point)[-2:]]
-        top, left, bottom, right = corners
-        return (top, left, bottom, right), letter
+        return tuple(corners)
 
     def holds(self, position: tuple[float, ...]) -> bool:
         """Whether a position in pixels is on the screen, in or near the plane in view."""
-        seen, plane = self._screen[0], self.plane
+        plane = self.plane
         if plane is not None and self.depth * abs(position[0] - plane) > self._size:
             return False
-        if seen is None:
-            return True
-        top, left, bottom, right = seen
+        top, left, bottom, right = self._edges
         return top <= position[-2] <= bottom and left <= position[-1] <= right
 
     def _data_point(self) -> tuple[float, ...]:
@@ -216,7 +216,7 @@ class Canvas(SliceInView):
         listen(viewer.dims.events.current_step, self._on_frame)
         for event in (viewer.dims.events.ndisplay, camera.zoom, camera.center):
             listen(event, self._on_change)
-        listen(viewer.layers.events.removed, self._on_removed)
+        listen(viewer.layers.events.removed, lambda event: self._layers.forget(event.value))
         viewer.mouse_drag_callbacks.append(self._on_press)
         viewer.mouse_move_callbacks.append(self._on_move)
         self._bind(viewer)
@@ -251,12 +251,9 @@ class Canvas(SliceInView):
 
     def activate(self) -> None:
         """Make the overlay the active layer, so that clicks and keys reach it."""
-        viewer = self.viewer
-        if viewer is None or self._session.scene is None:
-            return
-        self._ensure_layers()
-        self._layers.raise_in(viewer)
-        viewer.layers.selection.active = self._layers.events
+        if self.viewer is not None and self._session.scene is not None and self._lay():
+            self._layers.raise_in(self.viewer)
+            self.viewer.layers.selection.active = self._layers.events
 
     @property
     def active(self) -> bool:
@@ -266,22 +263,20 @@ class Canvas(SliceInView):
             return False
         return bool(viewer.layers.selection.active is events)
 
-    def _ensure_layers(self) -> None:
+    def _lay(self) -> bool:
+        """Put the layers over the cells; not over cells that were deleted meanwhile."""
         viewer, labels = self.viewer, self.labels
-        # The segmentation may have been deleted meanwhile.
-        if viewer is not None and labels is not None and labels in viewer.layers:
-            self._layers.make(viewer, labels, self._bind)
+        there = viewer is not None and labels is not None and labels in viewer.layers
+        if there:
+            self._layers.put_over(viewer, labels, self._size, self._bind)
             self.redraw()
+        return there
 
     def _on_source(self) -> None:
         """Make the layers while the cells are being measured."""
-        viewer, labels = self.viewer, self.labels
-        if viewer is None:
-            return
-        self._layers.draw(Drawing())  # nothing of the movie before lies over this one
-        if labels is not None:
-            self._layers.fit(viewer, labels)
-            self._ensure_layers()
+        if self.viewer is not None:
+            self._layers.draw(Drawing())  # nothing of the movie before lies over this one
+            self._lay()
 
     def _bind(self, keys_of: Any) -> None:
         """Keys of a layer, or of the viewer."""
@@ -295,21 +290,15 @@ class Canvas(SliceInView):
 
         return pressed
 
-    def _on_removed(self, event: Any) -> None:
-        self._layers.forget(event.value)
-
     def _on_scene(self) -> None:
         scene = self._session.scene
         if scene is None:
             return
         self._size = shown_diameter(scene.detections)
-        if self.labels is not None and self.viewer is not None:
-            self._layers.fit(self.viewer, self.labels)
-            self._layers.place(self.labels)
         self._annotator.frame = self.frame
-        self._ensure_layers()
-        self._layers.fit_lines(self._size)
-        if not self._painting:
+        if self._painting:
+            self._lay()
+        else:
             self.activate()
 
     def _on_masks(self, _: set[int]) -> None:
@@ -453,15 +442,16 @@ class Canvas(SliceInView):
 
     def _redraw(self) -> None:
         """Draw what the frame in view needs."""
-        if self.viewer is None or self._session.scene is None or self.labels is None:
+        viewer, session = self.viewer, self._session
+        if viewer is None or session.scene is None or self.labels is None:
             return
-        seen, letter = self._screen
-        names = self._session.names
-        edges = seen or (0.0, 0.0, *self.extent.tolist())
-        view = SliceShown(self.frame, self.plane, self._size, edges, self.depth, letter, names)
-        # Rims of words lie in the plane that is looked at.
-        dot = 0.0 if seen is None else letter / _LETTER
-        self._layers.draw(self._drawn_in(view), dot, self.plane)
+        dot, plane = self._pixel, self.plane
+        view = SliceShown(
+            self.frame, plane, self._size, self._edges, self.depth, _LETTER * dot, session.names
+        )
+        # Words have a rim where it lies in the plane that is looked at.
+        rim = dot if viewer.dims.ndisplay == 2 else 0.0
+        self._layers.draw(self._drawn_in(view), rim, plane)
 
     def outline(self, cell: CellRef) -> Array:
         """Points along the border of a cell, shape (k, ndim); none before the movie is measured."""
@@ -489,7 +479,7 @@ class Canvas(SliceInView):
                 draw_proposals(drawing, annotator.proposals, view, self.outline)
         else:
             if row >= 0 and not annotator.asking:
-                draw_pointed(drawing, finder.outline(row), mode_look(picked.mode), view)
+                draw_pointed(drawing, finder.outline(row), picked.mode, view)
             ghost = np.zeros((0, 2)) if picked.source is None else self.outline(picked.source)
             draw_ghost(drawing, ghost, picked.targets, view)
         first = picked.place  # of two clicks on masks

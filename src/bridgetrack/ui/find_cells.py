@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from magicgui.widgets import ComboBox, create_widget
 from numpy.typing import NDArray
-from qtpy.QtWidgets import QCheckBox, QComboBox, QSlider, QWidget
+from qtpy.QtWidgets import QCheckBox, QSlider, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.errors import BridgetrackError
@@ -20,10 +20,10 @@ from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.readings import SettingsEstimate
 from bridgetrack.segmentation.settings import Appearance
 from bridgetrack.settings import options_of
-from bridgetrack.ui.layers import cells_over, find_role, movie_of, placed_like, tag, tags_of
+from bridgetrack.ui import layers
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import DIM, Column, button, form_in, text
+from bridgetrack.ui.widgets import DIM, Column, button, fitted, form_in, text
 
 _WAYS = {"jointly": "together with their tracks", "plain": "quickly: one segmentation a frame"}
 """How the built-in method chooses cells, in words."""
@@ -105,11 +105,7 @@ class FindCells(Column):
         box = QWidget()
         form = form_in(box)
         for title, widget in (("Found", self.method), ("Cells are", self.foreground)):
-            # Long words are cut rather than the panel made wider.
-            policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-            widget.native.setSizeAdjustPolicy(policy)
-            widget.native.setMinimumContentsLength(10)
-            form.addRow(title, widget.native)
+            form.addRow(title, fitted(widget.native))
         return box
 
     def _listen(self) -> None:
@@ -192,35 +188,25 @@ class FindCells(Column):
         layer = self._source.image.layer
         if layer is None:
             return
+        way, finding = self._way, self._finding()
         try:
-            movie = movie_of(layer)
+            movie = layers.movie_of(layer)
+            if self._decided is not None and self._decided[0] == way:
+                then(movie, self._settings(self._decided[1].settings))
+                return
         except BridgetrackError as error:
             self.words.setText(str(error))
             return
-        way, finding = self._way, self._finding()
-
-        def go(found: SettingsEstimate) -> None:
-            try:
-                settings = self._settings(found.settings)
-            except BridgetrackError as error:
-                self.words.setText(str(error))
-                return
-            then(movie, settings)
 
         def known(found: SettingsEstimate) -> None:
             if self._source.image.layer is not layer:
                 return  # another movie was chosen meanwhile
-            if (self._way, self._finding()) != (way, finding):
-                self._with_settings(work, then)  # what was set meanwhile holds
-                return
-            self._decided = way, found
-            self._show_decided(found)
-            go(found)
+            if (self._way, self._finding()) == (way, finding):
+                self._decided = way, found
+                self._show_decided(found)
+            self._with_settings(work, then)  # what was set meanwhile holds
 
-        if self._decided is not None and self._decided[0] == way:
-            go(self._decided[1])
-        else:
-            self._panel.session.run(work, lambda: finding.decided(movie), known, self._failed)
+        self._panel.session.run(work, lambda: finding.decided(movie), known, self._failed)
 
     def _show_decided(self, found: SettingsEstimate) -> None:
         """What was decided, and what is doubtful about it."""
@@ -240,7 +226,7 @@ class FindCells(Column):
             return
         self._panel.session.cancel("preview")
         viewer = self._panel.state.viewer
-        shown = find_role(viewer.layers, "preview")
+        shown = layers.find_role(viewer.layers, "preview")
         if shown is not None:
             viewer.layers.remove(shown)
 
@@ -268,12 +254,12 @@ class FindCells(Column):
     def _show(self, labels: NDArray[Any], layer: Any) -> None:
         viewer = self._panel.state.viewer
         self.words.setText(f"{int(labels.max())} cells in this frame.")
-        shown = find_role(viewer.layers, "preview")
+        shown = layers.find_role(viewer.layers, "preview")
         if shown is not None:
             shown.data = labels
             return
-        where = placed_like(layer, still=True)
-        made = viewer.add_labels(labels, name="Preview", metadata=tag("preview"), **where)
+        where = layers.placed_like(layer, still=True)
+        made = viewer.add_labels(labels, name="Preview", metadata=layers.tag("preview"), **where)
         made.contour = 1
 
     # ------------------------------------------------------------------ all frames
@@ -335,15 +321,15 @@ class FindCells(Column):
         self.live.setChecked(False)
         used: Any = source.labels.layer
         for earlier in list(viewer.layers):
-            tags = tags_of(earlier)
-            if tags.get("found") is None or source.pairs.other_movie(layer, earlier):
+            tags = layers.tags_of(earlier)
+            if tags.get("found") is None or layers.other_movie(layer, earlier):
                 continue
             if earlier is used and not tags.get("partial"):
                 earlier.visible = False
             else:
                 viewer.layers.remove(earlier)
-        made = cells_over(layer, labels, "Cells found", found=finding, partial=partial)
-        source.pairs.join(layer, made)
+        made = layers.cells_over(layer, labels, "Cells found", found=finding, partial=partial)
+        layers.join(layer, made)
         viewer.add_layer(made)
         if source.image.layer is layer:
             source.labels.choose(made)

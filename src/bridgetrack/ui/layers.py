@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -275,54 +274,60 @@ def look_at(viewer: Any, world: Sequence[float]) -> None:
     camera_of(viewer).center = (float(world[-3]) if deep else 0.0, *map(float, world[-2:]))
 
 
-class MovieCells:
-    """Remembers which layers of cells were used with which movie.
+# ---------------------------------------------------------------------- a movie and its cells
 
-    A movie is known by its file, so that its other channels, and the same file opened again, have
-    the same cells. One without a file is known by its name.
-    """
+_OF = "movies"
+"""Tag of a layer of cells: names of the movies that it was used with, the latest last.
 
-    def __init__(self) -> None:
-        self._movies: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
-        self._cells: dict[str, weakref.ref[Any]] = {}
-
-    def join(self, image: Any, cells: Any) -> None:
-        """These are used together."""
-        if image is not None and cells is not None:
-            self._movies.setdefault(cells, {})[_mark(image)] = str(image.name)
-            self._cells[_mark(image)] = weakref.ref(cells)
-
-    def part(self, image: Any) -> None:
-        """Somebody wants no cells for this movie."""
-        self._cells.pop(_mark(image), None)
-
-    def cells_of(self, image: Any) -> Any | None:
-        """The layer of cells that was used with a movie last; None where there was none."""
-        known = None if image is None else self._cells.get(_mark(image))
-        return None if known is None else known()
-
-    def other_movie(self, image: Any, cells: Any) -> str:
-        """Name of the movie whose cells these are, where it is another one; otherwise nothing."""
-        known = {} if cells is None else self._movies.get(cells, {})
-        if image is None or not known or _mark(image) in known:
-            return ""
-        return list(known.values())[-1]
-
-    def show_instead(self, viewer: Any, before: Any, image: Any) -> None:
-        """Hide what the plugin opened or made of the movie before, and show the one chosen."""
-        if before is None or _mark(before) == _mark(image):
-            return
-        for movie, visible in ((before, False), (image, True)):
-            for layer in (movie, self.cells_of(movie)):
-                if layer is None or layer not in viewer.layers:
-                    continue
-                if visible or role_of(layer):
-                    layer.visible = visible
-        viewer.reset_view()
+A movie is known by its file, so that its other channels, and the same file opened again, have the
+same cells. One without a file is known by its name.
+"""
 
 
 def _mark(image: Any) -> str:
     return str(path_of(image) or name_of(image))
+
+
+def join(image: Any, cells: Any) -> None:
+    """Note that these are used together; each may be None."""
+    if image is not None and cells is not None:
+        others = {k: name for k, name in tags_of(cells).get(_OF, {}).items() if k != _mark(image)}
+        cells.metadata[KEY] = {**tags_of(cells), _OF: {**others, _mark(image): str(image.name)}}
+
+
+def part(viewer: Any, image: Any) -> None:
+    """Note that somebody wants no cells for this movie."""
+    for layer in viewer.layers:
+        tags_of(layer).get(_OF, {}).pop(_mark(image), None)
+
+
+def cells_of(viewer: Any, image: Any) -> Any | None:
+    """The layer of cells that was used with a movie last; None where there was none."""
+    found = [
+        x for x in viewer.layers if image is not None and _mark(image) in tags_of(x).get(_OF, {})
+    ]
+    return found[-1] if found else None
+
+
+def other_movie(image: Any, cells: Any) -> str:
+    """Name of the movie whose cells these are, where it is another one; otherwise nothing."""
+    known = {} if cells is None else tags_of(cells).get(_OF, {})
+    if image is None or not known or _mark(image) in known:
+        return ""
+    return str(list(known.values())[-1])
+
+
+def show_instead(viewer: Any, before: Any, image: Any) -> None:
+    """Hide what the plugin opened or made of the movie before, and show the one chosen."""
+    if before is None or _mark(before) == _mark(image):
+        return
+    for movie, visible in ((before, False), (image, True)):
+        for layer in (movie, cells_of(viewer, movie)):
+            if layer is None or layer not in viewer.layers:
+                continue
+            if visible or role_of(layer):
+                layer.visible = visible
+    viewer.reset_view()
 
 
 # ---------------------------------------------------------------------- points

@@ -16,7 +16,6 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.tracks.colours import Colouring, colouring, colourings
 from bridgetrack.tracks.tracks import Tracks
-from bridgetrack.ui.picking import Mode
 
 
 @dataclass(frozen=True)
@@ -40,22 +39,6 @@ LOOKS = {
     Event.FALSE: Look("#bbbbbb", "x", "✕", "Not a cell"),
 }
 
-MODE_WORDS = {
-    Mode.MOVE: "Connect",
-    Mode.DIVIDE: "Divides",
-    Mode.DISAPPEAR: "Leaves",
-    Mode.APPEAR: "Appears",
-    Mode.FALSE: "Not a cell",
-    Mode.VERIFY: "Verify track",
-    Mode.CUT: "Two cells",
-    Mode.JOIN: "One cell",
-    Mode.GROW: "New cell",
-    Mode.REMOVE: "No cell",
-    Mode.OUTLINE: "Outline",
-    Mode.CHECK: "All right",
-}
-"""What a click in a mode says."""
-
 MEND_SIGNS = {
     MendKind.CUT: "✂",
     MendKind.JOIN: "∪",
@@ -66,18 +49,6 @@ MEND_SIGNS = {
     MendKind.KEEP: "✓",
     MendKind.CHECK: "☑",
 }
-
-
-def mode_words(mode: Mode) -> str:
-    """What a click in a mode says, with the sign of its event."""
-    sign = "" if mode.event is None else f"{LOOKS[mode.event].sign} "
-    return sign + MODE_WORDS[mode]
-
-
-def mode_look(mode: Mode) -> tuple[str, str]:
-    """What a click in a mode says, and its colour."""
-    return mode_words(mode), PROPOSAL if mode.event is None else LOOKS[mode.event].colour
-
 
 PROPOSAL = "#ffffff"
 GHOST = "#ffffff"

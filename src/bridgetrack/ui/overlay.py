@@ -14,6 +14,7 @@ from bridgetrack.arrays import Array
 from bridgetrack.session.cells import Proposal
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.ui.looks import GHOST, LOOKS, PROPOSAL, rgba
+from bridgetrack.ui.picking import Mode
 
 Colour = tuple[float, float, float, float]
 
@@ -113,7 +114,7 @@ class SliceShown:
     frame: int
     plane: float | None  # in 3D
     size: float  # of a cell
-    seen: tuple[float, float, float, float]  # top, left, bottom, right of what is on the screen
+    seen: tuple[float, ...]  # top, left, bottom, right of what is on the screen
     depth: float = 1.0  # distance of two planes
     letter: float = 0.0  # width of a letter in pixels of the movie
     name: Name = by_label  # what cells are called
@@ -289,13 +290,12 @@ def _draw_numbers(drawing: Drawing, found: Iterable[Numbered], view: SliceShown)
         drawing.mark(cell.position, "disc", size, _SHADE, colour, numbers)
 
 
-def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: SliceShown) -> None:
+def draw_pointed(drawing: Drawing, outline: Array, mode: Mode, view: SliceShown) -> None:
     """The cell that a click or Enter takes, with what that would say of it."""
     if not len(outline):
         return
-    words, colour = look
-    draw_outline(drawing, outline, rgba(colour), view)
-    drawing.write(f"{words}? [Enter]", outline[:, -2:], view)
+    draw_outline(drawing, outline, rgba(mode.colour), view)
+    drawing.write(f"{mode.title}? [Enter]", outline[:, -2:], view)
 
 
 def draw_ghost(

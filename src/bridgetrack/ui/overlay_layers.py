@@ -38,11 +38,18 @@ class OverlayLayers:
         elif layer is self.marks:
             self.marks = None
 
-    def make(self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]) -> None:
-        """Add the layers over the segmentation `labels`, unless they are there.
+    def put_over(
+        self, viewer: Any, labels: Any, size: float, prepare: Callable[[Vectors], None]
+    ) -> None:
+        """Draw over the segmentation `labels`, whose cells have a diameter of `size` pixels.
 
         `prepare` is called with a new layer that gets mouse and keys.
         """
+        for layer in (self.events, self.marks):
+            if layer is not None and layer.ndim != labels.ndim - 1:
+                viewer.layers.remove(layer)
+            elif layer is not None:
+                place_like(layer, labels, still=True)
         placed = placed_like(labels, still=True)
         if self.marks is None:
             self._drawn = None
@@ -66,6 +73,9 @@ class OverlayLayers:
             )  # fmt: skip
             prepare(self.events)
             add_below(viewer, self.events)
+        width = min(_LINE, 0.1 * size)  # does not hide small cells
+        if self.events.edge_width != width:
+            self.events.edge_width = width
 
     def raise_in(self, viewer: Any) -> None:
         """Bring the layers to the top, so that nothing hides them."""
@@ -73,24 +83,6 @@ class OverlayLayers:
         if list(viewer.layers)[len(viewer.layers) - len(own) :] != own:
             for layer in own:
                 viewer.layers.move(viewer.layers.index(layer), len(viewer.layers))
-
-    def fit(self, viewer: Any, labels: Any) -> None:
-        """Take the layers away where they were made for another number of axes."""
-        for layer in (self.events, self.marks):
-            if layer is not None and layer.ndim != labels.ndim - 1:
-                viewer.layers.remove(layer)
-
-    def place(self, labels: Any) -> None:
-        """Draw in the coordinates of a segmentation layer."""
-        for layer in (self.events, self.marks):
-            if layer is not None:
-                place_like(layer, labels, still=True)
-
-    def fit_lines(self, size: float) -> None:
-        """Arrows that do not hide cells of this diameter in pixels."""
-        width = min(_LINE, 0.1 * size)
-        if self.events is not None and self.events.edge_width != width:
-            self.events.edge_width = width
 
     def draw(self, drawing: Drawing, dot: float = 0.0, plane: float | None = None) -> None:
         """Show a drawing.

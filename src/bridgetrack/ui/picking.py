@@ -3,55 +3,123 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import Enum
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from skimage.segmentation import find_boundaries
 
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import CellRef, EventRef
-from bridgetrack.arrays import Array, Mask
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import N_TARGETS, Event
 from bridgetrack.movie import Movie
 from bridgetrack.regions.mend import MendKind, Place
+from bridgetrack.ui.looks import LOOKS, PROPOSAL
 
 
-class Mode(StrEnum):
-    """What a click means."""
+class Mode(Enum):
+    """What a click means: its key, if any, the words of its button, what it says, and what to do.
 
-    REVIEW = "review"
-    SUGGEST = "suggest"
-    MOVE = "move"
-    DIVIDE = "divide"
-    DISAPPEAR = "disappear"
-    APPEAR = "appear"
-    FALSE = "false"
-    VERIFY = "verify"
-    CUT = "cut"
-    JOIN = "join"
-    GROW = "grow"
-    REMOVE = "remove"
-    OUTLINE = "outline"
-    CHECK = "check"
+    Those that say an event or mend masks have the name of that.
+    """
+
+    key: str
+    words: str
+    says: str
+    hint: str
+
+    def __init__(self, key: str, words: str, says: str, hint: str) -> None:
+        self.key, self.words, self.says, self.hint = key, words, says, hint
+
+    REVIEW = (
+        "", "", "",
+        "Point at a cell to see what the model thinks. Enter says yes, Backspace no.",
+    )  # fmt: skip
+    SUGGEST = (
+        "", "", "",
+        "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
+        "U: cannot tell. G: another one. Esc: stop.",
+    )  # fmt: skip
+    MOVE = (
+        "C", "Connect", "Connect a cell with itself in a later frame",
+        "Click a cell, then the same cell one frame later.",
+    )  # fmt: skip
+    DIVIDE = (
+        "Y", "Divides", "A mother and her two daughters",
+        "Click the mother, then her two daughters one frame later.",
+    )  # fmt: skip
+    DISAPPEAR = (
+        "L", "Leaves", "The cell leaves, dies or fades",
+        "Click a cell in the last frame in which it is seen.",
+    )  # fmt: skip
+    APPEAR = (
+        "A", "Appears", "The cell is new in this frame",
+        "Click a cell in the first frame in which it is seen.",
+    )  # fmt: skip
+    FALSE = (
+        "F", "Not a cell", "This is not a cell; Shift+click: nor is any of its track",
+        "Click what is not a cell. Shift+click: nothing in its track is a cell.",
+    )  # fmt: skip
+    VERIFY = (
+        "", "Verify track",
+        "This track is right: lock it; again: release it; Shift+click: its family, too",
+        "Click a cell whose track is right: it is locked. Again: it is released. With Shift: its "
+        "whole family.",
+    )  # fmt: skip
+    CUT = (
+        "K", "Two cells",
+        "These are two cells: cut the mask (Shift+click one, then click the other, to say where "
+        "they are), or draw the cut",
+        "Click two cells drawn as one; or Shift+click one, then click the other; or click beside "
+        "them on both sides.",
+    )  # fmt: skip
+    JOIN = (
+        "J", "One cell", "These two masks are one cell",
+        "Click two pieces of one cell.",
+    )  # fmt: skip
+    GROW = (
+        "N", "New cell", "Here is a cell that has no mask",
+        "Click a cell that is not drawn.",
+    )  # fmt: skip
+    REMOVE = (
+        "E", "No cell", "This is not a cell: remove its mask",
+        "Click what is drawn but is no cell.",
+    )  # fmt: skip
+    OUTLINE = (
+        "O", "Outline",
+        "A better outline: the next one; with Shift+click, that of another layer of masks",
+        "Click a cell for its next outline. Shift+click: the outline that another layer of masks "
+        "in view has here.",
+    )  # fmt: skip
+    CHECK = (
+        "I", "All right", "All cells in view are right as drawn, and none is missing",
+        "Correct what is wrong in view first. Then click the image or press Enter: every cell in "
+        "view is right, and none is missing.",
+    )  # fmt: skip
 
     @property
     def mends(self) -> MendKind | None:
         """How this mode mends masks, None where it does not."""
-        return MendKind(self.value) if self in _MENDING else None
+        return MendKind.__members__.get(self.name)
 
     @property
     def event(self) -> Event | None:
         """The event that this mode annotates, None where it annotates none."""
-        others = (Mode.REVIEW, Mode.SUGGEST, Mode.VERIFY, *_MENDING)
-        return None if self in others else Event.from_key(self.value)
+        return Event.__members__.get(self.name)
 
+    @property
+    def title(self) -> str:
+        """What a click says, with the sign of its event."""
+        return self.words if self.event is None else f"{LOOKS[self.event].sign} {self.words}"
 
-_MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
+    @property
+    def colour(self) -> str:
+        """The colour of what a click says."""
+        return PROPOSAL if self.event is None else LOOKS[self.event].colour
 
 
 @dataclass(frozen=True)
@@ -73,7 +141,7 @@ class Picking:
     def hint(self) -> str:
         """What to do next, in plain words."""
         if self.empty:
-            return _FIRST[self.mode]
+            return self.mode.hint
         if self.half:
             return "Click in its other half: the cell is cut between the two. Esc: never mind."
         if self.mode == Mode.CUT:
@@ -96,29 +164,6 @@ class PickStep:
     frame: int | None = None  # to show next, None to stay
     problem: str = ""  # why the click could not be used
     places: tuple[Place, ...] = ()  # where masks are to be mended; none while one is missing
-
-
-_FIRST = {
-    Mode.REVIEW: "Point at a cell to see what the model thinks. Enter says yes, Backspace no.",
-    Mode.MOVE: "Click a cell, then the same cell one frame later.",
-    Mode.DIVIDE: "Click the mother, then her two daughters one frame later.",
-    Mode.DISAPPEAR: "Click a cell in the last frame in which it is seen.",
-    Mode.APPEAR: "Click a cell in the first frame in which it is seen.",
-    Mode.FALSE: "Click what is not a cell. Shift+click: nothing in its track is a cell.",
-    Mode.VERIFY: "Click a cell whose track is right: it is locked. Again: it is released. With "
-    "Shift: its whole family.",
-    Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
-    "U: cannot tell. G: another one. Esc: stop.",
-    Mode.CUT: "Click two cells drawn as one; or Shift+click one, then click the other; or click "
-    "beside them on both sides.",
-    Mode.JOIN: "Click two pieces of one cell.",
-    Mode.GROW: "Click a cell that is not drawn.",
-    Mode.REMOVE: "Click what is drawn but is no cell.",
-    Mode.OUTLINE: "Click a cell for its next outline. Shift+click: the outline that another layer "
-    "of masks in view has here.",
-    Mode.CHECK: "Correct what is wrong in view first. Then click the image or press Enter: every "
-    "cell in view is right, and none is missing.",
-}
 
 
 def click(state: Picking, cell: CellRef) -> PickStep:
@@ -190,23 +235,25 @@ _KEPT, _TRACED = 4, 32
 
 
 class CellFinder:
-    """Finds cells by their masks; frames looked at last are kept in memory."""
+    """Finds cells by their masks, or, where centroids alone are known, by discs around these.
 
-    def __init__(self, labels: Movie, detections: Detections) -> None:
-        self._labels = labels
-        self._detections = detections
-        self._read = lru_cache(maxsize=_KEPT)(labels.channel_frame)
-        self._traced = lru_cache(maxsize=_TRACED)(self._trace)
+    Frames looked at last are kept in memory.
+    """
 
-    def frame(self, t: int) -> NDArray[np.integer]:
-        """Labels of a frame, shape ([Z,] Y, X)."""
-        return self._read(t)
+    def __init__(self, labels: Movie | None, detections: Detections) -> None:
+        self._detections, self._masks = detections, labels is not None
+        self._radius = shown_diameter(detections) / 2
+        if labels is not None:
+            self._read = lru_cache(maxsize=_KEPT)(labels.channel_frame)
+        self._traced = lru_cache(maxsize=_TRACED)(self._trace if self._masks else self._disc)
 
     def row_at(self, t: int, point: tuple[float, ...]) -> int:
         """Row of the cell at a point in pixels of frame `t`, -1 where there is none."""
-        if not 0 <= t < self._labels.n_frames:
+        if not 0 <= t < self._detections.geometry.n_frames:
             return -1
-        pixels = self.frame(t)
+        if not self._masks:
+            return self._nearest(t, point)
+        pixels = self._read(t)
         at = tuple(round(p) for p in point)
         if not all(0 <= a < n for a, n in zip(at, pixels.shape, strict=True)):
             return -1
@@ -215,6 +262,20 @@ class CellFinder:
             return self._detections.row_of(t, label) if label else -1
         except InputError:
             return -1
+
+    def _nearest(self, t: int, point: tuple[float, ...]) -> int:
+        """As `row_at`, where cells are discs."""
+        rows = np.arange(len(self._detections))[self._detections.rows(t)]
+        scale = np.array(self._detections.geometry.scale)
+        away = (self._places(rows) - np.asarray(point)) * scale / scale[-2:].mean()
+        far = np.linalg.norm(away, axis=1)
+        best = int(np.argmin(far)) if len(rows) else -1
+        return int(rows[best]) if len(rows) and far[best] <= self._radius else -1
+
+    def _places(self, rows: Index) -> Array:
+        """Positions of cells in pixels, shape (k, ndim)."""
+        axes = list(self._detections.geometry.axes)
+        return self._detections.table[axes].to_numpy(dtype=np.float64)[rows]
 
     def ref(self, row: int) -> CellRef:
         """A reference to a cell by its row."""
@@ -226,13 +287,21 @@ class CellFinder:
 
     def _trace(self, row: int) -> Array:
         t, label = int(self._detections.frame[row]), int(self._detections.label[row])
-        inside = self.frame(t) == label
+        inside = self._read(t) == label
         where = np.argwhere(inside)
         if not len(where):
             return np.zeros((0, inside.ndim))
         low = np.maximum(where.min(axis=0) - 1, 0)
         box = inside[tuple(slice(a, b + 2) for a, b in zip(low, where.max(axis=0), strict=True))]
         return np.argwhere(_border(box)).astype(np.float64) + low
+
+    def _disc(self, row: int) -> Array:
+        """Points along the disc of a cell, shape (k, ndim)."""
+        angle = np.linspace(0, 2 * np.pi, 32, endpoint=False)
+        ring = np.repeat(self._places(np.array([row])), len(angle), axis=0)
+        ring[:, -2] += self._radius * np.sin(angle)
+        ring[:, -1] += self._radius * np.cos(angle)
+        return ring
 
 
 def _border(mask: Mask) -> Mask:
@@ -241,40 +310,6 @@ def _border(mask: Mask) -> Mask:
         return np.stack([_border(plane) for plane in mask])
     padded = np.pad(mask, 1)
     return np.asarray(find_boundaries(padded, mode="inner")[1:-1, 1:-1])
-
-
-class PointFinder:
-    """As `CellFinder`, for cells that are known by their centroids alone: each is a disc."""
-
-    def __init__(self, detections: Detections) -> None:
-        self._detections = detections
-        scale = np.array(detections.geometry.scale)
-        self._stretch = scale / scale[-2:].mean()
-        self._radius = shown_diameter(detections) / 2
-        self._place = detections.table[list(detections.geometry.axes)].to_numpy(dtype=np.float64)
-
-    def row_at(self, t: int, point: tuple[float, ...]) -> int:
-        """Row of the cell nearest to a point in pixels of frame `t`, -1 where none is near."""
-        if not 0 <= t < self._detections.geometry.n_frames:
-            return -1
-        rows = np.arange(len(self._detections))[self._detections.rows(t)]
-        if not len(rows):
-            return -1
-        away = np.linalg.norm((self._place[rows] - np.asarray(point)) * self._stretch, axis=1)
-        best = int(np.argmin(away))
-        return int(rows[best]) if away[best] <= self._radius else -1
-
-    def ref(self, row: int) -> CellRef:
-        """A reference to a cell by its row."""
-        return cell_refs(self._detections, np.array([row]))[0]
-
-    def outline(self, row: int) -> Array:
-        """Points along the disc of a cell, shape (k, ndim)."""
-        angle = np.linspace(0, 2 * np.pi, 32, endpoint=False)
-        ring = np.repeat(self._place[row][None], len(angle), axis=0)
-        ring[:, -2] += self._radius * np.sin(angle)
-        ring[:, -1] += self._radius * np.cos(angle)
-        return ring
 
 
 def shown_diameter(detections: Detections) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, Signal
-from qtpy.QtGui import QColor
 
 from bridgetrack.active.accuracy import Point
 from bridgetrack.arrays import Array, Index
@@ -30,63 +29,28 @@ class Plot(pg.PlotWidget):
         super().__init__(background=None)
         self.setToolTip("The wheel zooms, dragging moves; right click, Export…: saves it")
 
-    def draw_axes(self, ink: QColor | None = None) -> None:
-        """Draw the axes in a colour; in that of the theme's words where it is None."""
-        pen = pg.mkPen(ink or self.palette().windowText().color())
-        for side in ("left", "bottom"):
-            axis = self.getAxis(side)
-            axis.setPen(pen)
-            axis.setTextPen(pen)
-
     def draw_band(self, x: Array, low: Array, high: Array) -> None:
         """Shade what lies between two lines, shapes (n,)."""
         edges = [self.plot(x, y, pen=None) for y in (low, high)]
         self.addItem(pg.FillBetweenItem(*edges, brush=pg.mkBrush(*_BAND)))
 
+    def _follow_theme(self) -> None:
+        """Draw axes in the colour of the theme's words."""
+        pen = pg.mkPen(self.palette().windowText().color())
+        for side in ("left", "bottom"):
+            self.getAxis(side).setPen(pen)
+            self.getAxis(side).setTextPen(pen)
+
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """The theme is known."""
         super().showEvent(event)
-        self.draw_axes()
+        self._follow_theme()
 
     def changeEvent(self, event: Any) -> None:  # noqa: N802
         """Another theme may have been chosen."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.StyleChange and self.isVisible():
-            self.draw_axes()
-
-
-class AccuracyPlot(Plot):
-    """A line with a band; hidden while there is nothing to plot."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setMouseEnabled(x=False, y=False)
-        self.setMenuEnabled(False)
-        self.hideButtons()
-        self.setFixedHeight(130)
-        self.setLabel("bottom", "clicks")
-        self.setLabel("left", "right events, %")
-        self.setToolTip("The line is the estimate; the truth lies in the band with 95 %")
-        self.hide()
-
-    def show_points(self, points: Sequence[Point]) -> None:
-        """Draw a progress curve."""
-        rows = [
-            (p.clicks, 100 * p.accuracy, 100 * p.low, 100 * p.high)
-            for p in points
-            if p.accuracy is not None and p.low is not None and p.high is not None
-        ]
-        self.clear()
-        self.setVisible(bool(rows))
-        if not rows:
-            return
-        clicks, accuracy, low, high = np.asarray(rows, dtype=np.float64).T
-        wide, of = (clicks, slice(None)) if len(rows) > 1 else (clicks[0] + _LONE, [0, 0])
-        self.draw_band(wide, low[of], high[of])
-        pen = pg.mkPen(_LINE, width=2)
-        self.plot(clicks, accuracy, pen=pen, symbol="o", symbolSize=5, symbolBrush=_LINE)
-        self.setXRange(0, max(float(clicks[-1]), 10.0), padding=0.02)
-        self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.08)
+            self._follow_theme()
 
 
 _HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0072b2", "#999999")
@@ -135,6 +99,26 @@ class NumberPlot(Plot):
         self.plot(edges, steps("undivided"), pen=pg.mkPen(_LINE, width=2))
         self.setXRange(0, float(edges[-1]), padding=0.02)
         self.setYRange(0, 1, padding=0.03)
+
+    def show_progress(self, points: Sequence[Point]) -> bool:
+        """The estimated accuracy by clicks, with the band in which it lies with 95 %; if any."""
+        self.clear()
+        known = [p for p in points if None not in (p.accuracy, p.low, p.high)]
+        if not known:
+            return False
+        clicks = np.array([p.clicks for p in known], dtype=np.float64)
+        accuracy, low, high = (
+            100 * np.array([(p.accuracy, p.low, p.high) for p in known], dtype=np.float64).T
+        )
+        # The band of a single point is drawn a little wide.
+        wide, of = (clicks, slice(None)) if len(known) > 1 else (clicks[0] + _LONE, [0, 0])
+        self.draw_band(wide, low[of], high[of])
+        pen = pg.mkPen(_LINE, width=2)
+        self.plot(clicks, accuracy, pen=pen, symbol="o", symbolSize=5, symbolBrush=_LINE)
+        self.setXRange(0, max(float(clicks[-1]), 10.0), padding=0.02)
+        self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.08)
+        self.name_axes("clicks", "right events, %")
+        return True
 
     def name_axes(self, bottom: str, left: str) -> None:
         """What the axes show."""

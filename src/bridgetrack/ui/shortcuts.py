@@ -14,7 +14,7 @@ class Shortcut:
     """A key of the canvas."""
 
     name: str  # used to find it, e.g. for its button
-    keys: tuple[str, ...]  # keys in napari's words, none or some; the first is shown
+    keys: tuple[str, ...]  # in napari's words, none or some; the first is shown
     words: str  # what it does
     act: Callable[[Annotator], None]
 
@@ -31,23 +31,7 @@ _CHOICES = 5
 """Alternatives that have a key: as many as a question lists."""
 
 SHORTCUTS = (
-    Shortcut("move", ("C",), "Connect a cell with itself in a later frame", _begin(Mode.MOVE)),
-    Shortcut("divide", ("Y",), "A mother and her two daughters", _begin(Mode.DIVIDE)),
-    Shortcut("disappear", ("L",), "The cell leaves, dies or fades", _begin(Mode.DISAPPEAR)),
-    Shortcut("appear", ("A",), "The cell is new in this frame", _begin(Mode.APPEAR)),
-    Shortcut("false", ("F",), "This is not a cell; Shift+click: nor is any of its track",
-             _begin(Mode.FALSE)),
-    Shortcut("verify", (), "This track is right: lock it; again: release it; Shift+click: its "
-             "family, too", _begin(Mode.VERIFY)),
-    Shortcut("cut", ("K",), "These are two cells: cut the mask (Shift+click one, then click the "
-             "other, to say where they are), or draw the cut", _begin(Mode.CUT)),
-    Shortcut("join", ("J",), "These two masks are one cell", _begin(Mode.JOIN)),
-    Shortcut("grow", ("N",), "Here is a cell that has no mask", _begin(Mode.GROW)),
-    Shortcut("remove", ("E",), "This is not a cell: remove its mask", _begin(Mode.REMOVE)),
-    Shortcut("outline", ("O",), "A better outline: the next one; with Shift+click, that of another "
-             "layer of masks", _begin(Mode.OUTLINE)),
-    Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
-             _begin(Mode.CHECK)),
+    *(Shortcut(m.name, tuple(m.key), m.says, _begin(m)) for m in Mode if m.says),
     Shortcut("again", (), "Cut, join, add and remove cells in all frames where the image shows "
              "that it is needed. Your answers about masks are kept, and learned from",
              Annotator.choose_again),

@@ -20,27 +20,9 @@ from bridgetrack.pipeline.finding import how_found
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import kept_cells, open_store, usual_folder
+from bridgetrack.ui import layers
+from bridgetrack.ui.background import READING
 from bridgetrack.ui.layer_changes import LayerChanges
-from bridgetrack.ui.layers import (
-    MovieCells,
-    cells_over,
-    check_extent,
-    detections_of,
-    file_of,
-    is_points,
-    kind_of,
-    labels_of,
-    movie_of,
-    name_of,
-    path_of,
-    put_time_first,
-    role_of,
-    set_scale,
-    share_scale,
-    tags_of,
-    time_seems_last,
-    whole_numbers,
-)
 from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.widgets import LayerChoice, form_in
 
@@ -59,7 +41,6 @@ class SourceChooser(QWidget):
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
-        self.pairs = MovieCells()
         form = form_in(self)
         self.image = LayerChoice("no image", "The movie; its brightness helps to tell cells apart")
         self.labels = LayerChoice(
@@ -71,7 +52,6 @@ class SourceChooser(QWidget):
         self.notice = Notice()
         form.addRow(self.notice)
         self._last: Any = None  # the image that was looked at last
-        self._opened: tuple[Any, Any] | None = None
         self._listed: weakref.WeakSet[Any] = weakref.WeakSet()
         self._asked: weakref.WeakSet[Any] = weakref.WeakSet()  # about the order of their axes
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()  # images whose cells were open
@@ -81,6 +61,7 @@ class SourceChooser(QWidget):
         open_soon = qdebounced(self.open, timeout=0, parent=self)
         for choice in (self.image, self.labels):
             choice.chosen.connect(lambda _: open_soon())
+        panel.listen(panel.state.files.read_all, self._on_read)
         for event in ("inserted", "removed"):
             panel.listen(getattr(panel.state.viewer.layers.events, event), self._on_layers)
         self._on_layers()
@@ -107,31 +88,33 @@ class SourceChooser(QWidget):
         viewer = self._panel.state.viewer
         if viewer is None:
             return
-        self.image.offer({x: str(x.name) for x in viewer.layers if kind_of(x) == "image"})
+        self.image.offer({x: str(x.name) for x in viewer.layers if layers.kind_of(x) == "image"})
         shown = [x for x in viewer.layers if self._may_be_cells(x)]
-        masks = {x: " (use as cells)" if kind_of(x) == "image" else "" for x in shown}
+        masks = {x: " (use as cells)" if layers.kind_of(x) == "image" else "" for x in shown}
         self.labels.offer({layer: f"{layer.name}{more}" for layer, more in masks.items()})
 
     def _may_be_cells(self, layer: Any) -> bool:
-        if kind_of(layer) == "image":
+        if layers.kind_of(layer) == "image":
             return self._holds_masks(layer)
-        return kind_of(layer) in ("labels", "points") and role_of(layer) not in _NO_CELLS
+        return (
+            layers.kind_of(layer) in ("labels", "points") and layers.role_of(layer) not in _NO_CELLS
+        )
 
     def _is_movie(self, layer: Any) -> bool:
         return not self._holds_masks(layer)
 
     def _are_cells(self, layer: Any) -> bool:
         """Whether nobody has to say so: not points of others, nor the cells of another movie."""
-        known = bool(role_of(layer)) or kind_of(layer) == "labels"
-        return known and not self.pairs.other_movie(self.image.layer, layer)
+        known = bool(layers.role_of(layer)) or layers.kind_of(layer) == "labels"
+        return known and not layers.other_movie(self.image.layer, layer)
 
     def _holds_masks(self, layer: Any) -> bool:
         """Whether the pixels of an image layer look like cell numbers; looked at once."""
-        if role_of(layer) == "image":
+        if layers.role_of(layer) == "image":
             return False  # looked at when it was read
         if layer not in self._masks:
             try:
-                self._masks[layer] = not layer.rgb and looks_like_labels(movie_of(layer))
+                self._masks[layer] = not layer.rgb and looks_like_labels(layers.movie_of(layer))
             except BridgetrackError:
                 self._masks[layer] = False
         return self._masks[layer]
@@ -140,27 +123,36 @@ class SourceChooser(QWidget):
 
     def open_again(self) -> None:
         """Open what is chosen anew, after its scale has changed; the answers stay."""
-        self._opened = None
         self.open(again=True)
+
+    def _on_read(self) -> None:
+        """Open cells that waited for what was read, which may have been their movie."""
+        if self.image.layer is None and self.labels.layer is not None:
+            self.open()
 
     def open(self, again: bool = False) -> None:
         """Open what is chosen, unless it is open already."""
         image, labels = self.image.layer, self.labels.layer
-        if labels is not None and kind_of(labels) == "image":
+        session, files = self._panel.session, self._panel.state.files
+        if labels is not None and layers.kind_of(labels) == "image":
             self._use_as_cells(labels)
             return
         if self._takes_its_cells(image, labels):
             return  # to come back with them
+        if image is None and labels is not None and files.busy(READING):
+            return  # to come back with what is read now: it may be their movie
         self._ask_for_time(image, labels)
         self._changes.watch(image, labels)
-        if self._opened != (image, labels):
-            share_scale(image, labels)
+        movie = session.movie
+        is_open = movie is not None and movie.layers == (image, labels) and not again
         if labels is None:
             self._open_without_cells(image)
-        elif self._opened != (image, labels):
-            with self._panel.session.hearing() as warnings:
+        elif is_open:
+            layers.join(image, labels)
+        else:
+            layers.share_scale(image, labels)
+            with session.hearing() as warnings:
                 back = self._open_with_cells(image, labels, again)
-            session = self._panel.session
             if back and not warnings and session.answers is not None:
                 folder = session.project.path
                 where = "" if folder is None else f" from {folder.name}"
@@ -168,13 +160,14 @@ class SourceChooser(QWidget):
 
     def _takes_its_cells(self, image: Any, labels: Any) -> bool:
         """Choose the cells of a movie that was chosen now, in place of those of another one."""
-        if image is None or image is self._last:
-            if labels is None and image is not None:
-                self.pairs.part(image)
+        viewer = self._panel.state.viewer
+        if image is None or image is self._last or viewer is None:
+            if labels is None and image is not None and viewer is not None:
+                layers.part(viewer, image)
             return False
-        self.pairs.show_instead(self._panel.state.viewer, self._last, image)
+        layers.show_instead(viewer, self._last, image)
         self._last = image
-        other, own = self.pairs.other_movie(image, labels), self.pairs.cells_of(image)
+        other, own = layers.other_movie(image, labels), layers.cells_of(viewer, image)
         if not other and (labels is not None or own not in self.labels):
             return False
         self.labels.choose(own)
@@ -184,8 +177,8 @@ class SourceChooser(QWidget):
 
     def _ask_for_time(self, image: Any, labels: Any) -> None:
         """Ask once where a movie looks as if its last axis were time."""
-        layers = [x for x in (image, labels) if x is not None and not is_points(x)]
-        doubtful = [x for x in layers if x not in self._asked and time_seems_last(x)]
+        both = [x for x in (image, labels) if x is not None and not layers.is_points(x)]
+        doubtful = [x for x in both if x not in self._asked and layers.time_seems_last(x)]
         self._asked.update(doubtful)
         if not doubtful:
             return
@@ -196,7 +189,7 @@ class SourceChooser(QWidget):
         )
         if confirmed(self, "Is time the last axis?", words):
             for layer in doubtful:
-                put_time_first(layer)
+                layers.put_time_first(layer)
 
     def _open_without_cells(self, image: Any) -> None:
         """Close the movie, and look for cells that were found on the image earlier."""
@@ -205,7 +198,7 @@ class SourceChooser(QWidget):
         self._problem("")
         before: Any = None if session.movie is None else session.movie.layers[1]
         with session.hearing() as told:
-            self._forget()
+            session.forget()
         if before is not None and viewer is not None and before not in viewer.layers:
             words = (
                 f"“{before.name}” was deleted from the window. Your answers are kept: open these "
@@ -223,59 +216,48 @@ class SourceChooser(QWidget):
             source = self._source(image, labels)
         except BridgetrackError as error:
             session.message.emit("info", "")
-            self._forget()  # what was open before is not what is chosen now
+            session.forget()  # what was open before is not what is chosen now
             self._problem(str(error))
-            return ()
-        known = session.movie
-        self._opened = (image, labels)
-        if known is not None and known.layers == (image, labels) and not again:
-            self.pairs.join(image, labels)
             return ()
         if image is not None:
             self._known.add(image)
         self._problem("")
         if not self._open_movie(source):
-            self._forget()
+            session.forget()
             return ()
-        back = self._panel.state.settings.back
-        self.pairs.join(image, labels)
+        layers.join(image, labels)
         resumed = session.answers.resumed if session.answers else 0
         answers = (plural(resumed, "answer"),) if resumed else ()
         cells = ("the cells that you found or painted",) if source.kept else ()
-        return () if again else (*answers, *cells, *back)
+        return () if again else (*answers, *cells, *self._panel.state.settings.back)
 
     def _open_movie(self, source: MovieAndCells) -> bool:
         """Open a movie, in the scale that was set for it; whether it could be."""
         session, (image, labels) = self._panel.session, source.layers
         self._changes.note_opened()
-        project = tags_of(labels).get("project")
+        project = layers.tags_of(labels).get("project")
         opened = session.open(source, Path(project) if project else None)
         scale = self._panel.state.settings.scale_for(source) if opened else None
         if scale is None:
             return opened
-        set_scale(self._panel.state.viewer, image, labels, scale)
+        layers.set_scale(self._panel.state.viewer, image, labels, scale)
         self._panel.state.viewer.reset_view()
         return self._open_movie(self._source(image, labels))
-
-    def _forget(self) -> None:
-        """Nothing is open any more."""
-        self._opened = None
-        self._panel.session.forget()
 
     def _problem(self, words: str) -> None:
         """What is wrong with the layers chosen, or nothing."""
         self.notice.say("error" if words else "", words)
 
     def _source(self, image: Any, labels: Any) -> MovieAndCells:
-        movie = None if image is None else movie_of(image)
+        movie = None if image is None else layers.movie_of(image)
         first = image if image is not None else labels
-        files = (None if image is None else file_of(image), file_of(labels))
-        named = (movie, name_of(first), path_of(first), files, (image, labels))
-        if is_points(labels):
-            return MovieAndCells(None, *named, table=detections_of(labels, movie))
-        cells, tags, path = labels_of(labels), tags_of(labels), path_of(labels)
+        files = (None if image is None else layers.file_of(image), layers.file_of(labels))
+        named = (movie, layers.name_of(first), layers.path_of(first), files, (image, labels))
+        if layers.is_points(labels):
+            return MovieAndCells(None, *named, table=layers.detections_of(labels, movie))
+        cells, tags, path = layers.labels_of(labels), layers.tags_of(labels), layers.path_of(labels)
         if movie is not None:
-            check_extent(image, movie, labels, cells)
+            layers.check_extent(image, movie, labels, cells)
         return MovieAndCells(
             cells,
             *named,
@@ -289,30 +271,30 @@ class SourceChooser(QWidget):
     def _use_as_cells(self, layer: Any) -> None:
         """Make a layer of cells of an image whose pixels are cell numbers."""
         viewer: Any = self._panel.state.viewer
-        path = path_of(layer)
+        path = layers.path_of(layer)
         more = {} if path is None else {"path": str(path)}
 
         def add(pixels: NDArray[Any]) -> None:
             if layer not in viewer.layers or self.labels.layer is not layer:
                 return  # removed meanwhile, or other cells were chosen
-            made = viewer.add_layer(cells_over(layer, pixels, f"{layer.name} cells", **more))
+            made = viewer.add_layer(layers.cells_over(layer, pixels, f"{layer.name} cells", **more))
             layer.visible = False
             if self.image.layer is layer:
                 self.image.choose(None)
             self.labels.choose(made)
 
         def read() -> NDArray[Any]:
-            return whole_numbers(np.array(layer.data), str(layer.name))
+            return layers.whole_numbers(np.array(layer.data), str(layer.name))
 
         self._panel.state.files.read(str(layer.name), read, add)
 
     def _restore(self, image: Any) -> None:
         """Bring back the cells that were found or painted on this movie earlier."""
         try:
-            movie = movie_of(image)
+            movie = layers.movie_of(image)
         except BridgetrackError:
             return
-        folder = usual_folder(path_of(image), name_of(image), movie.geometry)
+        folder = usual_folder(layers.path_of(image), layers.name_of(image), movie.geometry)
         kept, viewer = kept_cells(folder, movie.geometry), self._panel.state.viewer
         if kept is None or viewer is None:
             return
@@ -322,7 +304,7 @@ class SourceChooser(QWidget):
             if self.image.layer is not image or self.labels.layer is not None:
                 self._known.discard(image)
                 return  # another movie or other cells were chosen meanwhile
-            made = cells_over(image, pixels, "Cells found", found=how, kept=True)
+            made = layers.cells_over(image, pixels, "Cells found", found=how, kept=True)
             self.labels.choose(viewer.add_layer(made))
 
         read = self._panel.state.files.read
@@ -340,8 +322,8 @@ class SourceChooser(QWidget):
         open_now = session.movie is not None and session.movie.layers[0] is image
         if open_now and session.masks is not None:
             return session.masks.said()
-        geometry = movie_of(image).geometry
-        folder = usual_folder(path_of(image), name_of(image), geometry)
+        geometry = layers.movie_of(image).geometry
+        folder = usual_folder(layers.path_of(image), layers.name_of(image), geometry)
 
         def steps() -> Steps[MaskAnswers]:
             yield Progress("Looking at your answers", 0.0)

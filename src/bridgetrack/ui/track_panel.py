@@ -38,7 +38,7 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import Done, Factory
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel
-from bridgetrack.ui.widgets import Column, button, row, text
+from bridgetrack.ui.widgets import Column, button, row, tell, text
 
 EACH = 30
 """Events that are drawn each time."""
@@ -165,8 +165,7 @@ class CheckBox(Column):
         words = "Check more" if check.finished else "Go on checking"
         self.go.setText(words if begun else "Check accuracy")
         self.go.setEnabled(self._panel.session.tracking is not None)
-        self.words.setText(check.words)
-        self.words.setVisible(bool(check.words))
+        tell(self.words, check.words)
 
 
 class FormatList(QListWidget):

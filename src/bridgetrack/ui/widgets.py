@@ -105,6 +105,20 @@ def heading(words: str, *, lines: int = 0) -> QLabel:
     return text(words, style="font-weight: bold; padding-top: 4px;", lines=lines)
 
 
+def tell(label: QLabel, words: str) -> None:
+    """Say something; without words a label takes no room."""
+    label.setText(words)
+    label.setVisible(bool(words))
+
+
+def fitted(choice: QComboBox) -> QComboBox:
+    """A choice whose long words are cut rather than its panel made wider."""
+    policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+    choice.setSizeAdjustPolicy(policy)
+    choice.setMinimumContentsLength(10)
+    return choice
+
+
 def button(
     words: str,
     tip: str,
@@ -159,8 +173,7 @@ class LayerChoice(QComboBox):
 
     def __init__(self, none: str, tip: str) -> None:
         super().__init__()
-        self._none = none
-        self._layers: list[Any] = []
+        self.addItem(none, None)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(100)
         self.setToolTip(tip)
@@ -169,24 +182,27 @@ class LayerChoice(QComboBox):
     @property
     def layer(self) -> Any:
         """The layer chosen, None where none is."""
-        k = self.currentIndex() - 1
-        return self._layers[k] if 0 <= k < len(self._layers) else None
+        return self.currentData()
+
+    def _place(self, layer: Any) -> int:
+        return next((k for k in range(1, self.count()) if self.itemData(k) is layer), 0)
 
     def __contains__(self, layer: Any) -> bool:
         """Whether a layer can be chosen."""
-        return layer in self._layers
+        return self._place(layer) > 0
 
     def choose(self, layer: Any | None) -> None:
         """Choose a layer."""
-        self.setCurrentIndex(self._layers.index(layer) + 1 if layer in self._layers else 0)
+        self.setCurrentIndex(self._place(layer))
 
     def offer(self, words: Mapping[Any, str]) -> None:
         """List these layers by their words; the one that is chosen stays."""
         kept = self.layer
         with QSignalBlocker(self):
-            self.clear()
-            self._layers = list(words)
-            self.addItems([self._none, *words.values()])
+            while self.count() > 1:
+                self.removeItem(1)
+            for layer, said in words.items():
+                self.addItem(said, layer)
             self.choose(kept)
         if self.layer is not kept:
             self.chosen.emit(self.layer)

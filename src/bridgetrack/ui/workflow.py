@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,9 @@ from qtpy.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
-    QWidget,
 )
 
-from bridgetrack.errors import BridgetrackError
+from bridgetrack.errors import InputError
 from bridgetrack.session.project import saving
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.file_menu import layers_of, masks_of, table_of
@@ -26,7 +24,7 @@ from bridgetrack.ui.panel import Panel, WorkBar
 from bridgetrack.ui.segment_panel import SegmentPanel
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel
-from bridgetrack.ui.widgets import Column, button, row, text
+from bridgetrack.ui.widgets import button, row, text
 
 
 def fill(viewer: Any, image: Path | None, labels: Path | None) -> Any:
@@ -92,9 +90,12 @@ class WorkflowPanel(Panel):
         group = QButtonGroup(self)
         for tab in self.tabs:
             group.addButton(tab)
-        self.project = self.add(
-            ProjectBar(self, self.segment.open, lambda: self.track.export.formats.ticked)
-        )
+        self.save = button(
+            "Save project as…", "Everything is kept beside the movie at once; this makes a copy of "
+            "it, to go on from here or to repeat this run without a window",
+            self.ask_save,
+        )  # fmt: skip
+        self.add(row(self.segment.open, self.save))
         self.add(row(*self.tabs))
         self.next_words, self.work = text(lines=2), WorkBar(self)
         head = self.add(QStackedWidget())  # one or the other
@@ -160,6 +161,7 @@ class WorkflowPanel(Panel):
 
     def _say_next(self, *_: Any) -> None:
         self.next_words.setText(self._next_step())
+        self.save.setEnabled(self.session.movie is not None)
 
     def _next_step(self) -> str:
         """What a step needs or what comes next, in plain words."""
@@ -178,6 +180,28 @@ class WorkflowPanel(Panel):
         if session.tracking is None:
             return "These cells cannot be tracked. Choose others in step 1, or find cells there."
         return _ready(step, len(session.annotations or ()), session.trainer.outcome is not None)
+
+    # ------------------------------------------------------------------ the project
+
+    def ask_save(self) -> None:
+        """Ask for a name and save the project."""
+        wanted, kinds = self.beside_movie("copy.bridgetrack"), "Bridgetrack project (*.bridgetrack)"
+        name, _ = QFileDialog.getSaveFileName(self, "Save project", wanted, kinds)
+        if name:
+            self.save_project(Path(name))
+
+    def save_project(self, path: Path) -> None:
+        """Save the project in the background."""
+        session, doer = self.session, self.state.elsewhere
+        with session.telling():
+            if doer.busy("project"):
+                raise InputError("another project is still being saved; wait until it is done")
+            steps = saving(session, path, self.track.export.formats.ticked)
+
+            def done(folder: Path) -> None:
+                session.message.emit("info", f"Saved {folder}.")
+
+            doer.run("project", lambda: steps, done, what="Saving the project")
 
 
 def _ready(step: int, answers: int, trained: bool) -> str:
@@ -205,60 +229,3 @@ def _scrolling(panel: Panel) -> QScrollArea:
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setFrameShape(QScrollArea.Shape.NoFrame)
     return area
-
-
-_KIND = "Bridgetrack project (*.bridgetrack)"
-
-
-class ProjectBar(Column):
-    """What opens and saves, and what came of saving."""
-
-    def __init__(
-        self, panel: Panel, opener: QWidget, formats: Callable[[], tuple[str, ...]]
-    ) -> None:
-        super().__init__()
-        self._panel, self._formats = panel, formats
-        self.save = button(
-            "Save project as…", "Everything is kept beside the movie at once; this makes a copy of "
-            "it, to go on from here or to repeat this run without a window",
-            self.ask_save,
-        )  # fmt: skip
-        self.add(row(opener, self.save))
-        self.words = self.add(text())
-        self.words.hide()
-        panel.listen(panel.session.movie_changed, self._on_movie)
-        self._on_movie()
-
-    def _on_movie(self) -> None:
-        self.save.setEnabled(self._panel.session.movie is not None)
-        self._say("")
-
-    def _say(self, words: str) -> None:
-        self.words.setText(words)
-        self.words.setVisible(bool(words))
-
-    def ask_save(self) -> None:
-        """Ask for a name and save the project."""
-        name, _ = QFileDialog.getSaveFileName(
-            self, "Save project", self._panel.beside_movie("copy.bridgetrack"), _KIND
-        )
-        if name:
-            self.write(Path(name))
-
-    def write(self, path: Path) -> None:
-        """Save the project in the background."""
-        session = self._panel.session
-        if self._panel.state.elsewhere.busy("project"):
-            self._say("Another project is still being saved; save this one when that is done.")
-            return
-        try:
-            steps = saving(session, path, self._formats())
-        except BridgetrackError as error:
-            self._say(str(error))
-            return
-        self._say("Saving…")
-
-        self._panel.state.elsewhere.run(
-            "project", lambda: steps, lambda folder: self._say(f"Saved {folder}."),
-            lambda e: self._say(str(e)), what="Saving the project",
-        )  # fmt: skip
