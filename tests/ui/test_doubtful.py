@@ -38,7 +38,7 @@ def connect(annotator: Any, row: int, target: int, at: Any) -> None:
 def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
     widget = open_short()
     state = state_of(viewer)
-    session, panel, answers = state.session, widget.train, widget.annotate.table
+    session, panel, answers = state.session, widget.train, widget.annotate.given
     table = session.scene.detections.table
 
     def at(row: int) -> tuple[int, tuple[float, float]]:
@@ -73,10 +73,10 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
 
     widget.open_step(1)
     viewer.dims.set_current_step(0, 0)
-    said = [answers.listed.words(k, 2) for k in range(answers.listed.rowCount())]
+    said = [answers.listed.words(answer) for answer in answers.listed.answers]
     assert [k for k, words in enumerate(said) if "⚠" in words] == [0]
     widget.annotate.tabs.setCurrentIndex(2)
-    place = answers.visualRect(answers.listed.index(0, 2)).center()
+    place = answers.visualRect(answers.listed.index(0)).center()
     qtbot.mouseClick(answers.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert viewer.dims.current_step[0] == answer.cells[0].frame
     widget.annotate.remove.click()

@@ -45,9 +45,8 @@ def test_an_end_and_a_beginning_are_named(open_short, viewer, hand, qtbot, tmp_p
     qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
     [answer] = session.annotations
     assert (answer.named, answer.events[0].event) == ("death", Event.DISAPPEAR)
-    assert (
-        panel.annotate.table.listed.words(0, 2).endswith("dies") and "dies" in panel.notice.text()
-    )
+    listed = panel.annotate.given.listed
+    assert listed.words(listed.answers[0]).endswith("dies") and "dies" in panel.notice.text()
     tracks = session.tracking.tracks
     mine = tracks.nodes.loc[tracks.nodes["id"] == row, "track_id"].iloc[0]
     table = track_table(tracks).set_index("track_id")

@@ -115,7 +115,7 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     state, widget = opened
     layer = found(state, widget, qtbot)
     widget.open_step(1)
-    table, before = widget.annotate.table, layer.data.copy()
+    table, before = widget.annotate.given, layer.data.copy()
     for t in (0, 1):
         state.canvas.show(t, None)
         qtbot.wait(50)
@@ -128,12 +128,12 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     hand.key("Return")
     qtbot.waitUntil(lambda: table.listed.rowCount() == 3, timeout=20_000)
     listed, tip = table.listed, Qt.ItemDataRole.ToolTipRole
-    rows = [[listed.data(listed.index(k, c)) for c in (1, 2)] for k in range(3)]
+    rows = [listed.data(listed.index(k)) for k in range(3)]
     # The latest first, also of those that were given within a second.
-    assert rows[1:] == [["frame 1", "this is no cell"], ["frame 0", "this is no cell"]]
-    assert listed.data(listed.index(2, 2), tip) == "frame 0: this is no cell"
+    assert rows[1:] == ["frame 1: − this is no cell", "frame 0: − this is no cell"]
+    assert listed.data(listed.index(2), tip) == "frame 0: this is no cell"
     widget.annotate.tabs.setCurrentIndex(2)
-    place = table.visualRect(listed.index(2, 2)).center()
+    place = table.visualRect(listed.index(2)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert state.canvas.frame == 0
     gone = layer.data.copy()

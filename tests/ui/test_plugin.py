@@ -113,8 +113,9 @@ def answers_are_given_and_undone(state, hand, moving, qtbot):
     names, best = state.session.names, state.annotator.proposals[0].event
     assert names(best.sources[0]).startswith("#") and names(best.sources[0]) in drawn
     hand.key("Return")
-    table = state.viewer.window.dock_widgets["Bridgetrack (bridgetrack)"].annotate.table
-    assert table.listed.data(table.listed.index(0, 2)) == f"{names(best.sources[0])} continues"
+    table = state.viewer.window.dock_widgets["Bridgetrack (bridgetrack)"].annotate.given
+    said = table.listed.data(table.listed.index(0))
+    assert said == f"frame 2: ● {names(best.sources[0])} continues"
     hand.key("Z")
     # Events of one cell are a key and enter.
     for key, event in (("F", Event.FALSE), ("L", Event.DISAPPEAR), ("A", Event.APPEAR)):

@@ -63,7 +63,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
             hand.key("Return")
     given = session.annotations
     assert len(given) >= 20
-    assert widget.annotate.table.listed.rowCount() == len(given)
+    assert widget.annotate.given.listed.rowCount() == len(given)
 
     widget.open_step(2)
     before = session.model

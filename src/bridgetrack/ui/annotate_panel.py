@@ -7,15 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QAbstractListModel, QModelIndex, Qt
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QComboBox,
     QFileDialog,
-    QHeaderView,
+    QListView,
     QListWidget,
     QPushButton,
-    QTableView,
     QTabWidget,
     QWidget,
 )
@@ -42,7 +41,6 @@ from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode, shown_diameter
 from bridgetrack.ui.pictures import FrameStrip, picture_steps
 from bridgetrack.ui.state import Answer
-from bridgetrack.ui.track_list import RowsModel
 from bridgetrack.ui.widgets import Column, button, grid, heading, row, text
 
 _EVENTS = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.APPEAR, Mode.FALSE, Mode.VERIFY)
@@ -54,11 +52,11 @@ _PICTURES = "pictures of the question"
 """Name of the work that cuts them out."""
 
 
-class AnswersModel(RowsModel):
-    """Answers as rows: a sign, the frame and the answer, with all of it in words as a tip."""
+class AnswersModel(QAbstractListModel):
+    """Answers as lines, made as they are looked at, with all of each in words as a tip."""
 
     def __init__(self, names: Callable[[], Name]) -> None:
-        super().__init__(("", "Frame", "Answer"))
+        super().__init__()
         self._names = names
         self.answers: list[Answer] = []
         self._unusual: set[str] = set()
@@ -74,51 +72,44 @@ class AnswersModel(RowsModel):
         """Answers."""
         return len(self.answers)
 
-    def words(self, row: int, column: int) -> str:
-        """Sign, frame or answer."""
-        answer = self.answers[row]
-        if isinstance(answer, MaskAnswer):
-            said = MEND_SIGNS[answer.kind], f"frame {answer.frame}", MASKS[answer.kind]
-            return said[column]
-        sign = LOOKS[answer.events[0].event].sign
-        sign = sign if answer.kind == Kind.CONFIRM else f"¬ {sign}"
-        words = ("⚠ " if answer.id in self._unusual else "") + short_answer(answer, self._names())
-        return (sign, f"frame {answer.cells[0].frame}", words)[column]
-
-    def tip(self, row: int) -> str | None:
-        """The answer in full."""
-        answer = self.answers[row]
-        if isinstance(answer, MaskAnswer):
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The line or the tip of an answer."""
+        answer = self.answers[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.words(answer)
+        if role == Qt.ItemDataRole.ToolTipRole and isinstance(answer, MaskAnswer):
             return describe_masks(answer.frame, answer.kind)
-        return describe(answer)
+        return describe(answer) if role == Qt.ItemDataRole.ToolTipRole else None
+
+    def words(self, answer: Answer) -> str:
+        """The frame, the sign and the answer."""
+        if isinstance(answer, MaskAnswer):
+            return f"frame {answer.frame}: {MEND_SIGNS[answer.kind]} {MASKS[answer.kind]}"
+        no = "" if answer.kind == Kind.CONFIRM else "¬ "
+        doubt = "⚠ " if answer.id in self._unusual else ""
+        said = f"{doubt}{no}{LOOKS[answer.events[0].event].sign}"
+        return f"frame {answer.cells[0].frame}: {said} {short_answer(answer, self._names())}"
 
 
-class AnswersTable(QTableView):
+class AnswersList(QListView):
     """Lists answers; a click calls `jump` with one."""
 
     def __init__(self, names: Callable[[], Name], jump: Callable[[Answer], None]) -> None:
         super().__init__()
         self.listed = AnswersModel(names)
         self.setModel(self.listed)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(22)
-        header = self.horizontalHeader()
-        header.hide()
-        for column, width in enumerate((36, 72)):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
-            header.resizeSection(column, width)
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setUniformItemSizes(True)  # thousands are there at once
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys go on belonging to the image
         self.setToolTip("Click an answer to go there")
-        self.setWordWrap(False)
         self.setMinimumHeight(40)
         self.clicked.connect(lambda index: jump(self.listed.answers[index.row()]))
 
     @property
     def chosen(self) -> list[Answer]:
         """The answers selected."""
-        rows = sorted({index.row() for index in self.selectionModel().selectedRows()})
+        rows = sorted(index.row() for index in self.selectionModel().selectedRows())
         return [self.listed.answers[k] for k in rows]
 
 
@@ -205,8 +196,8 @@ class AnnotatePanel(Panel):
 
     def _answers(self) -> QWidget:
         tab = Column()
-        self.table = AnswersTable(lambda: self.session.names, self.state.visit)
-        tab.column.addWidget(self.table, 1)
+        self.given = AnswersList(lambda: self.session.names, self.state.visit)
+        tab.column.addWidget(self.given, 1)
         self.remove = button(
             "Delete selected", "Answers that are deleted can be brought back by Undo",
             self._delete,
@@ -314,13 +305,13 @@ class AnnotatePanel(Panel):
         said: list[MaskAnswer] = [] if masks is None else list(masks.answers)
         both: list[Answer] = [*given, *said]
         latest = sorted(both, key=lambda answer: answer.created or "")[::-1]
-        self.table.listed.show(latest, self.session.trainer.doubtful())
+        self.given.listed.show(latest, self.session.trainer.doubtful())
         self.again.setEnabled(masks is not None and masks.has_image)
         self.tabs.setTabText(2, f"Your answers ({len(both)})" if both else "Your answers")
         self.remove.setEnabled(bool(both))
 
     def _delete(self) -> None:
-        chosen = self.table.chosen
+        chosen = self.given.chosen
         events = [a.id for a in chosen if isinstance(a, Annotation)]
         masks = [a.id for a in chosen if isinstance(a, MaskAnswer)]
         with self.session.telling():

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from psygnal import Signal as PsygnalSignal
+import psygnal
 from qtpy.QtCore import QObject, Signal
 
 from bridgetrack.progress import Progress, Steps
@@ -144,7 +144,7 @@ class FileReader(BackgroundWork):
     `read_all` when nothing is left to read.
     """
 
-    read_all = PsygnalSignal()
+    read_all = psygnal.Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__(ThreadRunner())

@@ -301,7 +301,7 @@ def part(viewer: Any, image: Any) -> None:
         tags_of(layer).get(_OF, {}).pop(_mark(image), None)
 
 
-def cells_of(viewer: Any, image: Any) -> Any | None:
+def cells_used_with(viewer: Any, image: Any) -> Any | None:
     """The layer of cells that was used with a movie last; None where there was none."""
     found = [
         x for x in viewer.layers if image is not None and _mark(image) in tags_of(x).get(_OF, {})
@@ -322,7 +322,7 @@ def show_instead(viewer: Any, before: Any, image: Any) -> None:
     if before is None or _mark(before) == _mark(image):
         return
     for movie, visible in ((before, False), (image, True)):
-        for layer in (movie, cells_of(viewer, movie)):
+        for layer in (movie, cells_used_with(viewer, movie)):
             if layer is None or layer not in viewer.layers:
                 continue
             if visible or role_of(layer):

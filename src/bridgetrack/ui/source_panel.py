@@ -167,7 +167,7 @@ class SourceChooser(QWidget):
             return False
         layers.show_instead(viewer, self._last, image)
         self._last = image
-        other, own = layers.other_movie(image, labels), layers.cells_of(viewer, image)
+        other, own = layers.other_movie(image, labels), layers.cells_used_with(viewer, image)
         if not other and (labels is not None or own not in self.labels):
             return False
         self.labels.choose(own)

@@ -1,8 +1,8 @@
-"""Tables of many rows, of which only what is in view is made; the one of tracks is sorted."""
+"""The table of tracks, sorted by a column; of thousands only what is in view is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -27,52 +27,12 @@ _FIRST = (
 _HEADS = {"track_id": "track", "lineage_id": "family", "parent_id": "comes from"}
 
 
-class RowsModel(QAbstractTableModel):
-    """Rows of words under some heads; subclasses say the words."""
-
-    def __init__(self, heads: Sequence[str]) -> None:
-        super().__init__()
-        self.heads = tuple(heads)
-
-    def words(self, row: int, column: int) -> str:
-        """What a cell says."""
-        raise NotImplementedError
-
-    def tip(self, row: int) -> str | None:
-        """More about a row."""
-        return None
-
-    def is_number(self, column: int) -> bool:
-        """Whether a column holds numbers."""
-        return False
-
-    def columnCount(self, _: Any = None) -> int:  # noqa: N802
-        """Columns."""
-        return len(self.heads)
-
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Words and their place in a cell."""
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.words(index.row(), index.column())
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return self.tip(index.row())
-        if role == Qt.ItemDataRole.TextAlignmentRole and self.is_number(index.column()):
-            return _RIGHT
-        return None
-
-    def headerData(  # noqa: N802
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        """Names of the columns."""
-        shown = role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal
-        return self.heads[section] if shown else None
-
-
-class TrackModel(RowsModel):
+class TrackModel(QAbstractTableModel):
     """Rows of a table of tracks, in the order that people want."""
 
     def __init__(self) -> None:
-        super().__init__(("track",))
+        super().__init__()
+        self.heads: tuple[str, ...] = ("track",)
         self.table = pd.DataFrame({"track_id": np.zeros(0, np.int64)})
         self.rows = np.zeros(0, np.int64)
         self._sorted: tuple[str, bool] = ("track_id", True)
@@ -115,18 +75,30 @@ class TrackModel(RowsModel):
         """Tracks."""
         return len(self.rows)
 
-    def is_number(self, column: int) -> bool:
-        """Whether a column holds numbers."""
-        return self.table.dtypes.iloc[column].kind in "iufb"
+    def columnCount(self, _: Any = None) -> int:  # noqa: N802
+        """Columns."""
+        return len(self.heads)
 
-    def words(self, row: int, column: int) -> str:
-        """A value of a track."""
-        value = self.table.iat[self.rows[row], column]
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """A value of a track in words, and its place in the cell: numbers stand on the right."""
+        column = index.column()
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _RIGHT if self.table.dtypes.iloc[column].kind in "iufb" else None
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        value = self.table.iat[self.rows[index.row()], column]
         if isinstance(value, bool | np.bool_):
             return "yes" if value else "no"
         if isinstance(value, float):
             return "" if np.isnan(value) else f"{value:.4g}"
         return str(value)
+
+    def headerData(  # noqa: N802
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        """Names of the columns."""
+        shown = role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal
+        return self.heads[section] if shown else None
 
 
 class TrackList(QTableView):
