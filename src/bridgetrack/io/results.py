@@ -23,7 +23,7 @@ from bridgetrack.tracks.trees import save_lineages
 
 FORMATS = {
     "csv": "tables",
-    "ctc": "masks and track table of the Cell Tracking Challenge",
+    "ctc": "masks and tracks, Cell Tracking Challenge",
     "geff": "the lineage graph",
     "cycles": "a table of cell cycles",
     "lineage": "a picture of the lineage trees",

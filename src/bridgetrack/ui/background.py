@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import psygnal
 from qtpy.QtCore import QObject, Signal
 
 from bridgetrack.progress import Progress, Steps
@@ -140,11 +139,8 @@ class ThreadRunner:
 class FileReader(BackgroundWork):
     """Reads files one after the other in a thread, so that the window goes on; errors are told.
 
-    Opening a movie ends all work on the one before, but not what is read for this one. Emits
-    `read_all` when nothing is left to read.
+    Opening a movie ends all work on the one before, but not what is read for this one.
     """
-
-    read_all = psygnal.Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__(ThreadRunner())
@@ -169,7 +165,6 @@ class FileReader(BackgroundWork):
 
     def _next(self) -> None:
         if not self._waiting:
-            self.read_all.emit()
             return
         work, done = self._waiting.popleft()
 

@@ -52,7 +52,7 @@ class Drawing:
 
     marks: list[Mark] = field(default_factory=list)
     arrows: list[Arrow] = field(default_factory=list)
-    rooms: list[Array] = field(default_factory=list)  # boxes that words take up
+    rooms: list[Array] = field(default_factory=list)  # boxes of words and outlined cells
 
     def mark(
         self,
@@ -77,6 +77,11 @@ class Drawing:
         (y, x), (v, u) = start.position[-2:], stop.position[-2:]
         low, high = (c.position[0] if len(c.position) > 2 else 0.0 for c in (start, stop))
         self.arrows.append(Arrow((y, x), (v - y, u - x), colour, (low, high - low)))
+
+    def keep_free(self, points: Array) -> None:
+        """No words where some points are, shape (k, 2), as far as there is room elsewhere."""
+        if len(points):
+            self.rooms.append(np.concatenate([points.min(axis=0), points.max(axis=0)]))
 
     def write(
         self,
@@ -286,7 +291,7 @@ def _draw_numbers(drawing: Drawing, found: Iterable[Numbered], view: SliceShown)
     for cell, numbers, colour in found:
         size = max(0.4 * view.size, 1.2 * view.letter * (len(numbers) + 0.5))
         half = _half(numbers, view)
-        drawing.rooms.append(np.concatenate([_flat(cell) - half, _flat(cell) + half]))
+        drawing.keep_free(np.stack([_flat(cell) - half, _flat(cell) + half]))
         drawing.mark(cell.position, "disc", size, _SHADE, colour, numbers)
 
 
@@ -365,6 +370,7 @@ def _draw_cells(
             shape = outline(cell)
             taken.append(shape[:, -2:])
             draw_outline(drawing, shape, colour, view)
+            drawing.keep_free(shape[:, -2:])
         elif _near(cell, view):
             drawing.ring(cell.position, 0.5 * view.size, colour)
         taken.append(np.asarray([cell.position[-2:]]))

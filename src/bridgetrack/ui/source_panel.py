@@ -58,10 +58,10 @@ class SourceChooser(QWidget):
         self._masks: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
         changes = self._changes = LayerChanges(self, panel.state, self.open_again, self._problem)
         self.destroyed.connect(lambda _=None: changes.close())
-        open_soon = qdebounced(self.open, timeout=0, parent=self)
+        open_soon = self._open_soon = qdebounced(self.open, timeout=0, parent=self)
         for choice in (self.image, self.labels):
             choice.chosen.connect(lambda _: open_soon())
-        panel.listen(panel.state.files.read_all, self._on_read)
+        panel.listen(panel.state.files.progress, self._on_read)
         for event in ("inserted", "removed"):
             panel.listen(getattr(panel.state.viewer.layers.events, event), self._on_layers)
         self._on_layers()
@@ -125,10 +125,10 @@ class SourceChooser(QWidget):
         """Open what is chosen anew, after its scale has changed; the answers stay."""
         self.open(again=True)
 
-    def _on_read(self) -> None:
+    def _on_read(self, _: str, step: Any) -> None:
         """Open cells that waited for what was read, which may have been their movie."""
-        if self.image.layer is None and self.labels.layer is not None:
-            self.open()
+        if step is None and self.image.layer is None and self.labels.layer is not None:
+            self._open_soon()
 
     def open(self, again: bool = False) -> None:
         """Open what is chosen, unless it is open already."""

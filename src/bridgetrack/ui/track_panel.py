@@ -179,7 +179,13 @@ class FormatList(QListWidget):
             item = QListWidgetItem(f"{name.upper() if len(name) < 5 else name}: {words}", self)
             item.setToolTip(item.text())
         self.tick(())
-        self.setFixedHeight(self.sizeHintForRow(0) * len(FORMATS) + 2 * self.frameWidth())
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def showEvent(self, event: Any) -> None:  # noqa: N802
+        """As high as its lines are in the style of the window."""
+        super().showEvent(event)
+        self.setFixedHeight(self.sizeHintForRow(0) * len(FORMATS) + 2 * self.frameWidth() + 2)
 
     @property
     def ticked(self) -> tuple[str, ...]:
