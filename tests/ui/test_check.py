@@ -33,7 +33,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path, monkeypatch):
     assert asking.choices.isHidden(), "what the model believes would sway the answer"
     assert widget.step == 1
     assert widget.next_words.text().startswith("Look at the event in both frames")
-    shown = [str(t) for t in state.canvas.marks_layer.features["text"]]
+    shown = [str(t) for t in state.canvas.overlay.marks.features["text"]]
     assert any("frame" in t for t in shown)
     assert not any("%" in t for t in shown)
     hand.key("Return")

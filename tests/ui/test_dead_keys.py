@@ -31,7 +31,7 @@ def test_clicks_and_keys_work_whichever_layer_is_active(open_short, viewer, hand
     cells.mode = "pan_zoom"
     before = len(state.session.annotations)
     hand.click(places[2])
-    assert viewer.layers.selection.active is state.canvas.events_layer
+    assert viewer.layers.selection.active is state.canvas.overlay.events
     hand.key("Return")
     assert len(state.session.annotations) == before + 1
     # What nobody could tell is not counted as learned from.

@@ -105,7 +105,7 @@ def enter_cuts_the_cell_under_the_pointer(opened, viewer, hand, qtbot, pair):
     hand.point(middle(truth[T] == pair[0]))
     hand.key("K")
     np.testing.assert_array_equal(cells(viewer), before, "the key only says what is meant")
-    assert any("Two cells? [Enter]" in str(t) for t in state.canvas.marks_layer.features["text"])
+    assert any("Two cells? [Enter]" in str(t) for t in state.canvas.overlay.marks.features["text"])
     hand.key("Return")
     after = cells(viewer)[T].copy()
     for cell in pair:

@@ -53,16 +53,16 @@ def moving(state, qtbot):
 
 def looking_and_browsing_answer_nothing(state, hand, moving, viewer, qtbot):
     # The overlay is the active layer.
-    assert viewer.layers.selection.active is state.canvas.events_layer
+    assert viewer.layers.selection.active is state.canvas.overlay.events
     # A proposal is drawn in its own frame only.
     row, place = moving
     state.annotator.point_at(row)
     qtbot.wait(20)
-    assert len(state.canvas.marks_layer.data) > 0
+    assert len(state.canvas.overlay.marks.data) > 0
     state.canvas.show(5, None)
     state.annotator.point_at(row)
     qtbot.wait(20)
-    assert len(state.canvas.marks_layer.data) == 0
+    assert len(state.canvas.overlay.marks.data) == 0
     state.canvas.show(2, None)
     qtbot.wait(50)
     # Browsing the modes answers nothing.
@@ -102,12 +102,12 @@ def test_answers_by_keys_and_clicks(state, hand, moving, viewer, qtbot):
 def answers_are_given_and_undone(state, hand, moving, qtbot):
     # Hovering shows the proposal.
     row, place = moving
-    before = len(state.canvas.marks_layer.data)
+    before = len(state.canvas.overlay.marks.data)
     hand.point(place)
     assert state.annotator.hovered == row
     assert state.annotator.proposals
-    assert len(state.canvas.marks_layer.data) > before
-    drawn = {str(t) for t in state.canvas.marks_layer.features["text"]}
+    assert len(state.canvas.overlay.marks.data) > before
+    drawn = {str(t) for t in state.canvas.overlay.marks.features["text"]}
     assert any("%" in t for t in drawn)
     # On the image as in words.
     names, best = state.session.names, state.annotator.proposals[0].event
@@ -122,7 +122,7 @@ def answers_are_given_and_undone(state, hand, moving, qtbot):
         hand.point(place)
         hand.key(key)
         assert len(state.session.annotations) == 0
-        assert any("? [Enter]" in str(t) for t in state.canvas.marks_layer.features["text"])
+        assert any("? [Enter]" in str(t) for t in state.canvas.overlay.marks.features["text"])
         hand.key("Return")
         assert [a.events[0].event for a in state.session.annotations] == [event]
         hand.key("Z")
@@ -139,7 +139,7 @@ def answers_are_given_and_undone(state, hand, moving, qtbot):
     assert state.canvas.frame == 2
     hand.key("Return")
     assert state.canvas.frame == 3
-    assert len(state.canvas.marks_layer.data) > 5, "the cell picked is outlined"
+    assert len(state.canvas.overlay.marks.data) > 5, "the cell picked is outlined"
     hand.click(np.array(target.position) * 0.645)
     (answer,) = session.annotations
     assert answer.events[0].event == Event.MOVE
@@ -281,11 +281,11 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
     hand.key("Return")
     assert len(state.session.annotations) == 1, "the second cell is not in this plane"
     qtbot.wait(20)
-    assert len(state.canvas.marks_layer.data) > 0
+    assert len(state.canvas.overlay.marks.data) > 0
     state.canvas.show(1, (6.0, 45.0, 45.0))
     state.annotator.point_at(-1)
     qtbot.wait(20)
-    assert len(state.canvas.marks_layer.data) == 0
+    assert len(state.canvas.overlay.marks.data) == 0
     # Where the volume is in view, everything is drawn in its own plane and nothing hides it.
     widget.track.explore.click()
     [below] = widget.window().findChildren(ExplorePanel)
@@ -297,7 +297,7 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
         qtbot.wait(100)
         hand.click((y / 2, x / 2))
         assert state.session.scene.detections.label[state.annotator.hovered] == label
-        marks = state.canvas.marks_layer
+        marks = state.canvas.overlay.marks
         assert marks.ndim == 3 and abs(np.median(marks.data[:, 0]) - z) <= 1
         assert marks.blending == marks.text.blending == "translucent_no_depth"
         cell = state.annotator.hovered
@@ -309,6 +309,6 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
     qtbot.waitUntil(lambda: state.session.questions.current is not None, timeout=20_000)
     question = state.session.questions.current
     assert state.canvas.plane == pytest.approx(question.asked.position[0], abs=0.51)
-    qtbot.waitUntil(lambda: len(state.canvas.marks_layer.data) > 5, timeout=20_000)
+    qtbot.waitUntil(lambda: len(state.canvas.overlay.marks.data) > 5, timeout=20_000)
     hand.key("Return")
     assert len(state.session.annotations) == 2

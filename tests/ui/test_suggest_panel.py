@@ -65,8 +65,8 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     middle = np.array(question.position[-2:]) * 0.645
     near = 3 * shown_diameter(asked.session.scene.detections) * 0.645
     assert np.abs(camera_of(viewer).center[-2:] - middle).max() < near
-    assert viewer.layers.selection.active is asked.canvas.events_layer
-    written = asked.canvas.marks_layer
+    assert viewer.layers.selection.active is asked.canvas.overlay.events
+    written = asked.canvas.overlay.marks
     qtbot.waitUntil(
         lambda: any("frame" in str(t) for t in written.features["text"]), timeout=20_000
     )
@@ -77,7 +77,7 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
         assert [b.isChecked() for b in strip.buttons] == [k == 0, k == 1]
         assert asked.canvas.frame == frame, "a click on a picture shows its frame"
         qtbot.wait(50)
-        assert len(asked.canvas.marks_layer.data) > 5, "cells are outlined in either frame"
+        assert len(asked.canvas.overlay.marks.data) > 5, "cells are outlined in either frame"
     hand.key("G")
     # G comes back from another frame, and escape ends it.
     question = asked.session.questions.current
@@ -115,10 +115,10 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     assert asked.annotator.proposals
     hand.key("Z")
     # Deleting the overlay is survived deleting the cells ends it.
-    viewer.layers.remove(asked.canvas.events_layer)
+    viewer.layers.remove(asked.canvas.overlay.events)
     qtbot.wait(30)
     asked.widget.annotate.next.click()
-    assert asked.canvas.events_layer in viewer.layers
+    assert asked.canvas.overlay.events in viewer.layers
     hand.key("Return")
     assert len(asked.session.annotations) == 1
     viewer.layers.remove("cells")
@@ -126,7 +126,7 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     assert asked.session.questions.current is None
     hint = asked.widget.annotate.hint
     qtbot.waitUntil(lambda: "Choose a movie" in hint.text(), timeout=20_000)
-    assert not len(asked.canvas.marks_layer.data), "nothing of it is left on the image"
+    assert not len(asked.canvas.overlay.marks.data), "nothing of it is left on the image"
     viewer.dims.ndisplay = 3  # frames as a volume: drawing that raises nothing
     qtbot.wait(100)
 

@@ -62,7 +62,7 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     assert verified_tracks(session.tracking.tracks) == {track(0, 0)}
     hand.key("Escape")
     hand.point(PLACES[0])
-    texts = [str(t) for t in state.canvas.marks_layer.features["text"]]
+    texts = [str(t) for t in state.canvas.overlay.marks.features["text"]]
     assert f"#{track(0, 0)}✓" in texts
     # It is locked: against edits, and against single answers.
     kept = session.annotations

@@ -239,7 +239,7 @@ class Annotator:
     def _answer_with(self, row: int) -> None:
         """A click on a cell means the first listed event that leads there."""
         scene, asked = self._session.scene, self._question()
-        if scene is None or not isinstance(asked, Suggestion) or row < 0:
+        if scene is None or asked is None or row < 0:
             return
         cell = int(scene.detections.frame[row]), int(scene.detections.label[row])
         if cell == asked.slot[1]:
@@ -296,7 +296,7 @@ class Annotator:
     def _asked_about(self, mode: Mode) -> int:
         """Row of the cell asked about, where an event of this kind can begin with it; else -1."""
         scene, asked = self._session.scene, self._questions.current
-        if scene is None or not isinstance(asked, Suggestion):
+        if scene is None or asked is None:
             return -1
         fits = _HISTORY if asked.slot[0] == "history" else _FATE
         return scene.detections.row_of(*asked.slot[1]) if mode in fits else -1

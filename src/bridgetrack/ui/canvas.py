@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from napari.layers import Points, Vectors
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qdebounced
@@ -197,7 +196,7 @@ class Canvas(SliceInView):
     def __init__(self, viewer: Any, session: Session, annotator: Annotator) -> None:
         super().__init__(viewer, session)
         self._annotator = annotator
-        self._layers = OverlayLayers()
+        self.overlay = OverlayLayers()
         self._point: tuple[float, ...] | None = None
         self._moving = self._zoomed = False  # to a question; whether its cells were zoomed to
         self.redraw = qdebounced(self._redraw, timeout=0)
@@ -206,7 +205,7 @@ class Canvas(SliceInView):
         annotator.take_outline = self.take_outline
         self._links = Links()
         listen, camera = self._links.add, camera_of(viewer).events
-        listen(annotator.changed, self._on_change)
+        listen(annotator.changed, self.redraw)
         listen(annotator.show, self.show)
         listen(session.questions.look, self._on_question)
         listen(session.questions.changed, self._on_questions)
@@ -215,21 +214,11 @@ class Canvas(SliceInView):
         listen(session.masks_changed, self._on_masks)
         listen(viewer.dims.events.current_step, self._on_frame)
         for event in (viewer.dims.events.ndisplay, camera.zoom, camera.center):
-            listen(event, self._on_change)
-        listen(viewer.layers.events.removed, lambda event: self._layers.forget(event.value))
+            listen(event, self.redraw)
+        listen(viewer.layers.events.removed, lambda event: self.overlay.forget(event.value))
         viewer.mouse_drag_callbacks.append(self._on_press)
         viewer.mouse_move_callbacks.append(self._on_move)
         self._bind(viewer)
-
-    @property
-    def events_layer(self) -> Vectors | None:
-        """The layer to point at, None until there is one."""
-        return self._layers.events
-
-    @property
-    def marks_layer(self) -> Points | None:
-        """The layer with the symbols, None until there is one."""
-        return self._layers.marks
 
     def close(self) -> None:
         """Take everything out of the viewer."""
@@ -252,30 +241,22 @@ class Canvas(SliceInView):
     def activate(self) -> None:
         """Make the overlay the active layer, so that clicks and keys reach it."""
         if self.viewer is not None and self._session.scene is not None and self._lay():
-            self._layers.raise_in(self.viewer)
-            self.viewer.layers.selection.active = self._layers.events
-
-    @property
-    def active(self) -> bool:
-        """Whether clicks and keys reach the overlay."""
-        viewer, events = self.viewer, self._layers.events
-        if viewer is None or events is None:
-            return False
-        return bool(viewer.layers.selection.active is events)
+            self.overlay.raise_in(self.viewer)
+            self.viewer.layers.selection.active = self.overlay.events
 
     def _lay(self) -> bool:
         """Put the layers over the cells; not over cells that were deleted meanwhile."""
         viewer, labels = self.viewer, self.labels
         there = viewer is not None and labels is not None and labels in viewer.layers
         if there:
-            self._layers.put_over(viewer, labels, self._size, self._bind)
+            self.overlay.put_over(viewer, labels, self._size, self._bind)
             self.redraw()
         return there
 
     def _on_source(self) -> None:
         """Make the layers while the cells are being measured."""
         if self.viewer is not None:
-            self._layers.draw(Drawing())  # nothing of the movie before lies over this one
+            self.overlay.draw(Drawing())  # nothing of the movie before lies over this one
             self._lay()
 
     def _bind(self, keys_of: Any) -> None:
@@ -339,7 +320,7 @@ class Canvas(SliceInView):
     @property
     def _listening(self) -> bool:
         """Whether the pointer is ours."""
-        ready = self._session.scene is not None and self._layers.events is not None
+        ready = self._session.scene is not None and self.overlay.events is not None
         return ready and not self._painting
 
     # ------------------------------------------------------------------ mouse
@@ -354,10 +335,10 @@ class Canvas(SliceInView):
 
         Where a volume is in view, the middle of the cell under the pointer.
         """
-        assert self._layers.events is not None
+        assert self.overlay.events is not None
         if self.viewer.dims.ndisplay == 3:
             return self._struck(event)
-        flat = tuple(float(p) for p in self._layers.events.world_to_data(event.position)[-2:])
+        flat = tuple(float(p) for p in self.overlay.events.world_to_data(event.position)[-2:])
         plane = self.plane
         return flat if plane is None else (plane, *flat)
 
@@ -390,13 +371,12 @@ class Canvas(SliceInView):
             far = max(far, float(np.abs(np.asarray(event.pos, dtype=float) - start).max()))
             yield
         if far <= _STILL and self._listening:
-            if not self.active:
-                self.activate()
+            self.activate()
             self._point = self.place_of(event)
             self._annotator.click(self.frame, self._point, shift=bool(held))
 
     def _on_frame(self) -> None:
-        if self._layers.events is None or self._session.scene is None:
+        if self.overlay.events is None or self._session.scene is None:
             return
         questions = self._session.questions
         if not self._moving and questions.asking and questions.current is not None:
@@ -437,9 +417,6 @@ class Canvas(SliceInView):
 
     # ------------------------------------------------------------------ drawing
 
-    def _on_change(self, _: Any = None) -> None:
-        self.redraw()
-
     def _redraw(self) -> None:
         """Draw what the frame in view needs."""
         viewer, session = self.viewer, self._session
@@ -451,7 +428,7 @@ class Canvas(SliceInView):
         )
         # Words have a rim where it lies in the plane that is looked at.
         rim = dot if viewer.dims.ndisplay == 2 else 0.0
-        self._layers.draw(self._drawn_in(view), rim, plane)
+        self.overlay.draw(self._drawn_in(view), rim, plane)
 
     def outline(self, cell: CellRef) -> Array:
         """Points along the border of a cell, shape (k, ndim); none before the movie is measured."""

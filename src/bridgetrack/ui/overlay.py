@@ -92,7 +92,7 @@ class Drawing:
         below: bool = False,
         depth: tuple[float, ...] = (),
     ) -> None:
-        """Write words above (or below) some points, shape (k, 2), so near that nothing is hidden.
+        """Write words above (or below) some points, shape (k, 2), beside and not on them.
 
         Where other words are, or the screen ends, they stand farther away or on the other side.
         """

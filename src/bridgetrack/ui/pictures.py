@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QPointF, QSize, Qt, Signal
+from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QFontMetricsF, QIcon, QImage, QPainter, QPainterPath, QPen, QPixmap
 from qtpy.QtWidgets import QHBoxLayout, QToolButton, QWidget
 from scipy.ndimage import binary_erosion
@@ -241,7 +241,7 @@ class FrameStrip(QWidget):
 
 
 def _painted(picture: Picture, side: int, name: Name) -> QPixmap:
-    """A picture with its names and numbers, which have a dark rim and lie inside its edges."""
+    """A picture with its names and numbers, which have a dark rim and stand free of each other."""
     height, width = picture.pixels.shape[:2]
     image = QImage(picture.pixels.tobytes(), width, height, 3 * width, QImage.Format.Format_RGB888)
     smooth = Qt.TransformationMode.SmoothTransformation
@@ -249,14 +249,18 @@ def _painted(picture: Picture, side: int, name: Name) -> QPixmap:
     painter = QPainter(drawn)
     font = painter.font()
     font.setPixelSize(_SMALL)
-    metrics = QFontMetricsF(font)
+    metrics, taken = QFontMetricsF(font), list[QRectF]()
     for tag in picture.tags:
         words = tag.words(name)
         wide, high = metrics.horizontalAdvance(words) + 4, metrics.ascent()
         x = min(max(tag.x * side - wide / 2, 0), side - wide)
         y = min(max(tag.y * side + high / 2, high), side - 3)
+        room = QRectF(x, y - high, wide, high)
+        while any(room.intersects(other) for other in taken):
+            room.translate(0, high if y < 0.7 * side else -high)
+        taken.append(room)
         path = QPainterPath()
-        path.addText(QPointF(x + 2, y), font, words)
+        path.addText(room.bottomLeft() + QPointF(2, 0), font, words)
         painter.strokePath(path, QPen(QColor("#000000"), 3))
         painter.fillPath(path, QColor(tag.colour))
     painter.end()
