@@ -14,9 +14,7 @@ from bridgetrack.learning import (
     L2,
     Domain,
     LearningOptions,
-    Sample,
     Stacked,
-    delta_regularizer,
     fit,
     loss_values,
 )
@@ -27,19 +25,6 @@ seeds = st.integers(0, 1000)
 problems = st.sampled_from([multiclass_problem, chain_problem])
 
 
-@given(seed=seeds, problem=problems, weight=st.sampled_from([0.05, 0.5]))
-@settings(max_examples=10, deadline=None)
-def test_with_the_same_features_it_is_training_with_a_prior(
-    seed: int, problem: Any, weight: float
-) -> None:
-    model, samples = problem(seed)
-    source = fit(*problem(seed + 1), L2(0.1)).w
-    delta = fit(model, samples, delta_regularizer(weight, source), options=FINE)
-    prior = fit(model, samples, L2(weight, prior=source), options=FINE)
-    np.testing.assert_array_equal(delta.w, prior.w)
-    assert delta.objective == prior.objective
-
-
 @given(seed=seeds, problem=problems)
 @settings(max_examples=10, deadline=None)
 def test_features_that_the_source_lacks(seed: int, problem: Any) -> None:
@@ -48,13 +33,14 @@ def test_features_that_the_source_lacks(seed: int, problem: Any) -> None:
     d = model.n_features
     extra = np.arange(d) >= d // 2
     source = np.where(extra, 0.0, np.random.default_rng(seed).normal(size=d))
-    found = fit(model, samples, delta_regularizer(0.05, source, free=extra), options=FINE)
+    fixed = L2(0.05, source, np.where(extra, 1.0, np.inf))
+    found = fit(model, samples, fixed, options=FINE)
     np.testing.assert_array_equal(found.w[~extra], source[~extra])
     penalty = 0.025 * float(((found.w - source) ** 2).sum())
     risk = float(loss_values(model, samples, found.w, "bridge").mean())
     assert found.objective == pytest.approx(penalty + risk, abs=1e-9)
     assert (np.diff(found.objectives) <= 1e-9).all()
-    both = fit(model, samples, delta_regularizer(0.05, source), options=FINE, initial=found.w)
+    both = fit(model, samples, L2(0.05, source), options=FINE, initial=found.w)
     assert both.objective <= found.objective + 1e-6
 
 
@@ -70,15 +56,9 @@ def test_fixed_features_stay_fixed_in_transfer() -> None:
 
 
 def test_wrong_use() -> None:
-    source = np.zeros(4)
-    for free in (np.zeros(4, dtype=bool), np.ones(3, dtype=bool) & [True, False, True]):
-        with pytest.raises(InputError, match="free"):
-            delta_regularizer(1.0, source, free=free)
-    with pytest.raises(InputError, match="full metric"):
-        delta_regularizer(1.0, source, free=np.arange(4) > 0, metric=np.eye(4))
     model, samples = multiclass_problem(0)
     with pytest.raises(InputError, match="prior"):
-        fit(model, [Sample(s.x, s.y_star) for s in samples], delta_regularizer(1.0, source))
+        fit(model, samples, L2(1.0, np.zeros(4)))
     bad = np.full(9, np.nan)
     with pytest.raises(InputError, match="metric"):
         fit(model, samples, L2(1.0, metric=bad))

@@ -30,7 +30,7 @@ from bridgetrack.learning.options import (
     Curriculum,
     LearningOptions,
 )
-from bridgetrack.learning.regularizers import L1, L2, Regularizer, delta_regularizer
+from bridgetrack.learning.regularizers import L1, L2, Regularizer
 from bridgetrack.learning.result import Stage, TrainingResult, TrainingStep
 from bridgetrack.learning.structured_model import (
     Inferred,
@@ -62,7 +62,6 @@ __all__ = [
     "TrainingResult",
     "TrainingStep",
     "Treatment",
-    "delta_regularizer",
     "fit",
     "loss_values",
     "train",

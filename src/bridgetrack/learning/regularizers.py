@@ -10,13 +10,21 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from bridgetrack.arrays import Array, Mask
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 
 
 @dataclass(frozen=True)
 class L2:
     """Squared distance from the prior.
+
+    With the weights of a source model as the prior this learns the delta function of 004
+    (Algorithm 1), where each cutting plane is a bound on the penalty and 1/lambda is its C:
+
+        f_target(x, y) = <w0, phi(x, y)> + <w - w0, phi(x, y)>,    min  lambda/2 |w - w0|^2 + risk
+
+    Features that only the target has get weight 0 in w0; those that keep the source's weight are
+    fixed by the metric.
 
     Parameters
     ----------
@@ -100,59 +108,6 @@ class L1:
 
 
 Regularizer = L2 | L1
-
-
-def delta_regularizer(
-    weight: float,
-    source: Array,
-    *,
-    free: Mask | None = None,
-    metric: Array | None = None,
-) -> L2:
-    """A source predictor that stays as it is, and a learned delta function (004, Algorithm 1).
-
-        f_target(x, y) = f_source(x, y) + <delta, Psi(x, y)>,      min  lambda/2 |delta|^2 + risk
-
-    Each cutting plane of 004 is a bound on the risk's penalty, and 1/lambda is its C. In terms of
-    the target model's joint feature phi, which holds what the source uses and what the delta
-    uses, ``f_source = <w_source, phi>`` and Psi are the *free* features. With the same features on
-    both sides this is training with the prior w_source. Features that only the target has get
-    weight 0 in w_source; a source that is no linear function of phi enters as one more feature,
-    its score, with weight 1 and not free. Of what is learned, ``w - source`` is the delta.
-
-    Parameters
-    ----------
-    weight
-        lambda > 0.
-    source
-        w_source in the target's features, shape (d,).
-    free
-        Which features belong to Psi, shape (d,); None: all.
-    metric
-        M, see `L2`; a full matrix only where all features are free.
-
-    Returns
-    -------
-    L2
-        ``lambda/2 delta' M delta`` for ``delta = w - source``, delta zero where it is not free.
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit, no feature is free, or a full matrix meets features that are not.
-    """
-    d = len(source)
-    if free is None or bool(np.all(free)):
-        return L2(weight, source, metric)
-    free = np.asarray(free, dtype=bool)
-    if free.shape != (d,) or not free.any():
-        raise InputError(
-            f"the free features have shape {free.shape}; {d} are needed, at least one of them free"
-        )
-    if metric is not None and np.ndim(metric) != 1:
-        raise InputError("a full metric needs all features to be free; give its diagonal")
-    factor = np.ones(d) if metric is None else np.asarray(metric, dtype=float)
-    return L2(weight, source, np.where(free, factor, np.inf))
 
 
 def centre(regularizer: Regularizer, d: int) -> Array:

@@ -45,7 +45,7 @@ def train(
     samples
         Inputs with their annotations.
     regularizer
-        `L2` or `L1`, with lambda, prior and metric; see also `delta_regularizer`.
+        `L2` or `L1`, with lambda, prior and metric.
     n_annotations
         The risk is divided by this; None: the number of samples.
     loss

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation, describe
 from bridgetrack.arrays import Array, Mask
@@ -129,8 +128,19 @@ def trained_model(
     )
 
 
-def notes_about(scenes: Sequence[Scene], data: TrainingSet) -> tuple[Note, ...]:
-    """Notes on annotations that were not used, and on kinds of events without annotations."""
+def remarks(
+    scenes: Sequence[Scene], data: TrainingSet
+) -> tuple[tuple[Annotation, ...], bool, tuple[Note, ...]]:
+    """Unusual annotations, whether the starting model suits the movies, and notes.
+
+    Notes tell of annotations that were not used, of kinds of events without any, and of those that
+    contradict the starting model.
+    """
+    assert data.verdict is not None
+    listed = [s.anchored.listed[k] for s in scenes for k in s.constraints.annotation.tolist()]
+    unusual = tuple(listed[row] for row in data.unusual)
+    against, about = int((data.verdict < 0).sum()), int((data.verdict != 0).sum())
+    suited = explained_by_slips(against, about - against)
     unused, notes = [], []
     for scene in scenes:
         for lost in scene.anchored.lost:
@@ -142,29 +152,20 @@ def notes_about(scenes: Sequence[Scene], data: TrainingSet) -> tuple[Note, ...]:
     for event in (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR):
         if not (data.event == event).any():
             notes.append(f"no {event.key} was annotated; its weights stay near the starting model")
-    return (
-        *(Note(NoteKind.UNUSED, words) for words in unused),
-        *(Note(NoteKind.REMARK, words) for words in notes),
-    )
-
-
-def unusual_notes(unusual: Sequence[Annotation], verdict: NDArray[np.int8]) -> tuple[Note, ...]:
-    """Notes on answers that contradict the starting model, and whether it suits the movie."""
-    notes = []
     if unusual:
-        listed = ", ".join(f"{a.id} ({describe(a)})" for a in unusual[:_LISTED])
+        names = ", ".join(f"{a.id} ({describe(a)})" for a in unusual[:_LISTED])
         more = f" and {len(unusual) - _LISTED} more" if len(unusual) > _LISTED else ""
         notes.append(
             f"{plural(len(unusual), 'unusual answer')}, for which the starting model would clearly "
-            f"choose another event; please check: {listed}{more}"
+            f"choose another event; please check: {names}{more}"
         )
-    against, about = int((verdict < 0).sum()), int((verdict != 0).sum())
-    if not explained_by_slips(against, about - against):
+    if not suited:
         notes.append(
             f"{against} of {about} answers contradict events that the starting model is very "
             "confident about: it does not suit this movie, so no pseudo-answers were used"
         )
-    return tuple(Note(NoteKind.REMARK, words) for words in notes)
+    told = [Note(NoteKind.UNUSED, words) for words in unused]
+    return unusual, suited, (*told, *(Note(NoteKind.REMARK, words) for words in notes))
 
 
 def common_features(scenes: Sequence[Scene]) -> FeatureSet:

@@ -31,7 +31,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
@@ -57,14 +56,13 @@ from bridgetrack.training.outcome import (
     choices,
     common_features,
     exchanged,
-    notes_about,
     per_kind,
     plain_model,
     population_of,
+    remarks,
     trained_model,
-    unusual_notes,
 )
-from bridgetrack.training.pseudo_answers import explained_by_slips, weighted_answers
+from bridgetrack.training.pseudo_answers import weighted_answers
 from bridgetrack.training.sources import (
     Source,
     Strategy,
@@ -76,7 +74,7 @@ from bridgetrack.training.sources import (
     split_sources,
 )
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from bridgetrack.training.training_set import balanced, build_training_set
 
 TIE = 100.0
 """``rho n`` of transfer with n annotations of the target."""
@@ -214,7 +212,7 @@ def _train(
             estimate=estimate,
         )
 
-    unusual, suited, notes = _remarks(targets, data)
+    unusual, suited, notes = ((), True, ()) if data is None else remarks(targets, data)
     plain = plain_model(weights, features)
     return Training(
         model=trained_model(plain, prior, options, lambda_, fitted, targets, data, step),
@@ -250,19 +248,6 @@ def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) 
     )
 
 
-def _remarks(
-    targets: Sequence[Scene], data: TrainingSet | None
-) -> tuple[tuple[Annotation, ...], bool, tuple[Note, ...]]:
-    """Unusual annotations, whether the starting model suits the movie, and notes."""
-    if data is None or data.verdict is None:
-        return (), True, ()
-    listed = [s.anchored.listed[k] for s in targets for k in s.constraints.annotation.tolist()]
-    unusual = tuple(listed[row] for row in data.unusual)
-    against, confirming = int((data.verdict < 0).sum()), int((data.verdict > 0).sum())
-    notes = (*notes_about(targets, data), *unusual_notes(unusual, data.verdict))
-    return unusual, explained_by_slips(against, confirming), notes
-
-
 def _estimated(
     target: TrackingModel, unseen: Array, weights: Array, population: Array
 ) -> ErrorEstimate:
@@ -289,11 +274,6 @@ def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: Training
             )
 
 
-def _learned(weights: Array, features: FeatureSet, start: Array) -> Model | None:
-    """The model of these weights (d,); None while they are those that training began with."""
-    return None if np.array_equal(weights, start) else plain_model(weights, features)
-
-
 def _with_progress(
     steps: Fit, precision: float, features: FeatureSet, start: Array
 ) -> Steps[TrainingResult]:
@@ -305,13 +285,10 @@ def _with_progress(
         gap = step.gap if np.isfinite(step.gap) else 1.0
         first = max(first or gap, gap)
         done = np.log(first / max(gap, 1e-9)) / np.log(first / precision + 1e-9)
-        return TrainingProgress(
-            "Learning",
-            float(np.clip(done, 0, 1)),
-            step.objective,
-            step.gap,
-            _learned(step.weights, features, start),
-        )
+        learned = not np.array_equal(step.weights, start)
+        model = plain_model(step.weights, features) if learned else None
+        done = float(np.clip(done, 0, 1))
+        return TrainingProgress("Learning", done, step.objective, step.gap, model)
 
     return relayed(steps, told)
 
