@@ -41,3 +41,4 @@ def install_cellpose(monkeypatch: pytest.MonkeyPatch, network: type[Any]) -> Non
     for module in (package, core, models):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(segment, "find_spec", lambda _: True)
+    segment.cellpose_network.cache_clear()

@@ -14,7 +14,7 @@ from bridgetrack.segmentation import (
     segment,
     segment_frame,
 )
-from bridgetrack.segmentation.segment import CellposeReading
+from bridgetrack.segmentation.segment import Cellpose
 from fake_networks import cellpose_that, install_cellpose
 from pictures import blobs, photograph
 
@@ -52,6 +52,7 @@ def test_failures_of_a_network_do_not_leak(
     with pytest.raises(DependencyError, match="CUDA out of memory"):
         segment_frame(PICTURE, backend="cellpose")
     monkeypatch.setattr(_Network, "__init__", fail)
+    segment.cellpose_network.cache_clear()
     with pytest.raises(DependencyError, match="internet"):
         segment_frame(PICTURE, backend="cellpose")
 
@@ -71,7 +72,7 @@ def test_size_limits_allow_for_flat_voxels_and_thin_stacks(
     volume = photograph(truth)
     found = segment_frame(volume, settings, scale=scale, backend="cellpose")
     np.testing.assert_array_equal(found, np.where(truth == 5, 0, truth))
-    again = CellposeReading(settings=settings).of(volume, scale)
+    again = Cellpose(settings=settings).of(volume, scale)
     np.testing.assert_array_equal(again, found)
 
 
@@ -85,7 +86,7 @@ def test_cellpose_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cellpose_gives_masks(cellpose_package: None) -> None:
-    labels = CellposeReading(settings=SegmentationSettings(diameter=20)).of(PICTURE, None)
+    labels = Cellpose(settings=SegmentationSettings(diameter=20)).of(PICTURE, None)
     np.testing.assert_array_equal(labels, TRUTH)
     made, called = _Network.calls
     assert made == {"gpu": False, "pretrained_model": "cpsam"}

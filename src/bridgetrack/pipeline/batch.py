@@ -138,12 +138,11 @@ def batch_steps(
             found_here=movie.labels is None,
             repair=given.repair and movie.labels is not None and movie.image is not None,
         )
-        work = _tried(movie.name, run_steps(mine, out / movie.name, model=model, how=how))
-        row = yield from relayed(work, told)
-        if given.repair and not mine.repair and not mine.found_here and not row.problem:
-            words = "the masks were not repaired, as there is no image of them in the folder"
-            row = replace(row, warnings=(*row.warnings, words))
-        rows.append(row)
+        words = "the masks were not repaired, as there is no image of them in the folder"
+        alone = given.repair and movie.image is None
+        noted = [Note(NoteKind.WARNING, words)] if alone else []
+        work = run_steps(mine, out / movie.name, model=model, how=how, noted=noted)
+        rows.append((yield from relayed(_tried(movie.name, work), told)))
         with signed(place) as spare, writing(place, "the table of all movies"):
             table_of(ordered(rows)).to_csv(spare, index=False, lineterminator="\n")
     return ordered(rows)

@@ -39,7 +39,7 @@ from bridgetrack.regions.taught import MovieScore
 from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
 from bridgetrack.segmentation.builtin import FrameView, segment_builtin
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
-from bridgetrack.segmentation.segment import CellposeReading, check_backend
+from bridgetrack.segmentation.segment import Cellpose, check_backend
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 from bridgetrack.spread import spread
 
@@ -213,7 +213,7 @@ class MaskJob:
             check_same_extent(image, other)
         number, network, estimate = image.channel_number(channel), None, None
         if finding.backend == "cellpose":
-            network = CellposeReading(finding.network, finding.settings)
+            network = Cellpose(finding.network, finding.settings)
         if finding.chooses or finding.backend == "builtin":
             estimate = yield from finding.decided(image, channel=number)
         settings = finding.settings if estimate is None else estimate.settings

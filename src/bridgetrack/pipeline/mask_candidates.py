@@ -35,7 +35,7 @@ from bridgetrack.regions.score import (
 from bridgetrack.regions.taught import FEW, MovieScore, share_of, teach, usual_size
 from bridgetrack.segmentation.builtin import FrameView, complete_settings, segment_builtin
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
-from bridgetrack.segmentation.segment import CellposeReading
+from bridgetrack.segmentation.segment import Cellpose
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import spread
 
@@ -89,7 +89,7 @@ class MaskReader:
     channel: int
     segmentation: SegmentationSettings
     labels: Sequence[Movie] = ()
-    network: CellposeReading | None = None
+    network: Cellpose | None = None
     answers: MaskAnswers | None = None
     client: Any = None
 

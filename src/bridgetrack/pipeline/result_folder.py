@@ -246,6 +246,7 @@ def run_steps(
     model: Model | None = None,
     how: Finding | None = None,
     client: Any = None,
+    noted: Sequence[Note] = (),
 ) -> Steps[tuple[Tracking, dict[str, Any], list[Note]]]:
     """Track files and write the results; cells are found, or repaired, on the way.
 
@@ -261,6 +262,8 @@ def run_steps(
         How cells are found where there are no labels.
     client
         Over which frames and windows are spread; this process where None.
+    noted
+        What is known of the input already.
 
     Returns
     -------
@@ -273,7 +276,7 @@ def run_steps(
         Where the input cannot be used, or the results have no place.
     """
     check_folder(out, *given.inputs)
-    notes, began = list[Note](), time.perf_counter()
+    notes, began = list(noted), time.perf_counter()
     found = beside = None
     with ExitStack() as temporary:
         # ends before the record is written, which tells of the warnings

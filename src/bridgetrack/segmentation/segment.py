@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, get_args
 
@@ -24,7 +25,7 @@ def available_backends() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class CellposeReading:
+class Cellpose:
     """What Cellpose makes of frames; its network is loaded at the first one.
 
     Parameters
@@ -43,17 +44,12 @@ class CellposeReading:
 
     network: str | None = None
     settings: SegmentationSettings | None = None
-    _loaded: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if find_spec("cellpose") is None:
             raise DependencyError(
                 "Cellpose is not installed; install it with: pip install bridgetrack[cellpose]"
             )
-
-    def __reduce__(self) -> tuple[type[CellposeReading], tuple[Any, ...]]:
-        # A network may hold a device, and does not go to another process.
-        return type(self), (self.network, self.settings)
 
     def of(self, image: NDArray[Any], scale: tuple[float, ...] | None) -> Labels:
         """Cells of a frame ([Z,] Y, X).
@@ -64,16 +60,13 @@ class CellposeReading:
             Where the network cannot be loaded, or fails.
         """
         settings = self.settings or SegmentationSettings()
-        if not self._loaded:
-            self._loaded.append(_cellpose_network(self.network))
+        network = cellpose_network(self.network)
         volume: dict[str, Any] = {}
         if image.ndim == 3:
             depth = sampling_of(scale, image.shape, settings.diameter or 0.0)[0]
             volume = {"do_3D": True, "z_axis": 0, "anisotropy": depth}
         try:
-            found = self._loaded[0].eval(
-                finite_image(image)[0], diameter=settings.diameter, **volume
-            )[0]
+            found = network.eval(finite_image(image)[0], diameter=settings.diameter, **volume)[0]
         except Exception as error:
             raise DependencyError(f"Cellpose failed on a frame: {error}") from error
         labels = np.where(np.isfinite(image), np.asarray(found).reshape(image.shape), 0)
@@ -85,8 +78,9 @@ class CellposeReading:
         return numbered(labels, settings)
 
 
-def _cellpose_network(name: str | None) -> Any:
-    """A network of Cellpose 4."""
+@lru_cache(maxsize=1)
+def cellpose_network(name: str | None) -> Any:
+    """A network of Cellpose 4; every process loads its own, once."""
     try:
         from cellpose import core, models
 
@@ -114,7 +108,7 @@ def segment_frame(
     image
         One channel of one frame, shape ([Z,] Y, X). NaN and infinite pixels are background.
     settings
-        All are used by the built-in method; for Cellpose see `CellposeReading`.
+        All are used by the built-in method; for Cellpose see `Cellpose`.
     scale
         Pixel size per axis; only ratios matter.
     backend
@@ -136,7 +130,7 @@ def segment_frame(
     """
     check_backend(backend)
     if backend == "cellpose":
-        return CellposeReading(network, settings).of(image, scale)
+        return Cellpose(network, settings).of(image, scale)
     return segment_builtin(FrameView(image, settings or SegmentationSettings(), scale))
 
 
