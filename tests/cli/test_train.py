@@ -86,6 +86,8 @@ def test_choices_reach_the_training(
 def test_an_earlier_project_helps(
     run: Run, truth: Path, clicks: Path, project: Path, tmp_path: Path
 ) -> None:
+    given = (truth, "--annotations", project, "--out", tmp_path / "own.json")
+    assert run("train", *given).status == 0, "the answers of a project, as any others"
     model = tmp_path / "m.json"
     given = (truth, "--annotations", clicks, "--out", model, "--source", project)
     shown = run("train", *given, "--lambda", 0.1, "--json")

@@ -7,9 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+import tifffile
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
+from bridgetrack.pipeline.project import load_project, run_project
 from bridgetrack.session.movie import MovieAndCells
 
 LENGTH = 5
@@ -125,6 +127,29 @@ def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
     (tmp_path / "other.bridgetrack" / "notes.txt").write_text("mine")
     with pytest.raises(bt.BridgetrackError, match="not saved from here"):
         session.save(tmp_path / "other")
+
+
+def test_a_project_beside_its_movie_repeats_what_answers_made(arrays, tmp_path):
+    labels, image = arrays
+    files = tmp_path / "labels.tif", tmp_path / "image.tif"
+    for file, pixels in zip(files, (labels.astype(np.uint16), image), strict=True):
+        tifffile.imwrite(file, pixels, photometric="minisblack", metadata={"axes": "TYX"})
+    folder = tmp_path / "image.bridgetrack"
+    session = bt.Session(*files, project=folder)
+    assert not folder.exists(), "nothing is known yet"
+    session.answer(session.ask(), "yes")
+    gone = int(labels[1].max())
+    session.mend("remove", 1, tuple(np.argwhere(labels[1] == gone).mean(axis=0)))
+    assert {path.name for path in folder.iterdir()} == {"answers.json", "project.json"}
+    assert gone in tifffile.imread(files[0])[1], "the file of the masks stays as it is"
+    for path in (folder, session.save(tmp_path / "copy")):
+        again = bt.run(run_project(load_project(path)))
+        np.testing.assert_array_equal(again.scene.detections.label, session.scene.detections.label)
+        assert again.solution.value == pytest.approx(session.tracking.solution.value)
+        assert len(bt.load_annotations(path)) == 1
+    resumed = bt.Session.from_project(folder)
+    assert resumed.annotations == session.annotations
+    assert resumed.project.path == folder
 
 
 def test_a_checked_sample_goes_with_the_project(arrays, tmp_path):

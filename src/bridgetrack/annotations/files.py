@@ -45,7 +45,12 @@ from bridgetrack.schema import (
 )
 
 VERSION = 3
+ANSWERS = "answers.json"
+"""The file of answers in the folder of a project."""
+
 SUFFIX = ".annotations.json"
+"""Of the name of a file of answers beside a movie, as earlier versions had it."""
+
 _LARGEST = 1_000_000_000
 _HEAD = 256
 """Bytes at the beginning of a file in which its format stands."""
@@ -324,12 +329,16 @@ def read_history(path: Path, begin: AnswerHistory | None = None) -> Read[AnswerH
     """
     if begin is not None and not path.exists():
         return _with_earlier_files(Read(begin), path)
-    read = read_journal(path, ANNOTATION_FILE, _Line, _after, VERSION)
+    read = read_journal(_within(path), ANNOTATION_FILE, _Line, _after, VERSION)
     return read if read.version == VERSION else _with_earlier_files(read, path)
 
 
+def _within(path: Path) -> Path:
+    return path / ANSWERS if path.is_dir() else path
+
+
 def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
-    """Annotations from a file.
+    """Annotations from a file, or from the folder of a project.
 
     Warns where the last line was not written to its end; it is left out.
 
@@ -338,7 +347,7 @@ def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     InputError
         Where the file is missing or not valid; the message names the entry.
     """
-    read = read_journal(Path(path), ANNOTATION_FILE, _Line, _after, VERSION)
+    read = read_journal(_within(Path(path)), ANNOTATION_FILE, _Line, _after, VERSION)
     if read.notice:
         warnings.warn(read.notice, stacklevel=2)
     return read.content.annotations
@@ -366,7 +375,8 @@ def load_mask_answers(
     Parameters
     ----------
     path
-        The file, also one of answers about events beside which an earlier version kept them.
+        The file or the folder of a project; also a file of answers about events beside which an
+        earlier version kept them.
     geometry
         Extent and scale of the movie that they must be about, which they then have; any where
         None.
@@ -417,16 +427,12 @@ def is_mask_file(path: str | os.PathLike[str]) -> bool:
 # ---------------------------------------------------------------------- files of earlier versions
 
 
-class _MaskContent(FilePart):
+class _MaskContent(_Masks):
     movie: GeometryField
-    answers: list[_MaskField]
     undone: list[_MaskField] = Field(default_factory=list)  # which are not repeated
-    last_id: Count
-    last_label: Annotated[int, Field(ge=0, le=HIGHEST)]
 
-    def made(self) -> MaskAnswers:
-        known = _Masks(last_id=self.last_id, last_label=self.last_label)
-        return replace(known.made(self.movie), past=tuple(self.answers))
+    def alone(self) -> MaskAnswers:
+        return self.made(self.movie)
 
 
 class _MaskChange(FilePart):
@@ -447,7 +453,7 @@ MASK_FILE = FileFormat(
     1,
     "a file of answers about masks",
     _MaskContent,
-    _MaskContent.made,
+    _MaskContent.alone,
     largest=_LARGEST,
 )
 """Answers about masks, which versions before 3 kept in journals of their own."""

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
-from bridgetrack.annotations.files import ANNOTATION_FILE, read_history, save_annotations
+from bridgetrack.annotations.files import ANNOTATION_FILE, ANSWERS, read_history, save_annotations
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
@@ -42,9 +42,9 @@ from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_
 ENDING = ".bridgetrack"
 """Of the name of a project's folder."""
 
-PROJECT, ANSWERS, SAMPLE = "project.json", "answers.json", "check.csv"
+PROJECT, SAMPLE = "project.json", "check.csv"
 CELLS, TABLE, IMAGE = "cells.zarr", "cells.csv", "image.npy"
-"""Files of a project; the latter three where cells or movie are in no file of their own."""
+"""Files of a project beside `ANSWERS`; the latter three for what is in no file of its own."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from platformdirs import user_data_path
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
-from bridgetrack.annotations.files import SUFFIX, read_history
+from bridgetrack.annotations.files import ANSWERS, SUFFIX, read_history
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.evaluation.sample import write_sample
@@ -24,7 +24,6 @@ from bridgetrack.movie import Movie, open_labels
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.pipeline.project import (
-    ANSWERS,
     CELLS,
     ENDING,
     PROJECT,
