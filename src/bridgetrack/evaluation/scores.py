@@ -45,8 +45,6 @@ class Scores:
         Cell-specific higher order tracking accuracy (py-ctcmetrics).
     n_cells, n_edges, n_divisions
         What the truth holds.
-    n_found_cells, n_found_edges, n_found_divisions
-        What the result holds.
     matching
         ``"overlap"`` or ``"distance"``.
     notes
@@ -74,9 +72,6 @@ class Scores:
     n_cells: int = 0
     n_edges: int = 0
     n_divisions: int = 0
-    n_found_cells: int = 0
-    n_found_edges: int = 0
-    n_found_divisions: int = 0
     matching: str = "overlap"
     notes: tuple[str, ...] = ()
 
@@ -402,9 +397,6 @@ def edge_scores(
         "n_cells": len(truth.frame),
         "n_edges": len(truth.edges),
         "n_divisions": int(exact["Total GT Divisions"]),
-        "n_found_cells": len(result.frame),
-        "n_found_edges": len(result.edges),
-        "n_found_divisions": int(exact["Total Predicted Divisions"]),
     }
     return scores
 
