@@ -115,7 +115,7 @@ def test_a_model_is_the_start_by_its_file_and_its_name(
         out = tmp_path / "m.json"
         shown = run("train", truth, "--annotations", clicks, "--lambda", 0.1, *more, "--out", out)
         assert shown.status == 0, shown.err
-        assert f"starting model: {more[1]}\n" in shown.out
+        assert f"starting from {more[1]}\n" in shown.out
         found.append(load_model(out).weights)
     for weights in found[1:]:
         np.testing.assert_array_equal(found[0], weights)

@@ -43,7 +43,6 @@ from bridgetrack.pipeline.result_folder import (
 from bridgetrack.pipeline.summary import explain_event, find_event
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import near
-from bridgetrack.tracks.tracks import Tracks
 
 Kind = Literal["move", "divide", "split", "merge", "appear", "disappear", "skip", "false"]
 
@@ -94,7 +93,7 @@ def check(
         raise typer.BadParameter(
             "give either --out, to draw events to judge, or --judged with the completed table"
         )
-    tracks = _tracks(result)
+    tracks = read_tracks(result)
     if judged is not None:
         return _judged(read_sample(judged, tracks), result, judged)
     assert out is not None
@@ -110,14 +109,6 @@ def check(
         f"bridgetrack check {result} --judged {out}",
     ]
     return Answer(record, lines)
-
-
-def _tracks(result: Path) -> Tracks:
-    """The tracks of a result folder, or of a file."""
-    if not result.exists():
-        raise InputError(f"{result}: no such file or folder; give a result folder")
-    files = (result / name for name in ("tracks.geff", "detections.csv"))
-    return read_tracks(next((file for file in files if file.exists()), result))
 
 
 def _judged(sample: Sample, result: Path, judged: Path) -> Answer:

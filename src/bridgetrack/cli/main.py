@@ -83,8 +83,7 @@ def _check_display() -> None:
     if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in wanted):
         raise BridgetrackError(
             "no display was found (DISPLAY and WAYLAND_DISPLAY are not set), and a window needs "
-            "one: run this on a desktop, log in with ssh -X, or start it with xvfb-run bridgetrack "
-            "open (or set QT_QPA_PLATFORM=offscreen, to test without seeing anything). To track "
+            "one: run this on a desktop, log in with ssh -X, or start it with xvfb-run; to track "
             "without a window, use bridgetrack track"
         )
 

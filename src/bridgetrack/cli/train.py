@@ -295,21 +295,11 @@ def _finite(value: float) -> float | None:
 
 
 def _training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
-    gap = "unknown" if record["gap"] is None else f"{record['gap']:.1e}"
     prior = "the shipped model" if record["prior"] == SHIPPED else record["prior"]
     used = plural(record["annotations"], "annotation")
-    lines = []
+    lines = [f"{used} used, starting from {prior}", record["words"]]
     if record.get("sources"):
-        lines.append(f"{record['strategy']} from {', '.join(record['sources'])}")
-    lines += [
-        f"starting model: {prior}",
-        f"{used} used, lambda {record['lambda']:g}, gap {gap}",
-        record["words"],
-    ]
-    pseudo = record["pseudo_answers"]
-    if pseudo["events"]:
-        events = plural(pseudo["events"], "pseudo-answer")
-        lines.append(f"{events} of the starting model, each with weight {pseudo['weight']:.2g}")
+        lines.insert(0, f"{record['strategy']} from {', '.join(record['sources'])}")
     if record["estimate_words"]:
         lines.append(f"estimated accuracy: {record['estimate_words']}")
     changed = [

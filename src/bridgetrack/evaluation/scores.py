@@ -16,7 +16,7 @@ import pandas as pd
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.evaluation.truth import COVERED, cells_of, matching_radius, movie_overlaps
-from bridgetrack.io.ctc import CtcTruth, ctc_form, followers, read_ctc
+from bridgetrack.io.ctc import CtcTruth, ctc_form, followers, is_ctc, read_ctc
 from bridgetrack.io.results import READERS, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
@@ -234,10 +234,8 @@ def _result_graph(result: Path | str | Tracks, labels: Movie | None) -> LineageG
     if isinstance(result, Tracks):
         return graph_of(result, labels)
     path = Path(result)
-    if labels is not None or not (path / "ctc").is_dir():
-        inside = (path / "tracks.geff", path / "detections.csv")
-        path = next((p for p in inside if p.exists()), path)
-    if path.suffix.lower() in READERS:
+    tables = any((path / name).exists() for name in ("tracks.geff", "detections.csv"))
+    if path.suffix.lower() in READERS or (tables and not (labels is None and is_ctc(path))):
         return graph_of(read_tracks(path), labels)
     found = read_ctc(path)
     return graph_of(found.tracks, found.labels)

@@ -160,7 +160,7 @@ def read_tracks(path: Path | str) -> Tracks:
     ----------
     path
         A CSV table (`read_tracks_csv`), a GEFF store (`read_geff`), a file that TrackMate saved
-        (``.xml``), or a folder of the Cell Tracking Challenge (`read_ctc`).
+        (``.xml``), a result folder, or a folder of the Cell Tracking Challenge (`read_ctc`).
 
     Raises
     ------
@@ -168,13 +168,15 @@ def read_tracks(path: Path | str) -> Tracks:
         If it is none of these or cannot be read; the message names it.
     """
     path = Path(path)
+    inside = (path / name for name in ("tracks.geff", "detections.csv"))
+    path = next((file for file in inside if file.exists()), path)
     if path.suffix.lower() in READERS:
         return READERS[path.suffix.lower()](path)
     if path.is_dir():
         return read_ctc(path).tracks
     raise InputError(
-        f"{path}: no tracks are known in such files; give {', '.join(READERS)}, or the folder of a "
-        "Cell Tracking Challenge truth or result"
+        f"{path}: no tracks are known in such files; give {', '.join(READERS)}, a result folder, "
+        "or the folder of a Cell Tracking Challenge truth or result"
     )
 
 
