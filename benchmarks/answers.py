@@ -32,6 +32,7 @@ import numpy as np
 
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import SessionOptions
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Array
@@ -74,7 +75,7 @@ def suggested(
     for count in range(1, max(counts) + 1):
         question = session.next()
         while question is not None and question.frame > last:
-            session.cannot_tell(question)
+            session.answer(question, kind=Kind.CANNOT_TELL)
             question = session.next()
             if question is None:
                 session.adopt(run(session.update()))

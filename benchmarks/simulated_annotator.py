@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import event_refs
-from bridgetrack.annotations.annotation import Annotation, EventRef, Slot
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
@@ -213,7 +213,7 @@ def answer_by(
     """Let a simulated annotator answer one suggestion."""
     event = annotator.reply(suggestion)
     if event is None:
-        return session.cannot_tell(suggestion, seconds=seconds)
+        return session.answer(suggestion, kind=Kind.CANNOT_TELL, seconds=seconds)
     return session.answer(suggestion, event, seconds=seconds)
 
 

@@ -63,10 +63,10 @@ def test_a_proposal_that_was_wrong_is_known_as_such() -> None:
     first = following(one)
     assert one.answer(first, first.alternatives[0]).right is False
     assert one.answer(following(one)).right is True
-    noted = one.reject(following(one))
+    noted = one.answer(following(one), kind=Kind.REJECT)
     assert noted.kind == Kind.REJECT
     assert noted.right is False
-    undecided = one.cannot_tell(following(one))
+    undecided = one.answer(following(one), kind=Kind.CANNOT_TELL)
     assert undecided.kind == Kind.CANNOT_TELL
     assert undecided.right is None
     assert one.effort.clicks == 4

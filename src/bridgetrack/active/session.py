@@ -163,24 +163,23 @@ class ActiveSession:
         self,
         suggestion: Suggestion,
         event: EventRef | None = None,
+        kind: Kind = Kind.CONFIRM,
         *,
         seconds: float | None = None,
     ) -> Annotation:
-        """Say what holds.
+        """Record what somebody says to a question.
 
         Parameters
         ----------
         suggestion
             The question.
         event
-            What happens instead, with all its cells; None: the proposal is right.
+            What happens instead, with all its cells; None: what is said is about the proposal.
+        kind
+            Whether the event holds, does not (without saying what does instead), or nobody can
+            tell, which labels nothing and is not asked again.
         seconds
             Time that the answer took.
-
-        Returns
-        -------
-        Annotation
-            The one that was recorded.
 
         Raises
         ------
@@ -196,28 +195,11 @@ class ActiveSession:
                 f"frame {frame}, which is asked; give an event of that cell, or answer that you "
                 "cannot tell"
             )
-        right = chosen.key == suggestion.event.key
-        return self._record(Kind.CONFIRM, suggestion, chosen, right, seconds)
-
-    def reject(self, suggestion: Suggestion, *, seconds: float | None = None) -> Annotation:
-        """Say that the proposal is wrong, without saying what is right instead."""
-        return self._record(Kind.REJECT, suggestion, suggestion.event, False, seconds)
-
-    def cannot_tell(self, suggestion: Suggestion, *, seconds: float | None = None) -> Annotation:
-        """Say that one cannot tell; it is an answer, labels nothing, and is not asked again."""
-        return self._record(Kind.CANNOT_TELL, suggestion, suggestion.event, None, seconds)
-
-    def _record(
-        self,
-        kind: Kind,
-        suggestion: Suggestion,
-        event: EventRef,
-        right: bool | None,
-        seconds: float | None,
-    ) -> Annotation:
+        same, holds = chosen.key == suggestion.event.key, kind == Kind.CONFIRM
+        right = None if kind == Kind.CANNOT_TELL else same and holds
         source = RANDOM if suggestion.random else SUGGESTED
-        [noted], _ = self.answers.answer([(kind, event)], source, seconds, right)
-        settled = event.slots if kind == Kind.CONFIRM else ()
+        [noted], _ = self.answers.answer([(kind, chosen)], source, seconds, right)
+        settled = chosen.slots if holds else ()
         self.queue = _without(self.queue, {*settled, suggestion.slot})
         return noted
 

@@ -25,9 +25,8 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import NOUN, Kind, Slot
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import cell_diameter
-from bridgetrack.errors import InfeasibleError
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.inference.margins import best_without, margin_bounds, reduced_costs, too_hard
+from bridgetrack.inference.margins import exact_margin, margin_bounds, reduced_costs, too_hard
 from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
@@ -162,16 +161,11 @@ def apart(scene: Scene, column: Index, k: int, separation: float) -> Index:
 
 def exact_steps(scene: Scene, beliefs: Beliefs, columns: Index) -> Steps[Beliefs]:
     """Find the margins of some chosen events; where that is too hard, the bounds stay."""
-    margin, problem = beliefs.margin.copy(), scene.problem
-    allowed = scene.constraints.allowed
-    given = problem, beliefs.scores, beliefs.solution
-    for k, column in enumerate(() if too_hard(problem, beliefs.solution) else columns.tolist()):
+    margin, given = beliefs.margin.copy(), (scene.problem, beliefs.scores, beliefs.solution)
+    hard, allowed = too_hard(scene.problem, beliefs.solution), scene.constraints.allowed
+    for k, column in enumerate(() if hard else columns.tolist()):
         yield Progress("Looking for questions", k / len(columns))
-        guess = 2.5 * margin[column] + 0.5
-        try:
-            margin[column] = best_without(*given, column, (column,), allowed, guess)[0]
-        except InfeasibleError:
-            margin[column] = np.inf
+        margin[column] = exact_margin(*given, column, margin[column], allowed)
     return replace(beliefs, margin=margin)
 
 

@@ -157,15 +157,27 @@ def smallest_margins(
     for column in order[:_TRIED].tolist():
         if len(found) >= count and sorted(found)[count - 1] < bounds[column] - _TOLERANCE:
             break
-        given = (problem, scores, solution, column, (column,), allowed)
-        try:
-            found.append(best_without(*given, 2.5 * bounds[column] + 0.5)[0])
-        except InfeasibleError:
-            found.append(np.inf)
+        found.append(exact_margin(problem, scores, solution, column, bounds[column], allowed))
     margins = np.asarray(found, dtype=np.float64)
     best = smallest_first(margins, order[: len(found)])[:count]
     best = best[np.isfinite(margins[best])]
     return order[best], margins[best], True
+
+
+def exact_margin(
+    problem: Problem,
+    scores: Array,
+    solution: Solution,
+    column: int,
+    bound: float,
+    allowed: Mask | None = None,
+) -> float:
+    """The margin of a chosen column with such a lower bound; infinite without an alternative."""
+    guess = 2.5 * bound + 0.5
+    try:
+        return best_without(problem, scores, solution, column, (column,), allowed, guess)[0]
+    except InfeasibleError:
+        return np.inf
 
 
 def too_hard(problem: Problem, solution: Solution) -> bool:

@@ -241,11 +241,7 @@ class Questions:
         assert active is not None
         self._writing = True
         try:
-            if kind == Kind.CONFIRM:
-                noted = active.answer(asked, event, seconds=seconds)
-            else:
-                say = active.reject if kind == Kind.REJECT else active.cannot_tell
-                noted = say(asked, seconds=seconds)
+            noted = active.answer(asked, event, kind, seconds=seconds)
         except BridgetrackError as error:
             self._movie.tell(error)
             return False
