@@ -23,7 +23,6 @@ from superqt.utils import qdebounced
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import (
     Annotation,
-    Kind,
     Name,
     describe,
     short_answer,
@@ -85,10 +84,8 @@ class AnswersModel(QAbstractListModel):
         """The frame, the sign and the answer."""
         if isinstance(answer, MaskAnswer):
             return f"frame {answer.frame}: {MEND_SIGNS[answer.kind]} {MASKS[answer.kind]}"
-        no = "" if answer.kind == Kind.CONFIRM else "¬ "
-        doubt = "⚠ " if answer.id in self._unusual else ""
-        said = f"{doubt}{no}{LOOKS[answer.events[0].event].sign}"
-        return f"frame {answer.cells[0].frame}: {said} {short_answer(answer, self._names())}"
+        sign = ("⚠ " if answer.id in self._unusual else "") + LOOKS[answer.events[0].event].sign
+        return f"frame {answer.cells[0].frame}: {sign} {short_answer(answer, self._names())}"
 
 
 class AnswersList(QListView):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from psygnal import Signal
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import CellRef, EventRef, Kind, describe_event
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import FATES, N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.taught import FEW
@@ -30,7 +30,7 @@ _INSTEAD = (
     "No: what happened instead? Press the number of an alternative, or C, Y, L, A or F and click."
 )
 
-_BACK = "What happened instead? Z goes back; then press the number of what is right."
+_BACK = "Noted as wrong. What happened instead? Z goes back; then press its number."
 
 _LISTED = 5
 """Things that a cell may do which are listed at most: as many as have a key."""
@@ -435,10 +435,9 @@ class Annotator:
             if asked is not None and 1 <= number <= 1 + len(asked.alternatives):
                 other = None if number == 1 else asked.alternatives[number - 2]
                 self._questions.reply(asked, kind, other)
-                gone = self._questions.current is not asked
-                if kind == Kind.REJECT and asked.alternatives and gone:
-                    no = describe_event(asked.event, self._session.names)
-                    self._say(f"Noted: not: {no}. {_BACK}")
+                noted = self._questions.current is not asked
+                if kind == Kind.REJECT and asked.alternatives and noted:
+                    self._say(_BACK)
         elif 1 <= number <= len(self.proposals) and self.outlined >= 0 and self._looked_at:
             self._note(kind, self.proposals[number - 1].event, "review")
 

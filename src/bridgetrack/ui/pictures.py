@@ -202,7 +202,7 @@ class FrameStrip(QWidget):
         self._frame = -1
         self._line = QHBoxLayout(self)
         self._line.setContentsMargins(0, 0, 0, 0)
-        self.setFixedHeight(_SIDE + 30)
+        self.setFixedHeight(_SIDE + 24)
 
     def show_pictures(self, pictures: tuple[Picture, ...]) -> None:
         """Show other pictures."""

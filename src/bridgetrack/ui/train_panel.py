@@ -98,7 +98,7 @@ class TrainPanel(Panel):
         problem = [f"✕ {trainer.problem}"] if trainer.problem else trainer.results()
         tell(self.results, "\n".join(problem))
         tell(self.doubt, trainer.doubt())
-        advice = trainer.advice() if ready else []
+        advice = [f"• {each}" for each in trainer.advice()] if ready else []
         tell(self.advice, "\n".join(["What would help most:", *advice]) if advice else "")
         report = self.session.questions.report
         tell(self.verdict, report.words)
