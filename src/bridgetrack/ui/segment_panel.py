@@ -54,7 +54,7 @@ class SegmentPanel(Panel):
         self.open = button(
             "Open…", "A movie (TIFF, any frame of a folder of them, OME-Zarr, .npy), masks in "
             "which every cell has a number, a table of cells, tracks of other programs, or a "
-            "project", self._ask,
+            "project (project.json in its folder)", self._ask,
         )  # fmt: skip
         self.source = self.add(SourceChooser(self))
         self.summary = self.add(text())
