@@ -41,8 +41,6 @@ def count_events(tracks: Tracks) -> dict[str, int]:
     return counts | {event.key: int(found.get(event.key, 0)) for event in Event}
 
 
-_LISTED = 5
-"""Events that are listed as least certain."""
 _COUNTED = {
     "divide": ("division", "divisions"),
     "appear": ("appearance", "appearances"),
@@ -62,7 +60,7 @@ def count_words(counts: dict[str, int]) -> str:
     return f"{size}: {', '.join(found)}"
 
 
-def least_certain(tracking: Tracking) -> list[dict[str, Any]]:
+def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
     """Chosen events whose margin to the best alternative is smallest, in words.
 
     Appearances in the first and disappearances in the last frame are no choice and are left out.
@@ -72,11 +70,11 @@ def least_certain(tracking: Tracking) -> list[dict[str, Any]]:
     scene, exact = tracking.scene, False
     if tracking.windows is not None:
         known = np.flatnonzero(np.isfinite(tracking.margins) & tracking.solution.chosen)
-        rows = known[smallest_first(tracking.margins[known], known)[:_LISTED]]
+        rows = known[smallest_first(tracking.margins[known], known)[:count]]
         margins = tracking.margins[rows]
     else:
         given = tracking.scores, tracking.solution, tracking.margins
-        found = smallest_margins(scene.problem, *given, _LISTED, scene.constraints.allowed)
+        found = smallest_margins(scene.problem, *given, count, scene.constraints.allowed)
         rows, margins, exact = found
     refs = event_refs(scene.detections, scene.hypotheses.take(rows))
     return [
