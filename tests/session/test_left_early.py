@@ -7,6 +7,7 @@ import pytest
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.session.background import InlineRunner
+from bridgetrack.session.project import JOB
 
 SLOW = {
     "choose": "Choosing the masks again",
@@ -52,4 +53,28 @@ def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
     heard.clear()
     session.forget()
     assert not [words for level, words in heard if level == "warning"]
+    session.close()
+
+
+class Late(InlineRunner):
+    """Does not come to write the project."""
+
+    def start(self, name, work, done, failed, report) -> None:
+        """Leave it for later."""
+        if name == JOB:
+            self._active[name] = work()
+        else:
+            super().start(name, work, done, failed, report)
+
+
+def test_a_project_is_whole_where_a_window_closes_at_once(source, tmp_path) -> None:
+    cells, folder = (
+        bt.save_labels(source.labels, tmp_path / "cells.tif"),
+        tmp_path / "a.bridgetrack",
+    )
+    session = bt.Session(cells, project=folder, runner=Late())
+    session.answer(session.ask(), "yes")
+    assert {path.name for path in folder.iterdir()} == {"answers.json"}
+    session.project.keep_now()
+    assert {path.name for path in folder.iterdir()} == {"answers.json", "project.json"}
     session.close()

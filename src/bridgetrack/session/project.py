@@ -173,8 +173,8 @@ class ProjectFolder:
             self._session.run(JOB, lambda: steps, lambda _: self._done(), self._failed)
 
     def keep_now(self) -> None:
-        """Write the cells down before returning, where that is still to be done."""
-        if not self.stale:
+        """Write down before returning what is still to be kept."""
+        if not (self.stale or self._session.busy(JOB)):
             return
         self._session.cancel(JOB)
         steps = self._steps()
