@@ -89,7 +89,7 @@ def cccp(
             bundle.aim(old, w)
             value, settled = objectives[-1], True
         objectives.append(value)
-        settled |= objectives[-2] - objectives[-1] <= options.least_gain  # line 15
+        settled |= objectives[-2] - objectives[-1] <= options.precision  # line 15, eta
         if found.reason == "limit" or (settled and epsilon <= options.precision):
             reason = found.reason
             break

@@ -50,11 +50,10 @@ class LearningOptions:
     Parameters
     ----------
     precision
-        Wanted duality gap epsilon_min, in units of the risk (task loss per annotation).
+        Wanted duality gap epsilon_min, in units of the risk (task loss per annotation), and eta:
+        training stops when a CCCP iteration at this precision gains less.
     initial_precision, precision_rate
         epsilon and rho of adaptive precision: epsilon_t = max(rho epsilon_{t-1}, epsilon_min).
-    decrease
-        eta: stop when a CCCP iteration at full precision gains less; None: as ``precision``.
     recycle
         Keep the bounds on P across CCCP iterations.
     adaptive
@@ -77,7 +76,6 @@ class LearningOptions:
     precision: float = 1e-3
     initial_precision: float = 0.1
     precision_rate: float = 0.3
-    decrease: float | None = None
     recycle: bool = True
     adaptive: bool = True
     cache: bool = True
@@ -110,11 +108,6 @@ class LearningOptions:
     def first_precision(self) -> float:
         """Precision of the first CCCP iteration."""
         return max(self.initial_precision, self.precision) if self.adaptive else self.precision
-
-    @property
-    def least_gain(self) -> float:
-        """Gain of a CCCP iteration at full precision below which training stops."""
-        return self.precision if self.decrease is None else self.decrease
 
 
 YU_JOACHIMS = LearningOptions(recycle=False, adaptive=False, cache=False, learner="1-slack")
