@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -62,6 +62,26 @@ def test_what_is_out_of_its_limits_is_named(wrong: dict[str, object]) -> None:
         Settings(**wrong)  # type: ignore[arg-type]
     with pytest.raises(bt.BridgetrackError, match="machine: low: must be 5 or less, not 6"):
         replace(Settings(), low=6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"speed": "a"}, "speed: expected a number, found 'a'"),
+        ({"low": "a"}, "low: expected a whole number, found 'a'"),
+        ({"low": 1.5}, "low: expected a whole number, found 1.5"),
+        ({"quiet": "a"}, "quiet: expected true or false, found 'a'"),
+    ],
+)
+def test_what_is_of_another_kind_is_shown(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(bt.BridgetrackError, match=f"machine: {words}"):
+        Settings(**wrong)
+
+
+def test_names_that_there_are_not_are_refused() -> None:
+    for given, named in (((), {"sped": 0.5}), ((0.5,), {"speed": 0.5}), ((0.5,) * 6, {})):
+        with pytest.raises(TypeError, match="argument"):
+            Settings(*given, **named)  # type: ignore[arg-type]
 
 
 def test_settings_are_values() -> None:

@@ -34,11 +34,11 @@ def settings(what: str) -> Callable[[type[T]], type[T]]:
 
     def make(kind: type[T]) -> type[T]:
         made: Any = checked_dataclass(frozen=True, config=ConfigDict(allow_inf_nan=False))(kind)
-        init = made.__init__
+        init, parameters = made.__init__, inspect.signature(made)
 
         @wraps(init)
         def checked(self: T, *given: Any, **named: Any) -> None:
-            named |= zip(made.__pydantic_fields__, given, strict=False)  # so that it is named
+            named = parameters.bind(*given, **named).arguments  # so that each is named
             try:
                 init(self, **named)
             except ValidationError as problem:

@@ -158,8 +158,12 @@ def test_a_project_takes_the_answers_about_masks_along(mended, tmp_path) -> None
     assert again.masks.answers == session.masks.answers
     np.testing.assert_array_equal(frame_of(again, 1), frame_of(session, 1))
     again.undo()
-    assert (frame_of(again, 1) == first).sum() > (frame_of(session, 1) == first).sum()
+    undone = frame_of(again, 1)
+    assert (undone == first).sum() > (frame_of(session, 1) == first).sum()
     again.close()
+    once_more = bt.Session.from_project(folder)
+    np.testing.assert_array_equal(frame_of(once_more, 1), undone, "though it was kept before")
+    once_more.close()
 
 
 def test_numbers_that_cannot_be_stored_are_refused_before_anything_changes(pixels) -> None:

@@ -129,6 +129,38 @@ def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
         session.save(tmp_path / "other")
 
 
+def test_a_project_is_not_replaced_by_itself_or_by_a_copy_that_shows_its_movie(arrays, tmp_path):
+    folder = bt.Session(*arrays).save(tmp_path / "movie")
+    tifffile.imwrite(tmp_path / "cells.tif", arrays[0].astype(np.uint16))
+    other = bt.Session(tmp_path / "cells.tif", folder / "image.npy")
+    assert other.save(folder) == folder
+    assert (folder / "image.npy").exists(), "it is shown"
+    again = bt.Session.from_project(folder)
+    with pytest.raises(
+        bt.BridgetrackError, match=r"movie\.bridgetrack is the project that is open"
+    ):
+        again.save(folder)
+    again.answer(again.ask(), "yes")
+    for no_name in ("", "..", "/"):
+        with pytest.raises(bt.BridgetrackError, match="ends in no name"):
+            again.save(no_name)
+    assert len(bt.Session.from_project(folder).annotations) == 1
+
+
+def test_a_project_is_found_from_its_own_folder(arrays, tmp_path, monkeypatch):
+    labels, _ = arrays
+    (tmp_path / "a.annotations.json").write_text("of another movie")
+    monkeypatch.chdir(tmp_path)
+    session = bt.Session(labels, project="a.1")
+    monkeypatch.chdir("/")
+    session.answer(session.ask(), "yes")
+    assert (tmp_path / "a.1" / "answers.json").exists(), "the place is known from the beginning"
+    monkeypatch.chdir(session.save(tmp_path / "b"))
+    for name in ("project.json", "answers.json", "."):
+        assert len(bt.Session.from_project(name).annotations) == 1
+        assert len(bt.load_annotations(name)) == 1
+
+
 def test_a_project_beside_its_movie_repeats_what_answers_made(arrays, tmp_path):
     labels, image = arrays
     files = tmp_path / "labels.tif", tmp_path / "image.tif"

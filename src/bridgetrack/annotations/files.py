@@ -45,8 +45,11 @@ from bridgetrack.schema import (
 )
 
 VERSION = 3
-ANSWERS = "answers.json"
-"""The file of answers in the folder of a project."""
+ENDING = ".bridgetrack"
+"""Of the name of a project's folder."""
+
+ANSWERS, PROJECT = "answers.json", "project.json"
+"""Files in it: of answers, and of which movie and cells they are about."""
 
 SUFFIX = ".annotations.json"
 """Of the name of a file of answers beside a movie, as earlier versions had it."""
@@ -333,8 +336,18 @@ def read_history(path: Path, begin: AnswerHistory | None = None) -> Read[AnswerH
     return read if read.version == VERSION else _with_earlier_files(read, path)
 
 
+def folder_of(path: str | os.PathLike[str]) -> Path | None:
+    """The folder of a project, by itself or by a file in it; None for other files."""
+    path = Path(path)
+    if path.is_dir():
+        return path
+    ours = path.name in (PROJECT, ANSWERS) and path.absolute().parent.suffix == ENDING
+    return path.parent if ours else None
+
+
 def _within(path: Path) -> Path:
-    return path / ANSWERS if path.is_dir() else path
+    folder = folder_of(path)
+    return path if folder is None else folder / ANSWERS
 
 
 def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:

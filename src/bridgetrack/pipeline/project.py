@@ -18,7 +18,15 @@ import numpy as np
 from pydantic import Field
 
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
-from bridgetrack.annotations.files import ANNOTATION_FILE, ANSWERS, read_history, save_annotations
+from bridgetrack.annotations.files import (
+    ANNOTATION_FILE,
+    ANSWERS,
+    ENDING,
+    PROJECT,
+    folder_of,
+    read_history,
+    save_annotations,
+)
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
@@ -39,12 +47,10 @@ from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
 
-ENDING = ".bridgetrack"
-"""Of the name of a project's folder."""
-
-PROJECT, SAMPLE = "project.json", "check.csv"
+SAMPLE = "check.csv"
 CELLS, TABLE, IMAGE = "cells.zarr", "cells.csv", "image.npy"
-"""Files of a project beside `ANSWERS`; the latter three for what is in no file of its own."""
+"""Files of a project beside `ANSWERS` and `PROJECT`; the latter three for what is in no file of
+its own."""
 
 
 @dataclass(frozen=True)
@@ -250,15 +256,6 @@ def _nothing(geometry: Geometry) -> AnswerHistory:
     return AnswerHistory(AnnotationSet(geometry))
 
 
-def folder_of(path: str | os.PathLike[str]) -> Path | None:
-    """The folder of a project, by itself or by a file in it; None for other files."""
-    path = Path(path)
-    if path.is_dir():
-        return path
-    ours = path.name in (PROJECT, ANSWERS) and path.parent.suffix == ENDING
-    return path.parent if ours else None
-
-
 def is_project(path: str | os.PathLike[str]) -> bool:
     """Whether a folder or file says that it is a project, whatever its version."""
     folder = folder_of(path)
@@ -294,7 +291,7 @@ def load_project(path: str | os.PathLike[str]) -> Project:
         settings_of(history.settings, str(folder / ANSWERS))
 
     def there(movie: MovieFile) -> MovieFile:
-        return replace(movie, path=base / movie.path)
+        return replace(movie, path=resolved(base / movie.path))
 
     image = None if found.image is None else there(found.image)
     return replace(found, labels=there(found.labels), image=image)

@@ -13,26 +13,30 @@ from typing import TYPE_CHECKING
 from platformdirs import user_data_path
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
-from bridgetrack.annotations.files import ANSWERS, SUFFIX, read_history
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerChange, AnswerHistory
+from bridgetrack.annotations.files import (
+    ANSWERS,
+    ENDING,
+    PROJECT,
+    SUFFIX,
+    folder_of,
+    read_history,
+)
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.evaluation.sample import write_sample
-from bridgetrack.files import write_text
+from bridgetrack.files import resolved, write_text
 from bridgetrack.io.may_write import is_ours, signed
 from bridgetrack.movie import Movie, open_labels
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.pipeline.project import (
     CELLS,
-    ENDING,
-    PROJECT,
     PROJECT_FILE,
     SAMPLE,
     Project,
     cells_in,
     file_of,
-    folder_of,
     is_in,
     is_project,
     load_project,
@@ -85,7 +89,9 @@ def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
     BridgetrackError
         Where a file is not valid, or belongs to another movie; where nothing can be written.
     """
-    folder, earlier = folder_of(project) or project, project.with_suffix(SUFFIX)
+    project = project.absolute()
+    folder = folder_of(project) or project
+    earlier = folder.with_name(f"{folder.name.removesuffix(ENDING)}{SUFFIX}")
     nothing = begin = AnswerHistory(AnnotationSet(geometry))
     if project.is_file() and folder is project:
         stem = project.name.removesuffix(SUFFIX).removesuffix(".json").removesuffix(ENDING)
@@ -161,9 +167,13 @@ class ProjectFolder:
         """Whether there are cells that are not kept yet."""
         return self.path is not None and (self._stale or self._writing)
 
-    def follow(self) -> None:
-        """The store has written something; the first time, the rest of the project comes along."""
-        if not self._told:
+    def follow(self, change: AnswerChange) -> None:
+        """The store has written something.
+
+        The first time, the rest of the project comes along. Cells may be kept with a change of
+        masks that was taken back, which their answers no longer tell.
+        """
+        if not self._told or (change.masks_removed and self._mark()):
             self.keep()
 
     def keep(self) -> None:
@@ -235,7 +245,14 @@ def saving(session: Session, path: Path, formats: tuple[str, ...] | None = None)
     movie, answers, sample = session.movie, session.answers, session.questions.check.sample
     if movie is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
+    if path.name in ("", ".."):
+        raise OutputError(f"{path} ends in no name; give that of a new folder for the copy")
     folder = path if path.suffix == ENDING else path.with_name(f"{path.name}{ENDING}")
+    if session.project.path is not None and resolved(folder) == resolved(session.project.path):
+        raise OutputError(
+            f"{folder} is the project that is open, and all is kept in it already; give another "
+            "name for a copy"
+        )
     if folder.exists() and not is_ours(folder):
         raise OutputError(
             f"{folder} is there already, and was not saved from here or was changed since; give "
@@ -274,7 +291,8 @@ def _writing(
     image = labels = None
     if movie.image is not None:
         yield Progress("Saving the movie", 0.0)
-        image = file_of(movie.image, movie.files[0], place)
+        if not (whole and is_in(movie.files[0], place)):  # whose place the copy takes
+            image = file_of(movie.image, movie.files[0], place)
         if whole and image is None:
             image = write_image(movie.image, folder, place)
     ours = _is_ours(movie, place)

@@ -283,7 +283,7 @@ class Session:
             self.tracker.measure(touched=frames)
         else:
             self.tracker.catch_up()
-        self.project.follow()
+        self.project.follow(change)
 
     def _follow_settings(self, changed: set[str]) -> None:
         kept = self.settings.read()
