@@ -39,9 +39,9 @@ def test_whole_floats_and_booleans_are_labels() -> None:
 def test_extents_that_differ_are_both_named() -> None:
     image, labels = open_movie(np.zeros((3, 2, 6, 7)), axes="TCYX"), open_labels(FRAMES)
     check_same_extent(image, labels)
-    with pytest.raises(InputError, match=r"\(3, 6, 8\).*\(3, 6, 7\)"):
+    with pytest.raises(InputError, match=r"6 × 8 pixels; .* 6 × 7 pixels"):
         check_same_extent(open_movie(np.zeros((3, 6, 8))), labels)
-    with pytest.raises(InputError, match=r"\(2, 6, 7\).*\(3, 6, 7\)"):
+    with pytest.raises(InputError, match=r"2 frames of 6 × 7 pixels; .* 3 frames"):
         check_same_extent(open_movie(FRAMES[:2]), labels)
 
 

@@ -11,6 +11,9 @@ import tifffile
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
+from bridgetrack.cli.main import main
+from bridgetrack.evaluation.sample import SampleOptions
+from bridgetrack.io.results import FILES
 from bridgetrack.pipeline.project import load_project, run_project
 from bridgetrack.session.movie import MovieAndCells
 
@@ -127,6 +130,32 @@ def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
     (tmp_path / "other.bridgetrack" / "notes.txt").write_text("mine")
     with pytest.raises(bt.BridgetrackError, match="not saved from here"):
         session.save(tmp_path / "other")
+
+
+def test_what_is_exported_is_what_the_project_repeats(arrays, tmp_path):
+    session, steps = bt.Session(*arrays), []
+    for kind in ("yes", "no", "yes", "yes"):
+        session.answer(session.ask(), kind)
+    session.train()
+    session.questions.check_sample(SampleOptions(1))
+    session.questions.show()
+    session.questions.reply(session.questions.current, Kind.CONFIRM)
+    out = tmp_path / "out"
+    assert session.export(out, progress=steps.append) == ()
+    assert {step.stage for step in steps} >= {"Choosing events", "Writing"}
+    told = " ".join((out / "methods.txt").read_text(encoding="utf-8").split())
+    for words in ("learned from 4 annotations", "masks described below", "1 random"):
+        assert words in told, told
+    notes = session.export(out, ["csv", "geff"])
+    assert notes == ("the earlier result in this folder was replaced",)
+    project = str(session.save(tmp_path / "movie"))
+    assert main(["run", project, "--out", str(tmp_path / "headless")]) == 0
+    for name in FILES["csv"]:
+        assert (out / name).read_bytes() == (tmp_path / "headless" / name).read_bytes()
+    with pytest.raises(bt.BridgetrackError, match="no format"):
+        session.export(out, ["docx"])
+    with pytest.raises(bt.BridgetrackError, match="no tracks to export"):
+        bt.Session().export(out)
 
 
 def test_a_project_is_not_replaced_by_itself_or_by_a_copy_that_shows_its_movie(arrays, tmp_path):

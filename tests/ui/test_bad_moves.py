@@ -28,7 +28,7 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     assert source.labels.layer is None
     assert "“cells” are those of “short”" in widget.segment.summary.text()
     qtbot.keyClick(source.labels, Qt.Key.Key_Down)
-    words = "and “other” 8 frames of 20 × 20 pixels: these are not the cells of this movie"
+    words = "“other”: 8 frames of 20 × 20 pixels; “cells”: "
     qtbot.waitUntil(lambda: words in source.notice.text(), timeout=20_000)
     assert "Ready" not in widget.next_words.text()
     assert state.session.movie is None, "what was open before is not what is chosen"

@@ -41,7 +41,7 @@ def test_layers_that_others_change_are_followed(open_short, viewer, hand, qtbot)
                     len(session.scene.detections) == cells_of(half), timeout=20_000)  # fmt: skip
     # Fewer frames: first of the cells alone, which are then those of another movie.
     cells.data = half[:4]
-    words = "these are not the cells of this movie"
+    words = "they must be the same: choose the cells of this movie"
     qtbot.waitUntil(lambda: words in widget.segment.source.notice.text(), timeout=20_000)
     assert session.movie is None
     image.data = image.data[:4]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.notes import plural
 
 _HIGHEST = 2**32 - 1
 
@@ -150,10 +151,12 @@ def check_same_extent(
     labels: Movie,
     cure: str = "give the movie that the labels were made from, or the axis order of both (--axes "
     "for the labels, --image-axes for the image, e.g. TYX or TZYX)",
+    names: tuple[str, str] | None = None,
 ) -> None:
     """Check that an image movie, where there is one, has the frames and pixels of the labels.
 
-    `cure` says what to do, where the labels are not to be tracked.
+    `cure` says what to do, where the labels are not to be tracked; `names` are what to call image
+    and labels, where people know them by other names than those of their files.
 
     Raises
     ------
@@ -164,10 +167,12 @@ def check_same_extent(
         return
     shapes = [(m.geometry.n_frames, *(m.geometry.shape or ())) for m in (image, labels)]
     if shapes[0] != shapes[1]:
-        raise InputError(
-            f"the image ({image.source}) has shape {shapes[0]} and the labels ({labels.source}) "
-            f"have shape {shapes[1]} (time, space); they must be the same: {cure}"
+        names = names or (f"the image ({image.source})", f"the labels ({labels.source})")
+        told = (
+            f"{name}: {plural(frames, 'frame')} of {' × '.join(map(str, space))} pixels"
+            for name, (frames, *space) in zip(names, shapes, strict=True)
         )
+        raise InputError(f"{'; '.join(told)}; they must be the same: {cure}")
 
 
 def _refuse(bad: Mask, pixels: NDArray[Any], where: str, why: str) -> None:

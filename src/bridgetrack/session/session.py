@@ -5,6 +5,7 @@
         print(question.question)
         session.answer(question, "yes")
     session.train()
+    session.export("result", ["csv"])
     session.save("copy.bridgetrack")
 
 The window works with the same class; there, long work is done in threads.
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.scene import Scene, check_kinds
 from bridgetrack.pipeline.settings import Outcome
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.progress import run
+from bridgetrack.progress import Progress, run
 from bridgetrack.regions.mend import Mend, MendKind, Place
 from bridgetrack.session.background import (
     BackgroundWork,
@@ -523,6 +524,40 @@ class Session:
             which somebody went on since it was saved.
         """
         return run(saving(self, Path(path), formats))
+
+    def export(
+        self,
+        folder: str | os.PathLike[str],
+        formats: Sequence[str] | None = None,
+        *,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> tuple[str, ...]:
+        """Write the tracks, with all answers given so far, and ``methods.txt``.
+
+        Parameters
+        ----------
+        folder
+            Where to; see `write_results`.
+        formats
+            As in `write_results`; those chosen where None.
+        progress
+            Called with each step.
+
+        Returns
+        -------
+        tuple of str
+            What a format could not hold; and whether an earlier result was replaced.
+
+        Raises
+        ------
+        InputError
+            Where there are no tracks.
+        OutputError
+            Where a format is unknown, or the folder cannot be written or holds what must not be
+            replaced; nothing has changed then.
+        """
+        chosen = self.settings.present.formats if formats is None else formats
+        return run(self.tracker.exported(Path(folder), chosen), progress)
 
     # ------------------------------------------------------------------ masks and edits
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.errors import BridgetrackError
+from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.io.results import write_results
 from bridgetrack.models.shipped import shipped_model
+from bridgetrack.pipeline.methods import methods_text
 from bridgetrack.pipeline.scene import Scene, annotate, fingerprints
 from bridgetrack.pipeline.tracking import Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
@@ -162,3 +165,27 @@ class Tracker:
             return annotate(base, annotations) if known is None else known.scene
 
         return work
+
+    def exported(self, folder: Path, formats: Sequence[str]) -> Steps[tuple[str, ...]]:
+        """Write the tracks and how they were made; see `Session.export`.
+
+        The state of the session at the time of the call is written, also where another movie is
+        opened meanwhile.
+        """
+        session, answered = self._session, self.answered()
+        model, movie, checked = session.model, session.movie, session.questions.check.finished
+        if movie is None or answered is None:
+            raise InputError("there are no tracks to export; choose a movie with its cells first")
+        image, masks = (None if file is None else file.name for file in movie.files)
+
+        def steps() -> Steps[tuple[str, ...]]:
+            scene = yield from answered()
+            # Solved in full, so that repeating the project gives the same files.
+            final = yield from track_scene(scene, model)
+            yield Progress("Writing", 0.0)
+            methods = methods_text(
+                final, image=image, masks=masks, found=movie.found, checked=checked
+            )
+            return write_results(final.tracks, scene.labels, folder, formats, methods=methods)
+
+        return steps()

@@ -17,7 +17,6 @@ from bridgetrack.detections.table import Detections, border_distance
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
 from bridgetrack.movie.movie import as_labels
-from bridgetrack.notes import plural
 from bridgetrack.pipeline.settings import Scale
 
 KEY = "bridgetrack"
@@ -137,26 +136,6 @@ def put_time_first(layer: Any) -> None:
     scale, units = tuple(layer.scale), tuple(layer.units)
     layer.data = np.moveaxis(layer.data, -1, 0)
     layer.scale, layer.units = (scale[-1], *scale[:-1]), (units[-1], *units[:-1])
-
-
-def check_extent(image: Any, movie: Movie, labels: Any, cells: Movie) -> None:
-    """Check that cells have the frames and pixels of the image, in words about their layers.
-
-    Raises
-    ------
-    InputError
-        Where they differ.
-    """
-    sizes = [(m.geometry.n_frames, *(m.geometry.shape or ())) for m in (cells, movie)]
-    if sizes[0] != sizes[1]:
-        theirs, wanted = (
-            f"{plural(size[0], 'frame')} of {' × '.join(map(str, size[1:]))} pixels"
-            for size in sizes
-        )
-        raise InputError(
-            f"“{labels.name}” has {theirs}, and “{image.name}” {wanted}: these are not the cells "
-            "of this movie. Choose others, or the movie that they were found in."
-        )
 
 
 def _known_of(layer: Any, what: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from superqt.utils import qdebounced
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.movie import looks_like_labels
+from bridgetrack.movie import check_same_extent, looks_like_labels
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.finding import how_found
 from bridgetrack.progress import Progress, Steps
@@ -28,6 +28,9 @@ from bridgetrack.ui.widgets import LayerChoice, form_in
 
 _NO_CELLS = ("preview", "marks", "coloured")
 """Roles of layers of masks and points that show no cells to choose."""
+
+_OTHERS = "choose the cells of this movie, or the movie that they were found in"
+"""What to do about cells of another movie."""
 
 
 class SourceChooser(QWidget):
@@ -257,7 +260,8 @@ class SourceChooser(QWidget):
             return MovieAndCells(None, *named, table=layers.detections_of(labels, movie))
         cells, tags, path = layers.labels_of(labels), layers.tags_of(labels), layers.path_of(labels)
         if movie is not None:
-            layers.check_extent(image, movie, labels, cells)
+            names = f"“{image.name}”", f"“{labels.name}”"
+            check_same_extent(movie, cells, _OTHERS, names)
         return MovieAndCells(
             cells,
             *named,

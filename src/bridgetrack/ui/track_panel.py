@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,16 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.evaluation.sample import SampleOptions
 from bridgetrack.hypotheses.events import kind_words
-from bridgetrack.io.results import FORMATS, write_results
+from bridgetrack.io.results import FORMATS
 from bridgetrack.pipeline.batch import TABLE, BatchRow, batch_steps
 from bridgetrack.pipeline.inputs import RunInputs
-from bridgetrack.pipeline.methods import methods_text
 from bridgetrack.pipeline.summary import (
     count_events,
     count_words,
     unclear_kinds,
     unclear_words,
 )
-from bridgetrack.pipeline.tracking import Tracking, track_scene
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.background import Done, Factory
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel
@@ -256,25 +255,12 @@ class ExportBox(Column):
 
     def write(self, folder: Path) -> None:
         """Write the chosen formats in the background, with all answers given so far."""
-        session, formats = self._panel.session, self.formats.ticked
-        answered = session.tracker.answered()
+        session = self._panel.session
         busy = "Other results are still being written; export these when that is done."
-        if session.tracking is None or answered is None or not self._may("export", busy):
+        if session.tracking is None or not self._may("export", busy):
             return
         self.words.setText("Writing…")
-        model, movie = session.model, session.movie
-        checked = session.questions.check.finished
-        files = (None, None) if movie is None else movie.files
-        image, masks = (None if file is None else file.name for file in files)
-        found = None if movie is None else movie.found
-
-        def work() -> Steps[tuple[str, ...]]:
-            scene = yield from answered()
-            # Solved in full, so that repeating the project gives the same files.
-            final = yield from track_scene(scene, model)
-            yield Progress("Writing", 0.0)
-            methods = methods_text(final, image=image, masks=masks, found=found, checked=checked)
-            return write_results(final.tracks, scene.labels, folder, formats, methods=methods)
+        movie, steps = session.movie, session.tracker.exported(folder, self.formats.ticked)
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
@@ -286,7 +272,7 @@ class ExportBox(Column):
                 session.message.emit("info", words)
 
         # Goes on where another movie is chosen meanwhile.
-        self._run("export", "Writing the results", work, done)
+        self._run("export", "Writing the results", lambda: steps, done)
 
     def _run(self, job: str, what: str, work: Factory, done: Done) -> None:
         doer = self._panel.state.elsewhere
@@ -313,12 +299,8 @@ class ExportBox(Column):
         given = RunInputs(folder, None, None, None, formats=self.formats.ticked, without=without)
         left_out = ", ".join(without)
         self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
-        what = "Tracking many movies"
-
-        def work() -> Steps[tuple[BatchRow, ...]]:
-            return batch_steps(folder, out, given, model=model)
-
-        self._run("batch", what, work, lambda rows: self._show(rows, out))
+        work = partial(batch_steps, folder, out, given, model=model)
+        self._run("batch", "Tracking many movies", work, lambda rows: self._show(rows, out))
 
     def _on_cancel(self) -> str:
         """What is told of it: the movies that are done have their results."""
