@@ -105,9 +105,9 @@ def test_line_search_never_lowers_the_dual(seed: int, problem: Any, kind: str) -
         dual.move(i, found.features[i], float(found.losses[i]))
         after, kept = dual.value(), (dual.features[i].copy(), float(dual.losses[i]))
         assert after >= before - 1e-10
-        for eta in (0.1, 0.5, 1.0):
-            dual.features[i] = old[0] + eta * (found.features[i] - old[0])
-            dual.losses[i] = old[1] + eta * (found.losses[i] - old[1])
+        for gamma in (0.1, 0.5, 1.0):
+            dual.features[i] = old[0] + gamma * (found.features[i] - old[0])
+            dual.losses[i] = old[1] + gamma * (found.losses[i] - old[1])
             dual.refresh()
             assert after >= dual.value() - 1e-9
         dual.features[i], dual.losses[i] = kept

@@ -5,9 +5,10 @@
 The samples of a group share a slack. One group of all samples is the 1-slack problem (BMRM; 001,
 section 4.3), a group for each sample, or for a few, the n-slack problem (003).
 
-All of it depends on the samples and their annotations alone: not on lambda, the prior, the
-regulariser or the tangent of -R. That is why planes are recycled from one convex problem of CCCP to
-the next (001, section 4.2), and from one training to a later one (`Bundle.take_over`).
+All of it is valid whatever lambda, the prior, the regulariser and the tangent of -R. That is why
+planes are recycled from one convex problem of CCCP to the next (001, section 4.2), and from one
+training to a later one (`Bundle.take_over`). Planes of the literal treatment are made of outputs of
+the tangent at the time, and stay valid since ``f - c Delta <= f + Delta <= P``.
 """
 
 from __future__ import annotations
@@ -124,10 +125,10 @@ class Bundle:
     Attributes
     ----------
     planes
-        Lower bounds on every P_g.
+        Lower bounds on every P_g, divided by n.
     outputs
         The inference cache of 003, None without it: an output y of sample i is the plane
-        ``<phi(x_i, y), w> + Delta(y_i*, y)`` below what loss-augmented inference finds there.
+        ``<phi(x_i, y), w> + Delta(y_i*, y)``, not divided by n, below its loss-augmented maximum.
     tangent
         Of -R, see `aim`.
     w
@@ -160,14 +161,14 @@ class Bundle:
         self._base = self._grouped(tangent.reward)
         self.keep_outputs(tangent.reward, w)
 
-    def penalty(self, w: Array) -> float | None:
+    def known_penalty(self, w: Array) -> float | None:
         """The upper bound on P at a point; None where it was not computed."""
         rows = np.flatnonzero((self._points == w).all(axis=1))
         return float(self._uppers[rows[-1]]) if len(rows) else None
 
     def value(self, w: Array) -> float:
         """The surrogate at a point where P was computed; J where the tangent touches."""
-        penalty = self.penalty(w)
+        penalty = self.known_penalty(w)
         assert penalty is not None
         return float(self._values(w[None], np.array([penalty]))[0])
 
@@ -183,12 +184,12 @@ class Bundle:
 
     # --- planes
 
-    def touch(self, w: Array, tolerance: float) -> float:
+    def add_planes_at(self, w: Array, tolerance: float) -> float:
         """Compute P at a point and add planes; by how much they raise the model of P there.
 
         Where P and the right planes are known, nothing is computed.
         """
-        upper, known = self.penalty(w), float(self._model(w).sum())
+        upper, known = self.known_penalty(w), float(self._model(w).sum())
         if upper is not None and upper - known <= 1e-9 * (1 + abs(known)):
             return upper - known
         return self.add(self.infer(w), w, tolerance)
@@ -202,7 +203,7 @@ class Bundle:
         self.keep_outputs(found, w)
         return self.risk.without_satisfied(found, self.tangent) if self.risk.literal else found
 
-    def touch_known(self, w: Array, enough: float, tolerance: float) -> bool:
+    def add_known_planes_at(self, w: Array, enough: float, tolerance: float) -> bool:
         """Add planes of outputs found before, if they raise the model of P at a point enough."""
         found = None if self.risk.literal else self.best_known(w)
         if found is None:
@@ -223,18 +224,18 @@ class Bundle:
         """The surrogate's planes for the master problem: slopes, offsets and groups.
 
         Those of ``P >= R`` come last. A group that has no other is linear: it joins the tangent,
-        which the rows of the first group carry.
+        which the rows of the first group carry. Where no group has any, the first stays as it is.
         """
         (slopes, offsets), planes = self._base, self.planes
-        several = np.bincount(planes.owner, minlength=planes.n_owners) > 0
-        several[0] |= not several.any()
-        v = self.tangent.v + slopes[~several].sum(axis=0)
-        c = self.tangent.c + float(offsets[~several].sum())
-        number = np.cumsum(several) - 1
-        groups = number[np.append(planes.owner, np.flatnonzero(several))]
+        has_planes = np.bincount(planes.owner, minlength=planes.n_owners) > 0
+        has_planes[0] |= not has_planes.any()
+        v = self.tangent.v + slopes[~has_planes].sum(axis=0)
+        c = self.tangent.c + float(offsets[~has_planes].sum())
+        number = np.cumsum(has_planes) - 1
+        groups = number[np.append(planes.owner, np.flatnonzero(has_planes))]
         first = groups == 0
-        rows = np.vstack([planes.slopes, slopes[several]]) + np.where(first[:, None], v, 0.0)
-        levels = np.append(planes.offsets, offsets[several]) + np.where(first, c, 0.0)
+        rows = np.vstack([planes.slopes, slopes[has_planes]]) + np.where(first[:, None], v, 0.0)
+        levels = np.append(planes.offsets, offsets[has_planes]) + np.where(first, c, 0.0)
         return rows, levels, groups
 
     def prune(self, alpha: Array) -> None:
@@ -247,7 +248,7 @@ class Bundle:
         return np.maximum(slopes @ w + offsets, self.planes.largest(w)[0])
 
     def _grouped(self, found: Inferred) -> tuple[Array, Array]:
-        """One plane of every group, of these outputs."""
+        """One plane of every group (001, eq. 11-12): ``b = sum Delta / n`` as f is linear."""
         n, n_groups = self.risk.n_annotations, self.planes.n_owners
         if n_groups == 1:
             return found.features.sum(axis=0)[None] / n, found.losses.sum()[None] / n

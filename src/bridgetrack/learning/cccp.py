@@ -72,24 +72,23 @@ def cccp(
             tangent = bundle.tangent
             bundle, minimise = _learner_for(risk, regularizer, options)
             bundle.aim(tangent, w)
-        if bundle.penalty(w) is None:
-            bundle.touch(w, 0.0)
+        if bundle.known_penalty(w) is None:  # at t = 0, or without recycling
+            bundle.add_planes_at(w, 0.0)
             yield report(bundle.incumbent(-np.inf))
-        if not objectives:
+        if not objectives:  # t = 0: J(w_0), which the first step must not exceed
             objectives.append(bundle.value(w))
-        # Lines 6-12.
-        found = yield from relayed(minimise(epsilon), report)
+        found = yield from relayed(minimise(epsilon), report)  # lines 6-12
         old, new = bundle.tangent, risk.tangent(found.w, bundle.tangent)  # line 4 for t + 1
         bundle.aim(new, found.w)
         value = bundle.value(found.w)
         if value <= objectives[-1]:
             w = found.w  # line 13
-            settled = bool(np.array_equal(new.v, old.v)) and new.c == old.c
-        else:
+        else:  # refused, as after inexact inference: w stays, and so do J and the tangent
             bundle.aim(old, w)
-            value, settled = objectives[-1], True
+            new, value = old, objectives[-1]
         objectives.append(value)
-        settled |= objectives[-2] - objectives[-1] <= options.precision  # line 15, eta
+        same = bool(np.array_equal(new.v, old.v)) and new.c == old.c
+        settled = same or objectives[-2] - value <= options.precision  # line 15, eta
         if found.reason == "limit" or (settled and epsilon <= options.precision):
             reason = found.reason
             break

@@ -37,8 +37,7 @@ FELL = 0.1
 
 STALLED = 3
 """Minimisers in a row without real progress after which inference is asked halfway to the next. On
-tracking with one slack this halves the inferences; one or eight do as well, but one lengthens short
-searches."""
+tracking with one slack this halves the inferences; one or eight do about as well."""
 
 
 def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Search:
@@ -55,38 +54,39 @@ def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Sear
         The best point of all, with a true lower bound on the minimum.
     """
     tolerance, lower, stalled = RAISED * precision, -np.inf, 0
-    while True:
+    while True:  # 001, Algorithm 1, line 6
         best = bundle.incumbent(lower)
+        # Lines 9 and 10 come before 7: recycled planes may close the gap without any inference.
         query, lower = _next_point(bundle, best, precision)
-        if best.upper - lower <= precision:
+        if best.upper - lower <= precision:  # line 12
             return bundle.incumbent(lower, "converged")
         if bundle.risk.n_inferences >= options.max_inferences:
             return bundle.incumbent(lower, "limit")
         halfway = stalled >= STALLED
-        rise = bundle.touch(0.5 * (best.w + query) if halfway else query, tolerance)
+        point = 0.5 * (best.w + query) if halfway else query
+        stuck = bundle.add_planes_at(point, tolerance) <= tolerance  # lines 7 and 8
         now = bundle.incumbent(lower)
         yield now
         better = best.upper - now.upper > FELL * (best.upper - lower)
-        if halfway and not better and rise <= tolerance:
-            rise = bundle.touch(query, tolerance)
+        if halfway and not better and stuck:  # proves nothing about the minimiser: ask there
+            stuck = bundle.add_planes_at(query, tolerance) <= tolerance
             yield bundle.incumbent(lower)
         elif not halfway:
             stalled = 0 if better else stalled + 1
-        if rise <= tolerance and not (halfway and better):
-            last = bundle.incumbent(lower)
-            reason = "converged" if last.gap <= precision else "inexact"
-            return bundle.incumbent(lower, reason)
+        if stuck and not (halfway and better):
+            gap = bundle.incumbent(lower).gap
+            return bundle.incumbent(lower, "converged" if gap <= precision else "inexact")
 
 
 def _next_point(bundle: Bundle, best: Incumbent, precision: float) -> tuple[Array, float]:
     """Where to ask for inference next, and the lower bound on the minimum."""
-    lower = best.lower
+    lower, tolerance = best.lower, RAISED * precision
     for _ in range(KNOWN_IN_A_ROW):
-        master = solve_master(*bundle.rows(), bundle.regularizer, 1e-2 * precision)
+        master = solve_master(*bundle.rows(), bundle.regularizer, 1e-2 * precision)  # line 9
         bundle.prune(master.alpha)
         lower = max(lower, master.dual)
-        gap = best.upper - lower
+        gap = best.upper - lower  # line 10
         enough = max(0.5 * precision, KNOWN_RISE * gap)
-        if gap <= precision or not bundle.touch_known(master.w, enough, RAISED * precision):
+        if gap <= precision or not bundle.add_known_planes_at(master.w, enough, tolerance):
             break
     return master.w, lower

@@ -42,8 +42,8 @@ class Loss:
     """A row of 001, Table 2, or one of the two losses of section 5.3."""
 
     name: str  # its name there
-    penalty: Literal["all", "incompatible"]  # space Y^P: ``all`` or ``incompatible``
-    reward: Literal["all", "compatible"]  # space Y^R: ``all`` or ``compatible``
+    penalty_space: Literal["all", "incompatible"]  # Y^P: Y or Y°
+    reward_space: Literal["all", "compatible"]  # Y^R: Y or Y*
     minus_delta: bool = False  # whether Delta is subtracted in the reward term (001, section 5.3)
 
     @property
@@ -99,11 +99,11 @@ def loss_values(
         Shape (n,), attained values.
     """
     kind, listed = find_loss(loss), as_samples(samples)
-    if kind.penalty == "all":
+    if kind.penalty_space == "all":
         penalty = model.loss_augmented_inference(listed, w)
     else:
         penalty = model.incompatible_inference(listed, w)
-    if kind.reward == "compatible":
+    if kind.reward_space == "compatible":
         reward = model.compatible_inference(listed, w)
     elif kind.minus_delta:
         reward = model.loss_augmented_inference(listed, w, -1)

@@ -90,8 +90,8 @@ class Dual:
     def move(self, i: int, feature: Array, loss: float) -> float:
         """Move the multipliers of sample ``i`` towards one output, as far as D rises most.
 
-        Along ``alpha_i + eta (e_y - alpha_i)`` D changes by ``eta g - eta^2/2 d' M^-1 d/(lambda
-        n^2)`` with ``d = phi_iy - phi_i`` and the sample's gap ``g = (<d, w> + Delta_iy -
+        Along ``alpha_i + gamma (e_y - alpha_i)`` D changes by ``gamma g - gamma^2/2 d' M^-1
+        d/(lambda n^2)`` with ``d = phi_iy - phi_i`` and the sample's gap ``g = (<d, w> + Delta_iy -
         Delta_i)/n``. Returns this gap; where it is not positive nothing is changed.
         """
         direction = feature - self.features[i]
@@ -100,10 +100,10 @@ class Dual:
             return gap
         step = self.step(direction) / self.n
         steep = -float(direction @ step) / self.n
-        eta = 1.0 if gap >= steep else gap / steep
-        self.features[i] += eta * direction
-        self.losses[i] += eta * (loss - self.losses[i])
-        self.w = self.w + eta * step
+        gamma = 1.0 if gap >= steep else gap / steep
+        self.features[i] += gamma * direction
+        self.losses[i] += gamma * (loss - self.losses[i])
+        self.w = self.w + gamma * step
         return gap
 
     def _shuffled(self) -> Iterator[IntArray]:
@@ -146,7 +146,7 @@ class FrankWolfe(Dual):
                 self.refresh()
             if promised <= precision or passes % CHECKED == 0:
                 w = min((self.w, mean), key=self._known_value)
-                if bundle.penalty(w) is not None:
+                if bundle.known_penalty(w) is not None:
                     return bundle.incumbent(max(lower, self.value()), "inexact")
                 self._learn(bundle.infer(w), np.arange(len(self.losses)))
                 self.refresh()

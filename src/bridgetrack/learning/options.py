@@ -24,7 +24,7 @@ class Curriculum:
     first
         Share of the samples that take part from the start.
     rate
-        mu: 1/K, below which a difficulty must lie, is multiplied by this from stage to stage.
+        mu: from stage to stage the threshold 1/K grows by this factor, or more.
     """
 
     criterion: Criterion = "slack"

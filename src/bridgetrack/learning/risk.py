@@ -80,7 +80,7 @@ class Risk:
                 f"learning needs at least one annotation, there are {n_annotations}; annotate some"
             )
         self.loss = loss
-        self.literal = treatment == "literal" and loss.penalty == "incompatible"
+        self.literal = treatment == "literal" and loss.penalty_space == "incompatible"
         self.n_reward_inferences = 0
         self.seconds = 0.0
         self._inferred = 0
@@ -106,7 +106,7 @@ class Risk:
 
     def reward(self, w: Array) -> Inferred:
         """Maximisation over the reward space, all samples."""
-        if self.loss.reward == "compatible":
+        if self.loss.reward_space == "compatible":
             return self.completions(w)
         self.n_reward_inferences += 1
         if self.loss.minus_delta:
@@ -129,7 +129,7 @@ class Risk:
                 np.maximum(found.bounds, near.reward.values(w, sign)),
             )
         n = self.n_annotations
-        v = -found.features.sum(axis=0) / n
+        v = -found.features.sum(axis=0) / n  # -R = -sum(f - c Delta)/n, hence + c sum Delta / n
         return Tangent(v, -sign * float(found.losses.sum()) / n, found)
 
     def without_satisfied(self, found: Inferred, tangent: Tangent) -> Inferred:

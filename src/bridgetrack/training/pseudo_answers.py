@@ -12,7 +12,7 @@ where an answer has the weight 1. It is rounded down to half an octave, so that 
 mostly remains valid. Where answers contradict what w0 is confident of more often than slips
 explain, w0 does not suit the movie, and mu = 0.
 
-Margins are those within the components as training cuts them (`components.LARGEST`).
+Margins are those within the components as training cuts them (`training_set.LARGEST`).
 """
 
 from __future__ import annotations
