@@ -104,5 +104,5 @@ def test_a_whole_training_by_curriculum(criterion: Any) -> None:
 
 
 def test_wrong_curricula_are_refused() -> None:
-    with pytest.raises(InputError, match="slack, entropy, novelty"):
+    with pytest.raises(InputError, match="'slack', 'entropy' or 'novelty'"):
         TrainingOptions(curriculum="mood")  # type: ignore[arg-type]
