@@ -21,6 +21,7 @@ from bridgetrack.cli.segment import segment
 from bridgetrack.cli.track import batch, demo, run, track
 from bridgetrack.cli.train import annotate, models, suggest, train
 from bridgetrack.errors import BridgetrackError, DependencyError
+from bridgetrack.files import cure, program_version
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 _NAME = "bridgetrack"
@@ -44,8 +45,6 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from bridgetrack.files import program_version
-
         typer.echo(f"bridgetrack {program_version()}")
         raise typer.Exit()
 
@@ -159,8 +158,6 @@ def _failed(error: Exception, debug: bool) -> int:
     if isinstance(error, BridgetrackError):
         _say(f"error: {_one_line(error)}")
     elif isinstance(error, OSError) and error.errno in _OF_THE_DISK:
-        from bridgetrack.files import cure
-
         where = f"{error.filename}: " if error.filename else ""
         _say(f"error: {where}{error.strerror}; {cure(error)}")
     elif isinstance(error, MemoryError) or _NO_THREAD in str(error):

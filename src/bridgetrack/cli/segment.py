@@ -77,8 +77,7 @@ def segment(
             )  # fmt: skip
             said = open_mask_answers(annotations, movie, needed=True)
             with label_writer(spare, movie.geometry) as write:
-                steps = find_masks(how, movie, write, said, channel=number, client=client)
-                found = show(steps)
+                found = show(find_masks(how, movie, write, said, channel=number, client=client))
         if found.margins is not None:
             write_margins(found.margins, margins_spare)
         notes += _remarks(movie, found, number)

@@ -29,7 +29,7 @@ from bridgetrack.io.may_write import check_file, signed
 from bridgetrack.models.library import SHIPPED, Library, find_model, find_model_file
 from bridgetrack.models.model import Model, check_usable, save_model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, plural
+from bridgetrack.notes import Note, collecting_warnings, note_texts, plural
 from bridgetrack.pipeline.inputs import (
     Reading,
     check_belonging,
@@ -159,7 +159,6 @@ def train(
 
     with collecting_warnings(notes):
         training = _learn(work, out, options)
-    notes += _doubts(training)
     origin = training.origin[:1]
     called = source[0] if source and origin in (("prior",), ("delta",)) else prior
     shipped = called is None or find_model_file(called) is None
@@ -239,20 +238,6 @@ def _learn(
 def _save(model: Model, out: Path) -> None:
     with signed(out) as spare:
         save_model(model, spare)
-
-
-def _doubts(training: Training) -> list[Note]:
-    """A warning where the model is wrong more often than not."""
-    estimate = training.estimate
-    if estimate is None:
-        return []
-    right = sum(count for *_, count in estimate.per_event) / max(estimate.n_annotations, 1)
-    words = (
-        f"on held-out annotations the model is wrong in {100 * (1 - right):.0f} % of the "
-        "cases: do not use it; check that the annotations belong to these labels, and that "
-        "most labels are single cells"
-    )
-    return [Note(NoteKind.WARNING, words)] if right < 0.5 else []
 
 
 def _training_record(
