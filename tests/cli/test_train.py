@@ -7,12 +7,10 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from bridgetrack import api
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import load_annotations, save_annotations
 from bridgetrack.hypotheses.events import Event
@@ -20,7 +18,6 @@ from bridgetrack.io.may_write import signed
 from bridgetrack.models.library import ENVIRONMENT
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.outcome import TrainingProgress
 from cli.conftest import Run, draw_answers, one_line, project_of
 from project_files import write_project
@@ -187,18 +184,3 @@ def test_ctrl_c_keeps_the_best_model_so_far(
         assert "interrupted" in load_model(out).provenance["note"]
     else:
         assert out.read_bytes() == before
-
-
-def test_a_model_that_is_mostly_wrong_is_warned_of(
-    run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps = api.train_steps
-
-    def worse(*given: Any, **more: Any) -> Any:
-        training = yield from steps(*given, **more)
-        estimate = ErrorEstimate(0.1, 0.0, 0.3, 10, False, (("move", 10, 1.0),))
-        return replace(training, estimate=estimate)
-
-    monkeypatch.setattr("bridgetrack.api.train_steps", worse)
-    shown = run("train", truth, "--annotations", clicks, "--out", tmp_path / "m.json")
-    assert "warning: on held-out annotations the model is wrong in 90 %" in shown.out

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from scipy.stats import beta, t
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.training.estimate import UNKNOWN, estimate_accuracy, right_share
+from bridgetrack.training.estimate import (
+    UNKNOWN,
+    ErrorEstimate,
+    estimate_accuracy,
+    right_share,
+)
 
 POPULATION = np.array([900.0, 40.0, 0.0, 0.0, 30.0, 30.0, 0.0, 0.0])
 
@@ -169,3 +174,9 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
         found = estimate_accuracy(wrong, event, POPULATION, False)
         inside += found.low <= truth <= found.high
     assert 0.9 <= inside / 200 <= 1.0
+
+
+@pytest.mark.parametrize(("right", "told"), [(4.0, True), (5.0, False)])
+def test_a_model_that_is_mostly_wrong_is_warned_of(right: float, told: bool) -> None:
+    found = ErrorEstimate(0.4, 0.1, 0.8, 10, False, (("move", 10, right),)).warnings
+    assert [("wrong in 60 %" in str(note)) for note in found] == [True] * told

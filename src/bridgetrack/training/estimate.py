@@ -11,7 +11,7 @@ from scipy.special import betaincinv, stdtrit
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.notes import plural
+from bridgetrack.notes import Note, NoteKind, plural
 
 CONFIDENCE = 0.95
 
@@ -55,6 +55,23 @@ class ErrorEstimate:
         )
 
     @property
+    def warnings(self) -> tuple[Note, ...]:
+        """A warning where the model is wrong more often than not."""
+        if self._right >= 0.5:
+            return ()
+        words = (
+            f"on held-out annotations the model is wrong in {100 * (1 - self._right):.0f} % of the "
+            "cases: do not use it; check that the annotations belong to these labels, and that "
+            "most labels are single cells"
+        )
+        return (Note(NoteKind.WARNING, words),)
+
+    @property
+    def _right(self) -> float:
+        """Share of right answers."""
+        return sum(share for *_, share in self.per_event) / max(self.n_annotations, 1)
+
+    @property
     def _where(self) -> str:
         if not 1 < self.parts < self.n_annotations:
             return ""
@@ -62,8 +79,7 @@ class ErrorEstimate:
 
     @property
     def _harder(self) -> str:
-        right = sum(share for *_, share in self.per_event) / max(self.n_annotations, 1)
-        if self.random or self.accuracy < right + HARDER:
+        if self.random or self.accuracy < self._right + HARDER:
             return ""
         return "; the model is right less often on the answers, which are about difficult events"
 

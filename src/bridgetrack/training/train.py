@@ -210,7 +210,7 @@ def _train(
             model=replace(training.model, estimate={} if estimate is None else estimate.to_json()),
             words=_compared(target, unseen, start),
             estimate=estimate,
-            notes=(*training.notes, *_misled(estimate)),
+            notes=training.notes if estimate is None else (*training.notes, *estimate.warnings),
         )
 
     unusual, suited, notes = ((), True, ()) if data is None else remarks(targets, data)
@@ -231,19 +231,6 @@ def _train(
         pseudo_weight=0.0 if data is None else data.pseudo_weight,
         judge=judged,
     )
-
-
-def _misled(estimate: ErrorEstimate | None) -> list[Note]:
-    """A warning where the model is wrong more often than not."""
-    if estimate is None:
-        return []
-    right = sum(count for *_, count in estimate.per_event) / max(estimate.n_annotations, 1)
-    words = (
-        f"on held-out annotations the model is wrong in {100 * (1 - right):.0f} % of the "
-        "cases: do not use it; check that the annotations belong to these labels, and that "
-        "most labels are single cells"
-    )
-    return [Note(NoteKind.WARNING, words)] if right < 0.5 else []
 
 
 def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) -> str:
