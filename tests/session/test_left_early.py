@@ -78,3 +78,23 @@ def test_a_project_is_whole_where_a_window_closes_at_once(source, tmp_path) -> N
     session.project.keep_now()
     assert {path.name for path in folder.iterdir()} == {"answers.json", "project.json"}
     session.close()
+
+
+@pytest.mark.parametrize("leave", ["open", "forget", "close"])
+def test_cells_are_kept_before_their_movie_is_left(source, tmp_path, leave) -> None:
+    session = bt.Session(runner=Late())
+    folder = tmp_path / "a.bridgetrack"
+    assert session.open(source, folder) and not folder.exists()
+    given = (source, tmp_path / "b.bridgetrack") if leave == "open" else ()
+    getattr(session, leave)(*given)
+    assert {path.name for path in folder.iterdir()} == {"cells.zarr", "project.json"}
+    session.close()
+
+
+def test_what_could_not_be_kept_is_told_when_its_movie_is_left(source, tmp_path) -> None:
+    session, heard = bt.Session(runner=Late()), list[str]()
+    session.message.connect(lambda _, words: heard.append(words))
+    assert session.open(source, tmp_path / "a" / "a.bridgetrack")
+    (tmp_path / "a").write_text("in the way")
+    session.forget()
+    assert "The project that was open could not be kept" in heard[-1]

@@ -222,6 +222,10 @@ def test_a_checked_sample_goes_with_the_project(arrays, tmp_path):
     again = bt.Session.from_project(session.save(tmp_path / "movie"))
     assert again.questions.check.sample.verdicts == verdicts
     assert again.questions.check.path != session.questions.check.path
+    # an earlier version kept it beside the movie, also where nothing was answered
+    session.questions.check.path.rename(tmp_path / "b.check.csv")
+    taken = bt.Session(*arrays, project=tmp_path / "b.bridgetrack")
+    assert taken.questions.check.sample.verdicts == verdicts
 
 
 def test_what_does_not_fit_is_refused(arrays, tmp_path):

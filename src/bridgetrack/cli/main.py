@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 
 from bridgetrack.cli.console import Stopped, printable
 from bridgetrack.cli.evaluate import check, evaluate, explain
@@ -22,6 +23,7 @@ from bridgetrack.cli.track import batch, demo, run, track
 from bridgetrack.cli.train import annotate, models, suggest, train
 from bridgetrack.errors import BridgetrackError, DependencyError
 from bridgetrack.files import cure, program_version
+from bridgetrack.schema import in_words
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 _NAME = "bridgetrack"
@@ -169,6 +171,8 @@ def _failed(error: Exception, debug: bool) -> int:
 
 
 def _wrong_use(error: Any) -> int:
+    if isinstance(error.__cause__, ValidationError):  # the parser's own words name no value
+        error.message = in_words({}, error.__cause__)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else _NAME
     message = _one_line(error.format_message()).rstrip(".").replace("Value error, ", "")

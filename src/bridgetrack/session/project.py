@@ -109,7 +109,8 @@ def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
     store = AutosavingStore(folder / ANSWERS, geometry, None if known == nothing else known)
     store.notice = found.notice
     sample = earlier.with_name(earlier.name.removesuffix(SUFFIX) + ".check.csv")
-    if known != nothing and sample.is_file():
+    if sample.is_file() and not (folder / SAMPLE).exists():
+        folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(sample, folder / SAMPLE)
     return store
 

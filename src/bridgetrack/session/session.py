@@ -238,7 +238,8 @@ class Session:
         return True
 
     def close(self) -> None:
-        """Let go of the movie and end the work on it; the answers stay on disk."""
+        """Let go of the movie and end the work on it; answers and cells stay on disk."""
+        self.project.keep_now()
         if self.answers is not None:
             self.answers.changed.disconnect(self._follow)
         self.movie = self.answers = self.scene = self.tracking = self.masks = None
@@ -258,9 +259,14 @@ class Session:
                 self.message.emit("warning", ended)
 
     def _ended(self) -> str:
-        """What is told of work that ends with the movie, if there is any."""
-        ends = " and ".join(self.work.unfinished)
-        return ends and f"{ends} ended before it was done: its movie or its cells were closed."
+        """What is told of work that ends with the movie, if there is any, and of what is lost."""
+        ends, told = " and ".join(self.work.unfinished), []
+        if ends:
+            told.append(f"{ends} ended before it was done: its movie or its cells were closed.")
+        self.project.keep_now()
+        if self.project.problem:
+            told.append(f"The project that was open could not be kept: {self.project.problem}.")
+        return " ".join(told)
 
     # ------------------------------------------------------------------ what comes of a change
 
