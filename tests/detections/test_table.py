@@ -6,7 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bridgetrack.detections.table import Detections, cell_diameter, equivalent_diameter
+from bridgetrack.detections.table import (
+    Detections,
+    cell_diameter,
+    detections_at,
+    equivalent_diameter,
+)
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 
@@ -31,6 +36,16 @@ def test_rows_positions_and_offsets() -> None:
     assert detections.offsets.tolist() == [0, 2, 2, 3]
     assert detections.rows(0) == slice(0, 2)
     assert detections.row_of(0, 3) == 1
+
+
+def test_cells_without_masks_are_numbered_and_sorted() -> None:
+    frame, place = np.array([1, 0, 0, 0]), np.array([[2.0, 2], [1, 1], [9, 9], [5, 5]])
+    label, area = np.array([3, 3, 3, np.nan]), np.array([4.0, np.nan, -1, 2])
+    found = detections_at(frame, place, GEOMETRY, label, area)
+    assert found.label.tolist() == [3, 4, 5, 3] and found.frame.tolist() == [0, 0, 0, 1]
+    assert found.table["area"].tolist() == [1.0, 1.0, 2.0, 4.0]
+    assert found.table["border_distance"].tolist() == [0.5, 4.5, 2.5, 1.0]
+    assert detections_at(frame, place, GEOMETRY).label.tolist() == [2, 3, 4, 1]
 
 
 @pytest.mark.parametrize(

@@ -79,16 +79,13 @@ def test_a_project_of_a_table_repeats_without_a_window(table_session, tmp_path):
     assert pairs == set(zip(ours["source"], ours["target"], strict=True))
 
 
-def test_points_of_others_are_numbered_or_refused():
+def test_points_of_others_are_refused():
     with pytest.raises(InputError, match="time, y, x"):
         detections_of(Points(np.zeros((3, 2)), name="flat"))
     with pytest.raises(InputError, match="no points"):
         detections_of(Points(np.zeros((0, 3)), name="none"))
     with pytest.raises(InputError, match="frames -2 to 0"):
         detections_of(Points(np.array([[-2.0, 1, 1], [0, 1, 1]]), name="early"))
-    data = np.array([[0.0, 1, 1], [0, 9, 9], [0, 5, 5], [1, 2, 2]])
-    found = detections_of(Points(data, features={"label": [3, 3, np.nan, 3]}))
-    assert found.table["label"].tolist() == [3, 4, 5, 3]
 
 
 def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, centroids, tmp_path):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 
-from bridgetrack.session.cells import CellNames, question_words
+from bridgetrack.session.cells import CellNames, question_words, shown_diameter
 from bridgetrack.ui.layers import camera_of
-from bridgetrack.ui.picking import Mode, shown_diameter
+from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import state_of
 from session_fixtures import FRAMES
 

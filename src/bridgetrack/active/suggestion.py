@@ -104,6 +104,11 @@ class Suggestion:
     random: bool
 
     @property
+    def listed(self) -> tuple[EventRef, ...]:
+        """The proposed event and its alternatives, as they are numbered for people from 1."""
+        return self.event, *self.alternatives
+
+    @property
     def kind(self) -> Event:
         """Kind of the proposed event."""
         return self.event.event

@@ -198,3 +198,38 @@ def cell_diameter(detections: Detections) -> float:
     """Median equivalent diameter of the movie, in its unit; positive."""
     diameter = equivalent_diameter(detections)
     return max(float(np.median(diameter)), 1e-6) if len(diameter) else 1.0
+
+
+def detections_at(
+    frame: Index,
+    position: Array,
+    geometry: Geometry,
+    label: NDArray[Any] | None = None,
+    area: Array | None = None,
+) -> Detections:
+    """Cells without masks, in any order.
+
+    Parameters
+    ----------
+    frame, position
+        Where they are: shapes (n,) and (n, ndim), in pixels.
+    geometry
+        Extent and scale of the movie.
+    label
+        Their identities, shape (n,); those that have none (below 1, or NaN), or one that is taken
+        in their frame, get new numbers.
+    area
+        In pixels, shape (n,); 1 where it is not known.
+    """
+    known = np.zeros(len(frame)) if label is None else np.nan_to_num(label)
+    table = pd.DataFrame({"frame": frame, "label": known.astype(np.int64)})
+    missing = ((table["label"] < 1) | table.duplicated()).to_numpy()
+    free = 1 + int(table["label"][~missing].max()) if not missing.all() else 1
+    table.loc[missing, "label"] = free + np.arange(int(missing.sum()))
+    table[list(geometry.axes)] = position
+    sizes = np.ones(len(frame)) if area is None else np.asarray(area, dtype=np.float64)
+    table["area"] = np.where(np.isfinite(sizes) & (sizes > 0), sizes, 1.0)
+    table = table.sort_values(["frame", "label"], kind="stable", ignore_index=True)
+    if geometry.shape is not None:
+        table["border_distance"] = border_distance(table, geometry)
+    return Detections(table, geometry, has_masks=False)

@@ -18,12 +18,13 @@ from pydantic import Field
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections, border_distance, content
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import BridgetrackError, BridgetrackWarning, InputError
 from bridgetrack.files import check_readable
 from bridgetrack.io.columns import (
     UNIT_OF,
     check_columns,
     columns_of,
+    guess_columns,
     plain_name,
 )
 from bridgetrack.movie.geometry import MOST_FRAMES, Geometry, GeometryField
@@ -379,6 +380,32 @@ def read_cells(
             notes.append(f"{plural(unknown, 'row')} without an area: the median of all was taken")
     cells["label"] = _labels(cells, found, notes)
     return CellTable(cells, found, text, geometry, sidecar, tuple(notes), bool(sized.all()))
+
+
+_HEAD = 50
+"""Lines of a table that say what it holds."""
+
+
+def table_holds(path: Path) -> str:
+    """What a table has: ``"tracks"``, ``"cells"``, or nothing where that cannot be guessed."""
+    try:
+        header = read_text_table(path, rows=_HEAD).header
+        columns = guess_columns(header)
+        check_columns(columns, header, str(path))
+    except BridgetrackError:
+        return ""
+    return "tracks" if "track" in columns or "parent" in columns else "cells"
+
+
+def unknown_columns(path: Path) -> list[str]:
+    """The columns of a table of which nobody can guess where cells are; none of other files."""
+    if path.suffix.lower() != ".csv" or table_holds(path):
+        return []
+    try:
+        header = read_text_table(path, rows=_HEAD).header
+    except BridgetrackError:
+        return []  # told where it is opened
+    return header if len(header) > 2 else []  # a frame and a place need three
 
 
 def _read_sidecar(table: Path) -> Sidecar | None:

@@ -28,7 +28,7 @@ from bridgetrack.movie.raw import (
     minutes,
     reading,
 )
-from bridgetrack.movie.tiff import is_tiff, read_tiff
+from bridgetrack.movie.tiff import is_tiff, one_frame, read_tiff
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
 
 _WIDE = 16
@@ -293,10 +293,15 @@ def _refuse_colours(shape: tuple[int, ...], name: str) -> None:
         )
 
 
+def time_seems_last(shape: Sequence[int]) -> bool:
+    """Whether the last of three axes is so short beside the others that it may be time."""
+    return len(shape) == 3 and 1 < 4 * shape[-1] <= min(shape[:2])
+
+
 def _warn_of_time_last(shape: tuple[int, ...], name: str) -> None:
     """Warn where the last of three axes is so short that it may be time."""
     frames, *space = shape
-    if 1 < 4 * space[-1] <= min(frames, space[0]):
+    if time_seems_last(shape):
         warnings.warn(
             f"{name}: {frames} frames of {space[0]} x {space[1]} pixels; if the last axis is time, "
             "say so: --axes YXT (for an image beside labels --image-axes)",
@@ -335,3 +340,30 @@ def _geometry(
         unit=unit or ("pixel" if scale is None else "micrometer"),
         frame_interval=interval,
     )
+
+
+def scaled_like(labels: Movie, image: Movie) -> Movie:
+    """Masks with the scale of their image: they rarely say how large a pixel is."""
+    here, there = labels.geometry, image.geometry
+    if here.unit != "pixel" or here.ndim != there.ndim:
+        return labels
+    interval = here.frame_interval or there.frame_interval
+    return open_labels(labels, scale=there.scale, unit=there.unit, frame_interval=interval)
+
+
+_IN_ZARR = ("zarr.json", ".zgroup", ".zattrs", ".zarray")
+
+
+def movie_path(chosen: Path) -> Path:
+    """What to give `open_movie` where a dialog can choose files only.
+
+    For a file inside a zarr, or one frame of several in a folder, that folder, otherwise the file.
+    """
+    if chosen.name in _IN_ZARR:
+        return chosen.parent
+    if chosen.is_dir() or chosen.suffix.lower() not in (".tif", ".tiff"):
+        return chosen
+    beside = [p for p in chosen.parent.iterdir() if p.suffix.lower() in (".tif", ".tiff")]
+    if len(beside) > 1 and one_frame(chosen) and all(one_frame(p) for p in beside[:3]):
+        return chosen.parent
+    return chosen

@@ -20,7 +20,7 @@ from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
 from bridgetrack.movie.movie import Movie
-from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.movie.opening import open_labels, open_movie, scaled_like
 from bridgetrack.notes import Note, NoteKind, collecting_warnings
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.summary import all_miss, misfit
@@ -113,11 +113,7 @@ def open_cells(
     cells = open_labels(labels, axes=axes, **known)
     if pixels is None:
         return cells, None
-    here, there = cells.geometry, pixels.geometry
-    if here.unit == "pixel" and unit is None and here.ndim == there.ndim:
-        interval = here.frame_interval or there.frame_interval
-        cells = open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
-    return cells, pixels
+    return scaled_like(cells, pixels) if unit is None else cells, pixels
 
 
 def is_table(labels: Any) -> bool:

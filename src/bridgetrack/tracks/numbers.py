@@ -14,7 +14,7 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.frames import LazyFrames
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.tracks.colours import family_shades, title_of
+from bridgetrack.tracks.colours import UNKNOWN, Colouring, family_shades, paint, title_of
 from bridgetrack.tracks.table import (
     cell_features,
     cells_by_track,
@@ -86,6 +86,40 @@ class CellsByTrack(LazyFrames):
         known, tracks = self._named[t]
         at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
         return np.where(known[at] == labels, tracks[at], 0).astype(np.int32)
+
+
+_SHADES = 64
+"""How many shades cells have whose colour changes along their tracks."""
+
+
+def coloured_cells(
+    labels: Movie | None, tracks: Tracks, colours: Colouring
+) -> tuple[CellsByTrack | None, Index, Array]:
+    """Cells in the colours of their tracks.
+
+    Returns
+    -------
+    CellsByTrack or None
+        Tracks, or shades where cells change theirs along a track, in place of labels; None without
+        masks.
+    NDArray
+        The numbers in them, shape (n,).
+    NDArray
+        Their colours, shape (n, 3).
+    """
+    if not colours.along:
+        known, first = np.unique(colours.track_id, return_index=True)
+        cells = None if labels is None else CellsByTrack(labels, tracks)
+        return cells, known, colours.colours[first]
+    table = np.vstack([paint(np.linspace(0, 1, _SHADES), colours.palette), UNKNOWN])
+    numbers = np.arange(1, _SHADES + 2)
+    if labels is None:
+        return None, numbers, table
+    nodes = tracks.nodes
+    shades = colours.shades[colours.at(nodes["track_id"].to_numpy(), nodes["frame"].to_numpy())]
+    bins = np.rint(np.nan_to_num(shades) * (_SHADES - 1)).astype(np.int64) + 1
+    shown = np.where(np.isnan(shades), _SHADES + 1, bins)
+    return CellsByTrack(labels, tracks, shown), numbers, table
 
 
 _BINS = 40

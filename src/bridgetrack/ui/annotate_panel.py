@@ -31,13 +31,13 @@ from bridgetrack.annotations.annotation import (
 from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_masks
 from bridgetrack.hypotheses.events import FATES
 from bridgetrack.io.results import track_path
-from bridgetrack.session.cells import choice_words, question_words
+from bridgetrack.session.cells import choice_words, question_words, shown_diameter
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
 from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel
-from bridgetrack.ui.picking import Mode, shown_diameter
+from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.pictures import FrameStrip, picture_steps
 from bridgetrack.ui.state import Answer
 from bridgetrack.ui.widgets import Column, button, grid, heading, row, text
@@ -275,7 +275,7 @@ class AnnotatePanel(Panel):
             self.choices.addItems(words)
 
     def _alternatives(self, asked: Suggestion) -> list[str]:
-        events, names = (asked.event, *asked.alternatives), self.session.names
+        events, names = asked.listed, self.session.names
         words = [choice_words(event, asked, names) for event in events]
         return _numbered(events, words, map(percent, asked.beliefs))
 

@@ -12,10 +12,10 @@ from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import FATES, N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.taught import FEW
-from bridgetrack.session.cells import Proposal, proposals
+from bridgetrack.session.cells import CellFinder, Proposal, proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
-from bridgetrack.ui.picking import CellFinder, Mode, Picking, PickStep
+from bridgetrack.ui.picking import Mode, Picking, PickStep
 
 _LONGEST = 600.0
 """Seconds; who thinks longer about a cell was away."""
@@ -432,8 +432,8 @@ class Annotator:
         """Say something of the event with this number in the question, or of the outlined cell."""
         if self.asking:
             asked = self._to_answer()
-            if asked is not None and 1 <= number <= 1 + len(asked.alternatives):
-                other = None if number == 1 else asked.alternatives[number - 2]
+            if asked is not None and 1 <= number <= len(asked.listed):
+                other = None if number == 1 else asked.listed[number - 1]
                 self._questions.reply(asked, kind, other)
                 noted = self._questions.current is not asked
                 if kind == Kind.REJECT and asked.alternatives and noted:
@@ -485,7 +485,7 @@ class Annotator:
 
 def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
     """Number of the first listed event that a cell takes part in, from 1; None without one."""
-    for number, event in enumerate((asked.event, *asked.alternatives), 1):
+    for number, event in enumerate(asked.listed, 1):
         if cell in [c.cell for c in event.cells]:
             return number
     return None

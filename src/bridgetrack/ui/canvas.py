@@ -16,6 +16,7 @@ from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Place
+from bridgetrack.session.cells import shown_diameter
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import Links
@@ -32,7 +33,7 @@ from bridgetrack.ui.overlay import (
     draw_subject,
 )
 from bridgetrack.ui.overlay_layers import OverlayLayers
-from bridgetrack.ui.picking import Mode, shown_diameter
+from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import SHORTCUTS
 
 _CELL, _ASKED = 40.0, 60.0

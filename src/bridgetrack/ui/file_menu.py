@@ -12,16 +12,15 @@ import numpy as np
 from qtpy.QtCore import QThread
 from qtpy.QtWidgets import QApplication, QMainWindow
 
-from bridgetrack.detections.table import Detections
+from bridgetrack.detections.table import Detections, detections_at
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.files import SAMPLE_SEQUENCE, sample_folder
-from bridgetrack.io.columns import check_columns, guess_columns
 from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.io.ctc import is_ctc, read_ctc
 from bridgetrack.io.geff import is_trackmate, read_trackmate
-from bridgetrack.io.tables import read_detections_csv, read_text_table
+from bridgetrack.io.tables import read_detections_csv, table_holds
 from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
-from bridgetrack.movie.tiff import one_frame
+from bridgetrack.movie.opening import movie_path, scaled_like
 from bridgetrack.pipeline.project import is_project, load_project
 from bridgetrack.tracks.table import to_napari
 from bridgetrack.tracks.tracks import Tracks
@@ -93,7 +92,9 @@ def _reading(path: Path) -> Reader | None:
         if is_ctc(path):
             return _read_ctc
         return movie_layers if _is_movie(path) else None
-    return _read_trackmate if is_trackmate(path) else _table_reading(path)
+    if is_trackmate(path):
+        return _read_trackmate
+    return {"tracks": _read_csv, "cells": _read_detections}.get(table_holds(path))
 
 
 def _is_movie(path: Path) -> bool:
@@ -134,7 +135,7 @@ def layers_of(path: Path, columns: Columns = None) -> list[LayerData]:
     """
     if columns is not None:
         return (_read_csv if "track" in columns else _read_detections)(path, columns)
-    path = _whole(path)
+    path = movie_path(path)
     read = _reading(path)
     if read is None and path.suffix.lower() == ".csv":
         read = _read_detections  # says which columns are missing
@@ -143,7 +144,7 @@ def layers_of(path: Path, columns: Columns = None) -> list[LayerData]:
 
 def masks_of(path: Path) -> list[LayerData]:
     """Masks or a table of cells from a file or folder, whatever they look like; raises as above."""
-    path = _whole(path)
+    path = movie_path(path)
     if path.suffix.lower() in (".csv", ".xml"):
         return table_of(path)
     return [labels_data(open_labels(path), _name(path), path)]
@@ -155,32 +156,11 @@ def table_of(path: Path, columns: Columns = None) -> list[LayerData]:
     if [kind for *_, kind in layers] != ["tracks"]:
         return layers
     tracks = layers[0][1]["metadata"][KEY]["tracks"]
-    return [points_data(cells_of(tracks), f"{_name(path)} cells", path), *layers]
-
-
-def cells_of(tracks: Tracks) -> Detections:
-    """The cells of tracks, numbered anew where two of a frame have the same number."""
-    axes = list(tracks.geometry.axes)
-    table = tracks.nodes[["frame", "label", *axes, "area"]].reset_index(drop=True)
-    if (table["label"] <= 0).any() or table.duplicated(["frame", "label"]).any():
-        table["label"] = table.groupby("frame").cumcount() + 1
-    table = table.sort_values(["frame", "label"], ignore_index=True)
-    return Detections(table, tracks.geometry, has_masks=False)
-
-
-_ZARR = ("zarr.json", ".zgroup", ".zattrs", ".zarray")
-
-
-def _whole(path: Path) -> Path:
-    """What a file is a part of: the store, or the folder whose frames lie in single files."""
-    if path.name in _ZARR:
-        return path.parent
-    if path.is_dir() or path.suffix.lower() not in (".tif", ".tiff"):
-        return path
-    beside = [p for p in path.parent.iterdir() if p.suffix.lower() in (".tif", ".tiff")]
-    if len(beside) > 1 and one_frame(path) and all(one_frame(p) for p in beside[:3]):
-        return path.parent
-    return path
+    nodes, geometry = tracks.nodes, tracks.geometry
+    frame, label, area = (nodes[name].to_numpy() for name in ("frame", "label", "area"))
+    position = nodes[list(geometry.axes)].to_numpy(np.float64)
+    cells = detections_at(frame, position, geometry, label, area)
+    return [points_data(cells, f"{_name(path)} cells", path), *layers]
 
 
 def _read_ctc(folder: Path) -> list[LayerData]:
@@ -193,20 +173,11 @@ def _read_ctc(folder: Path) -> list[LayerData]:
     if images not in (folder, folder.parent) and images.is_dir():
         movie = open_movie(images)
         layers.append(image_data(movie, images.name, images))
-        cells = _scaled_like(cells, movie)
+        cells = scaled_like(cells, movie)
         tracks = replace(tracks, geometry=cells.geometry)
     layers.append(labels_data(cells, f"{folder.name} cells", folder))
     layers.append(tracks_data(tracks, f"{folder.name} tracks", folder))
     return layers
-
-
-def _scaled_like(cells: Movie, image: Movie) -> Movie:
-    """Masks rarely say how large a pixel is; then the images are believed."""
-    here, there = cells.geometry, image.geometry
-    if here.unit != "pixel" or there.unit == "pixel" or here.ndim != there.ndim:
-        return cells
-    interval = here.frame_interval or there.frame_interval
-    return open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
 
 
 def _read_project(file: Path) -> list[LayerData]:
@@ -222,32 +193,6 @@ def _read_project(file: Path) -> list[LayerData]:
         seen = project.image.path
         layers.insert(0, image_data(image, seen.stem, seen, project.channel, **own))
     return layers
-
-
-_HEAD = 50
-"""Lines of a table that say what it holds."""
-
-
-def _table_reading(path: Path) -> Reader | None:
-    """What reads a table of tracks or of detections; None for other tables."""
-    try:
-        table = read_text_table(path, rows=_HEAD)
-        columns = guess_columns(table.header)
-        check_columns(columns, table.header, str(path))
-    except BridgetrackError:
-        return None
-    return _read_csv if "track" in columns or "parent" in columns else _read_detections
-
-
-def unknown_columns(path: Path) -> list[str]:
-    """The columns of a table of which nobody can guess where cells are; none of other files."""
-    if path.suffix.lower() != ".csv" or _table_reading(path) is not None:
-        return []
-    try:
-        header = read_text_table(path, rows=_HEAD).header
-    except BridgetrackError:
-        return []  # told where it is opened
-    return header if len(header) > 2 else []  # a frame and a place need three
 
 
 def _read_csv(file: Path, columns: Columns = None) -> list[LayerData]:

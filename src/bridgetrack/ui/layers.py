@@ -12,17 +12,17 @@ import pandas as pd
 from napari.layers import Labels
 from numpy.typing import NDArray
 
-from bridgetrack.arrays import Array, Index
-from bridgetrack.detections.table import Detections, border_distance
+from bridgetrack.arrays import Array
+from bridgetrack.detections.table import Detections, detections_at
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
 from bridgetrack.movie.movie import as_labels
+from bridgetrack.movie.opening import time_seems_last
+from bridgetrack.movie.raw import micrometers
 from bridgetrack.pipeline.settings import Scale
 
 KEY = "bridgetrack"
 """Metadata key under which the plugin keeps what it knows of a layer."""
-
-_MICROMETRES = {"micrometer": 1.0, "micron": 1.0, "nanometer": 1e-3, "millimeter": 1e3}
 
 
 def tag(role: str, **more: Any) -> dict[str, Any]:
@@ -94,9 +94,9 @@ def scale_of(layer: Any) -> tuple[tuple[float, ...], str]:
     """Pixel size of the spatial axes and its unit."""
     scale = tuple(float(s) for s in layer.scale[1:])
     names = [str(u) for u in layer.units[1:]] if layer.units is not None else []
-    factors = [_MICROMETRES.get(n) for n in names]
-    if names and all(f is not None for f in factors):
-        return tuple(s * float(f or 1) for s, f in zip(scale, factors, strict=True)), "micrometer"
+    known = [micrometers(*each) for each in zip(scale, names, strict=False)]
+    if names and None not in known:
+        return tuple(side for side in known if side is not None), "micrometer"
     # Most people who set a scale mean micrometres and leave the unit alone.
     return scale, "pixel" if all(s == 1 for s in scale) else "micrometer"
 
@@ -125,10 +125,9 @@ def labels_of(layer: Any) -> Movie:
     return open_labels(_pixels(layer), **_known_of(layer, "a segmentation"))
 
 
-def time_seems_last(layer: Any) -> bool:
-    """Whether the last axis of a layer is so short beside the others that it may be time."""
-    shape: tuple[int, ...] = tuple(getattr(_pixels(layer), "shape", ()))
-    return len(shape) == 3 and 1 < 4 * shape[-1] <= min(shape[:2])
+def seems_time_last(layer: Any) -> bool:
+    """Whether the last axis of a layer may be time."""
+    return time_seems_last(getattr(_pixels(layer), "shape", ()))
 
 
 def put_time_first(layer: Any) -> None:
@@ -354,14 +353,12 @@ def detections_of(layer: Any, image: Movie | None = None) -> Detections:
             f"{layer.name!r} has points in frames {frame.min()} to {frame.max()}, but the movie "
             f"has frames 0 to {geometry.n_frames - 1}"
         )
-    table = pd.DataFrame({"frame": frame, "label": _labels(layer, frame)})
-    for axis, values in zip(geometry.axes, data[:, 1:].T, strict=True):
-        table[axis] = values
-    table["area"] = _areas(layer)
-    table = table.sort_values(["frame", "label"], kind="stable", ignore_index=True)
-    if geometry.shape is not None:
-        table["border_distance"] = border_distance(table, geometry)
-    return Detections(table, geometry, has_masks=False)
+    known = {
+        name: pd.to_numeric(layer.features[name], errors="coerce").to_numpy(np.float64)
+        for name in ("label", "area")
+        if name in layer.features
+    }
+    return detections_at(frame, data[:, 1:], geometry, **known)
 
 
 def _geometry(layer: Any, data: Array, image: Movie | None) -> Geometry:
@@ -380,25 +377,3 @@ def _geometry(layer: Any, data: Array, image: Movie | None) -> Geometry:
     interval = tags.get("frame_interval")
     n_frames = max(last, int(tags.get("n_frames") or 0))
     return Geometry(n_frames, None if shape is None else tuple(shape), scale, unit, interval)
-
-
-def _labels(layer: Any, frame: Index) -> Index:
-    """Labels of the layer, with new numbers for points that have none or one that is taken."""
-    given = layer.features.get("label")
-    label = np.zeros(len(frame), dtype=np.int64)
-    if given is not None:
-        known = pd.to_numeric(given, errors="coerce").fillna(0).to_numpy(dtype=np.int64)
-        first = ~pd.DataFrame({"frame": frame, "label": known}).duplicated().to_numpy()
-        label = np.where(first & (known > 0), known, 0)
-    missing = np.flatnonzero(label == 0)
-    label[missing] = int(label.max(initial=0)) + 1 + np.arange(len(missing))
-    return label
-
-
-def _areas(layer: Any) -> Array:
-    """Areas of the layer; 1 where unknown."""
-    given = layer.features.get("area")
-    if given is None:
-        return np.ones(len(layer.data))
-    area = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
-    return np.where(np.isfinite(area) & (area > 0), area, 1.0)

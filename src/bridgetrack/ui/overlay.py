@@ -350,7 +350,7 @@ def question_words(asked: Suggestion, frame: int) -> str:
 def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:
     """The proposed event, and numbers on the cells of the alternatives."""
     if asked.frame <= view.frame <= asked.last_frame:
-        listed = list(enumerate((asked.event, *asked.alternatives), 1))
+        listed = list(enumerate(asked.listed, 1))
         _draw_listed(drawing, listed, question_words(asked, view.frame), view, outline)
 
 

@@ -1,22 +1,12 @@
-"""Which cell lies under a point, and picking the cells of an event click by click."""
+"""Picking the cells of an event click by click."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
 
-import numpy as np
-from scipy.spatial import cKDTree
-from skimage.segmentation import find_boundaries
-
-from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import CellRef, EventRef
-from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.detections.table import Detections, cell_diameter
-from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import N_TARGETS, Event
-from bridgetrack.movie import Movie
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.ui.looks import LOOKS, PROPOSAL
 
@@ -228,101 +218,3 @@ def cancel(state: Picking) -> PickStep:
 
 def _done(state: Picking, event: EventRef, frame: int | None) -> PickStep:
     return PickStep(Picking(state.mode), event, frame)
-
-
-_KEPT, _TRACED = 4, 32
-"""Frames and outlines that are kept."""
-
-
-class CellFinder:
-    """Finds cells by their masks, or, where centroids alone are known, by discs around these.
-
-    Frames looked at last are kept in memory.
-    """
-
-    def __init__(self, labels: Movie | None, detections: Detections) -> None:
-        self._detections, self._masks = detections, labels is not None
-        self._radius = shown_diameter(detections) / 2
-        if labels is not None:
-            self._read = lru_cache(maxsize=_KEPT)(labels.channel_frame)
-        self._traced = lru_cache(maxsize=_TRACED)(self._trace if self._masks else self._disc)
-
-    def row_at(self, t: int, point: tuple[float, ...]) -> int:
-        """Row of the cell at a point in pixels of frame `t`, -1 where there is none."""
-        if not 0 <= t < self._detections.geometry.n_frames:
-            return -1
-        if not self._masks:
-            return self._nearest(t, point)
-        pixels = self._read(t)
-        at = tuple(round(p) for p in point)
-        if not all(0 <= a < n for a, n in zip(at, pixels.shape, strict=True)):
-            return -1
-        label = int(pixels[at])
-        try:
-            return self._detections.row_of(t, label) if label else -1
-        except InputError:
-            return -1
-
-    def _nearest(self, t: int, point: tuple[float, ...]) -> int:
-        """As `row_at`, where cells are discs."""
-        rows = np.arange(len(self._detections))[self._detections.rows(t)]
-        scale = np.array(self._detections.geometry.scale)
-        away = (self._places(rows) - np.asarray(point)) * scale / scale[-2:].mean()
-        far = np.linalg.norm(away, axis=1)
-        best = int(np.argmin(far)) if len(rows) else -1
-        return int(rows[best]) if len(rows) and far[best] <= self._radius else -1
-
-    def _places(self, rows: Index) -> Array:
-        """Positions of cells in pixels, shape (k, ndim)."""
-        axes = list(self._detections.geometry.axes)
-        return self._detections.table[axes].to_numpy(dtype=np.float64)[rows]
-
-    def ref(self, row: int) -> CellRef:
-        """A reference to a cell by its row."""
-        return cell_refs(self._detections, np.array([row]))[0]
-
-    def outline(self, row: int) -> Array:
-        """Pixels along a cell's border, shape (k, ndim); in 3D those of its middle slice."""
-        return self._traced(row)
-
-    def _trace(self, row: int) -> Array:
-        t, label = int(self._detections.frame[row]), int(self._detections.label[row])
-        inside = self._read(t) == label
-        where = np.argwhere(inside)
-        if not len(where):
-            return np.zeros((0, inside.ndim))
-        low = np.maximum(where.min(axis=0) - 1, 0)
-        box = inside[tuple(slice(a, b + 2) for a, b in zip(low, where.max(axis=0), strict=True))]
-        return np.argwhere(_border(box)).astype(np.float64) + low
-
-    def _disc(self, row: int) -> Array:
-        """Points along the disc of a cell, shape (k, ndim)."""
-        angle = np.linspace(0, 2 * np.pi, 32, endpoint=False)
-        ring = np.repeat(self._places(np.array([row])), len(angle), axis=0)
-        ring[:, -2] += self._radius * np.sin(angle)
-        ring[:, -1] += self._radius * np.cos(angle)
-        return ring
-
-
-def _border(mask: Mask) -> Mask:
-    """Pixels of a mask that have a neighbour in the plane outside of it."""
-    if mask.ndim > 2:
-        return np.stack([_border(plane) for plane in mask])
-    padded = np.pad(mask, 1)
-    return np.asarray(find_boundaries(padded, mode="inner")[1:-1, 1:-1])
-
-
-def shown_diameter(detections: Detections) -> float:
-    """Diameter in pixels to draw cells at; half the usual distance where a table knows no sizes."""
-    geometry = detections.geometry
-    if not len(detections):
-        return 10.0
-    diameter = cell_diameter(detections) / float(np.mean(geometry.scale[-2:]))
-    if detections.has_masks or diameter > 2:
-        return diameter
-    crowded = int(np.bincount(detections.frame).argmax())
-    place = detections.position[detections.rows(crowded)]
-    if len(place) < 2:
-        return 10.0
-    near = cKDTree(place).query(place, k=2)[0][:, 1]
-    return max(float(np.median(near)) / float(np.mean(geometry.scale[-2:])) / 2, 6.0)

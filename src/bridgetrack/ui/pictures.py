@@ -76,7 +76,7 @@ def picture_steps(
     yield Progress("Preparing the pictures", 0.0)
     cuts = [_Cut(source, asked, size, t) for t in frames_of(asked, source.geometry.n_frames)]
     low, high = _contrast(cuts)
-    others = numbered(enumerate((asked.event, *asked.alternatives), 1))
+    others = numbered(enumerate(asked.listed, 1))
     colour = rgba(LOOKS[asked.kind].colour)
     made = []
     for cut in cuts:

@@ -18,8 +18,8 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.session import Session
-from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
-from bridgetrack.tracks.numbers import CellsByTrack, layer_data
+from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring
+from bridgetrack.tracks.numbers import coloured_cells, layer_data
 from bridgetrack.ui.background import Links
 from bridgetrack.ui.layers import add_below, find_role, placed_like, role_of, tag
 from bridgetrack.ui.looks import Looks
@@ -32,9 +32,6 @@ _SHADE = "colour"
 
 _SHOWING = "show tracks"
 """Name of the background work: what the layers are to show."""
-
-_SHADES = 64
-"""How many shades cells have whose colour changes along their tracks."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +179,11 @@ def _prepared(tracking: Tracking, looks: Looks, frame: int) -> Steps[_Shown]:
     """
     yield Progress("Colouring the tracks", 0.0)
     colours, lines = looks.colouring(tracking.tracks), layer_data(tracking.tracks)
-    pixels, (numbers, shades) = _pixels(tracking, colours), _shades(colours)
+    cells, numbers, shades = coloured_cells(tracking.scene.labels, tracking.tracks, colours)
+    pixels = None
+    if cells is not None:
+        chunks = tuple((1,) * n if k < 1 else (n,) for k, n in enumerate(cells.shape))
+        pixels = da.from_array(cells, chunks=chunks, name=False, asarray=False)
     found = _Shown(tracking, colours, *lines, pixels, numbers, shades)
     yield Progress("Colouring the tracks", 0.5)
     if pixels is not None:
@@ -190,27 +191,3 @@ def _prepared(tracking: Tracking, looks: Looks, frame: int) -> Steps[_Shown]:
             found.label_colours.map(np.zeros((2, 2), kind))
         pixels[min(frame, len(pixels) - 1)].compute()
     return found
-
-
-def _shades(found: Colouring) -> tuple[Index, Array]:
-    """A colour for each track, that of its lines; or for each shade, where cells change theirs."""
-    if found.along:
-        shades = np.vstack([paint(np.linspace(0, 1, _SHADES), found.palette), UNKNOWN])
-        return np.arange(1, _SHADES + 2), shades
-    numbers, first = np.unique(found.track_id, return_index=True)
-    return numbers, found.colours[first]
-
-
-def _pixels(tracking: Tracking, colours: Colouring) -> Any:
-    """Tracks, or shades, in place of labels, read frame by frame when they are looked at."""
-    labels, numbers = tracking.scene.labels, None
-    if labels is None:
-        return None
-    if colours.along:
-        nodes = tracking.tracks.nodes
-        shades = colours.shades[colours.at(nodes["track_id"].to_numpy(), nodes["frame"].to_numpy())]
-        bins = np.rint(np.nan_to_num(shades) * (_SHADES - 1)).astype(np.int64) + 1
-        numbers = np.where(np.isnan(shades), _SHADES + 1, bins)
-    found = CellsByTrack(labels, tracking.tracks, numbers)
-    chunks = tuple((1,) * n if k < 1 else (n,) for k, n in enumerate(found.shape))
-    return da.from_array(found, chunks=chunks, name=False, asarray=False)

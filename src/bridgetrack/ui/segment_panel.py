@@ -20,9 +20,10 @@ from qtpy.QtWidgets import (
 from superqt.utils import qdebounced
 
 from bridgetrack.io.columns import guess_columns
+from bridgetrack.io.tables import unknown_columns
 from bridgetrack.pipeline.settings import Scale
 from bridgetrack.ui.background import READING
-from bridgetrack.ui.file_menu import layers_of, table_of, unknown_columns
+from bridgetrack.ui.file_menu import layers_of, table_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import (
     IMPORTED,

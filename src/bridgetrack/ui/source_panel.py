@@ -181,7 +181,7 @@ class SourceChooser(QWidget):
     def _ask_for_time(self, image: Any, labels: Any) -> None:
         """Ask once where a movie looks as if its last axis were time."""
         both = [x for x in (image, labels) if x is not None and not layers.is_points(x)]
-        doubtful = [x for x in both if x not in self._asked and layers.time_seems_last(x)]
+        doubtful = [x for x in both if x not in self._asked and layers.seems_time_last(x)]
         self._asked.update(doubtful)
         if not doubtful:
             return
