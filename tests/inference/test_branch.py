@@ -57,6 +57,19 @@ def test_rounding_gives_a_cover_or_none(seed: int, n_slots: int) -> None:
         np.testing.assert_array_equal(problem.by_slot @ choice, 1)
 
 
+def test_rounding_begins_again_where_optional_slots_are_used_up() -> None:
+    # Two regions that share pixels (the last slot): false, seen and then lost, or appeared.
+    columns = np.array(
+        [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 1, 0, 0, 1],
+         [0, 0, 0, 1, 1]]
+    )  # fmt: skip
+    rows, free = sp.csr_matrix(columns.T.astype(np.float64)), np.arange(5) == 4
+    x = np.array([0.4, 0.4, 0.6, 0.6, 0.5, 0.5])
+    choice = greedy_choice(rows, np.zeros(6), x, np.zeros(5), free)
+    assert choice is not None
+    np.testing.assert_array_equal((rows @ choice)[~free], 1)
+
+
 def test_a_start_is_returned_where_the_limit_strikes_first() -> None:
     answer = solve_integer(TRIANGLE, SCORES, START, 0, 0.0)
     np.testing.assert_array_equal(TRIANGLE @ answer.x, 1)

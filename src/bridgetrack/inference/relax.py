@@ -225,14 +225,28 @@ def greedy_choice(
     """Round a fractional cover x (H,) by slots x columns; None if it led into a dead end.
 
     Columns are taken in the order of their fraction, then of their reduced cost, wherever all
-    their slots are still open.
+    their slots are still open. Where some slots need not be covered, and are used up before all
+    others are covered, it begins again with the columns that are whole, and then those that use
+    the fewest of these slots for the most of the others.
     """
     by_column = rows.T.tocsr()
     reduced = by_column @ duals - scores
-    still = np.ones(rows.shape[0], dtype=bool)
-    chosen = np.zeros(len(x), dtype=bool)
     # Rounded, because fractions that differ by the solver's tolerance are equal.
-    for column in np.lexsort((reduced, -np.round(x, 6))):
+    share = np.round(x, 6)
+    chosen = _taken_in_turn(by_column, np.lexsort((reduced, -share)), free)
+    if chosen is None and free is not None:
+        spare = by_column @ free.astype(np.float64)
+        needed = np.diff(by_column.indptr) - spare
+        order = np.lexsort((reduced, -needed, spare, share < 1 - INTEGRAL))
+        chosen = _taken_in_turn(by_column, order, free)
+    return chosen
+
+
+def _taken_in_turn(by_column: sp.csr_matrix, order: Index, free: Mask | None) -> Mask | None:
+    """Columns taken wherever their slots are open; None if a slot is left that must be covered."""
+    n_columns, n_slots = by_column.shape
+    still, chosen = np.ones(n_slots, dtype=bool), np.zeros(n_columns, dtype=bool)
+    for column in order:
         slots = by_column.indices[by_column.indptr[column] : by_column.indptr[column + 1]]
         if still[slots].all():
             chosen[column] = True
