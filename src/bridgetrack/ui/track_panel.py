@@ -177,6 +177,8 @@ class FormatList(QListWidget):
         for name, words in FORMATS.items():
             item = QListWidgetItem(f"{name.upper() if len(name) < 5 else name}: {words}", self)
             item.setToolTip(item.text())
+            item.setFlags(Qt.ItemFlag.ItemIsEnabled)  # a click anywhere on a line ticks it
+        self.itemClicked.connect(self._change)
         self.tick(())
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -185,6 +187,10 @@ class FormatList(QListWidget):
         """As high as its lines are in the style of the window."""
         super().showEvent(event)
         self.setFixedHeight(self.sizeHintForRow(0) * len(FORMATS) + 2 * self.frameWidth() + 2)
+
+    def _change(self, item: QListWidgetItem) -> None:
+        on = item.checkState() == Qt.CheckState.Checked
+        item.setCheckState(Qt.CheckState.Unchecked if on else Qt.CheckState.Checked)
 
     @property
     def ticked(self) -> tuple[str, ...]:
@@ -260,11 +266,12 @@ class ExportBox(Column):
         if session.tracking is None or not self._may("export", busy):
             return
         self.words.setText("Writing…")
-        movie, steps = session.movie, session.tracker.exported(folder, self.formats.ticked)
+        formats, movie = self.formats.ticked, session.movie
+        steps = session.tracker.exported(folder, formats)
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
-            self.words.setText(f"Written to {folder}.{more}")
+            self.words.setText(f"Written to {folder}: {', '.join(formats)}.{more}")
             self._written = session.tracking
             now = session.movie
             if movie is not None and (now is None or now.layers != movie.layers):
