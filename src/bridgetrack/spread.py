@@ -150,9 +150,13 @@ class _Workers(Generic[Shared, Part, Result]):
                 except TimeoutError:
                     if future.done():  # its own
                         raise
-                    if not isinstance(self.client, Executor) and not self.client.nthreads():
+                    if not isinstance(self.client, Executor) and not self._has_workers():
                         self._alone(f"has had no worker for {_PATIENCE:.0f} seconds")
         return self.function(self.shared, part)
+
+    def _has_workers(self) -> bool:
+        # A scheduler that has ended may go on naming its workers.
+        return self.client.status == "running" and bool(self.client.nthreads())
 
     def _alone(self, why: str) -> None:
         self._gone = why
