@@ -144,12 +144,14 @@ class _Workers(Generic[Shared, Part, Result]):
     def _result(self, part: Part, future: Any) -> Result:
         while not self._gone and future is not None:
             with self._explained():
+                result: Result
                 try:
-                    result: Result = future.result(timeout=_PATIENCE)
+                    result = future.result(timeout=_PATIENCE)
                     return result
                 except TimeoutError:
-                    if future.done():  # its own
-                        raise
+                    if future.done():  # in the meantime, or the error is its own
+                        result = future.result()
+                        return result
                     if not isinstance(self.client, Executor) and not self._has_workers():
                         self._alone(f"has had no worker for {_PATIENCE:.0f} seconds")
         return self.function(self.shared, part)

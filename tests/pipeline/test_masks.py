@@ -187,7 +187,7 @@ def test_an_answer_where_nothing_is_teaches_nothing() -> None:
 def test_movies_of_other_extents_are_refused() -> None:
     images, labels = drawn()
     movie = open_movie(images)
-    with pytest.raises(InputError, match="shape"):
+    with pytest.raises(InputError, match="must be the same"):
         found(movie, Finding(NUCLEI, given=open_labels(labels[:2])))
 
 

@@ -189,9 +189,9 @@ def test_answers_that_exclude_each_other_in_a_circle_are_named() -> None:
 def test_another_extent() -> None:
     movie = BY_NAME["a division"].movie
     shape = (movie.n_frames, *movie.geometry.shape)
-    with pytest.raises(InputError, match="shape"):
+    with pytest.raises(InputError, match="must be the same"):
         track(movie, movie_of(np.zeros((shape[0], shape[1] + 1, shape[2]))))
-    with pytest.raises(InputError, match="shape"):
+    with pytest.raises(InputError, match="must be the same"):
         track(movie, movie_of(np.zeros((shape[0] - 1, *shape[1:]))))
 
 
