@@ -133,9 +133,9 @@ class Camera:
 
     def chosen(self, row: int) -> Any:
         """What the tracking holds for a cell."""
-        from bridgetrack.session.cells import chosen_event
+        from bridgetrack.session.cells import proposals
 
-        return chosen_event(self.state.session.tracking, row)
+        return proposals(self.state.session.tracking, row, limit=1)[0].event
 
 
 def shoot(theme: str) -> None:
