@@ -306,7 +306,7 @@ def give_more(camera: Camera) -> None:
     )
     refs = event_refs(camera.session.scene.detections, truth.take(picked))
     for ref in refs:
-        camera.session.answers.answer(Kind.CONFIRM, ref, "click")
+        camera.session.answers.answer([(Kind.CONFIRM, ref)], "click")
         camera.wait(5)
     camera.until(lambda: not camera.session.busy("track", "correct"))
 
