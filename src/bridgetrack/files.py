@@ -18,13 +18,12 @@ import stat
 import struct
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from glob import glob
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from bridgetrack.errors import InputError, OutputError
 
@@ -32,9 +31,6 @@ _TEMPORARY = re.compile(
     r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})\.(?P<process>\d{1,10})\.[0-9a-f]{8}\.part"
 )
 _IN_CIRCLES = "links point to each other: give another name"
-_LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
-_STORES = ("zarr.json", ".zgroup", ".zarray", ".zattrs", "project.json")
-"""Files of folders that are read as a whole."""
 SAMPLE_SEQUENCE = "01"
 
 
@@ -59,8 +55,13 @@ def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None
         If there is no place for it.
     """
     target = resolved(path)
-    with lent_folder(path, what) as folder:
-        new = folder / (path.name if path.is_symlink() else target.name)
+    made = [p for p in target.parents if not p.exists()]
+    folder = temporary_name(target)
+    new = folder / (path.name if path.is_symlink() else target.name)
+    try:
+        with writing(path, what):
+            _remove_abandoned(target)
+            folder.mkdir(parents=True)
         with _named_as(path, new):
             yield new
         with writing(path, what):
@@ -69,23 +70,6 @@ def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None
                 if last is not None:
                     last()
                 _replace(new, target)
-
-
-@contextmanager
-def lent_folder(path: Path, what: str = "") -> Iterator[Path]:
-    """A temporary folder beside `path`, removed when the block ends; other computers see it, too.
-
-    If the block fails, parent folders that were created are removed, too. Raises an OutputError if
-    it cannot be created.
-    """
-    target = resolved(path)
-    made = [p for p in target.parents if not p.exists()]
-    folder = temporary_name(target)
-    try:
-        with writing(path, what):
-            _remove_abandoned(target)
-            folder.mkdir(parents=True)
-        yield folder
     except BaseException:
         remove(folder)
         for parent in made:
@@ -96,41 +80,19 @@ def lent_folder(path: Path, what: str = "") -> Iterator[Path]:
 
 
 @contextmanager
-def replacing(
-    path: Path, what: str, *, text: bool = True, last: Callable[[], None] | None = None
-) -> Iterator[IO[Any]]:
-    """An open file that replaces `path` when the block succeeds.
+def replacing(path: Path, what: str, *, last: Callable[[], None] | None = None) -> Iterator[Path]:
+    """The same, where all that happens in the block is that `path` is written.
 
-    Parameters
-    ----------
-    path
-        The file; missing parent folders are created.
-    what
-        A word for its content, for messages: ``"the model"``.
-    text
-        UTF-8 text with plain line ends, or bytes.
-    last
-        See `staged`.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written; an older file stays as it was.
+    Any error of the system in it becomes an `OutputError` that names `path` and `what` it holds.
     """
-    how: dict[str, Any] = (
-        {"mode": "w", "encoding": "utf-8", "newline": "\n"} if text else {"mode": "wb"}
-    )
-    made = staged(path, what, last=last)
-    with made as spare, writing(path, what), spare.open(**how) as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
+    with staged(path, what, last=last) as spare, writing(path, what):
+        yield spare
 
 
 def write_text(path: Path, text: str, what: str, *, last: Callable[[], None] | None = None) -> Path:
-    """Write a text file in one step; see `replacing`."""
-    with replacing(path, what, last=last) as file:
-        file.write(text)
+    """Write a text file, in UTF-8 with plain line ends, in one step; see `staged`."""
+    with replacing(path, what, last=last) as spare:
+        spare.write_text(text, encoding="utf-8", newline="\n")
     return path
 
 
@@ -151,46 +113,6 @@ def refuse_foreign(path: Path, ours: Callable[[str], bool]) -> None:
             raise OutputError(f"{path}: the folder holds other files ({foreign}); choose another")
     elif path.exists():
         raise OutputError(f"{path}: a file with this name exists; choose another")
-
-
-def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) -> None:
-    """Refuse to overwrite, or to write into, files that are being read.
-
-    Parameters
-    ----------
-    targets
-        Files and folders to write.
-    inputs
-        Files, folders and patterns (``01/t*.tif``) that are read. Files are compared by identity,
-        not by name, so links and other paths to the same file are found, too.
-
-    Raises
-    ------
-    OutputError
-        If they overlap; the message names both.
-    """
-    targets, reading = list(targets), [Path(given) for given in inputs if given is not None]
-    there = {_identity(path): target for target in targets for path in every_file(target)}
-    for given in reading:
-        hit = next((target for target in targets if _joins(target, given)), None)
-        if there and hit is None:
-            hit = next((there[i] for i in map(_identity, _read_from(given)) if i in there), None)
-        if hit is not None:
-            if hit in (given, *given.parents):
-                how = "is" if hit == given else f"contains {given}, which is"
-            else:
-                how = f"is part of {given}, which is"
-            raise OutputError(f"{hit} {how} being read; give another name")
-
-
-def every_file(path: Path) -> Iterator[Path]:
-    """A file, or all files in a folder, with links, pipes and devices, without system files."""
-    if path.is_dir() and not path.is_symlink():
-        for inner in path.iterdir():
-            if inner.name not in _LEFT_BY_SYSTEMS:
-                yield from every_file(inner)
-    elif os.path.lexists(path):
-        yield path
 
 
 @contextmanager
@@ -309,40 +231,6 @@ def _named_as(path: Path, spare: Path) -> Iterator[None]:
         if str(spare) not in str(error):
             raise
         raise OutputError(str(error).replace(str(spare), str(path))) from error
-
-
-def _read_from(given: Path) -> Iterator[Path]:
-    """The files that stand for an input: all of a store, the frames of a folder of frames."""
-    if given.is_dir() and not _is_store(given):
-        for place in (given, given / "TRA"):
-            yield from (p for p in place.glob("*") if p.suffix.lower() in (".tif", ".tiff", ".txt"))
-    elif given.exists():
-        yield from every_file(resolved(given))
-    else:
-        yield from map(Path, glob(str(given)))  # noqa: PTH207 - a pattern may be absolute
-
-
-def _joins(target: Path, given: Path) -> bool:
-    """Whether a new file or folder would become part of an input."""
-    if not given.is_dir():
-        return False
-    inside, outer = resolved(target), resolved(given)
-    if inside == outer or _is_store(given):
-        return outer in (inside, *inside.parents)
-    return inside.parent == outer and inside.suffix.lower() in (".tif", ".tiff")
-
-
-def _is_store(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in _STORES)
-
-
-def _identity(path: Path) -> object:
-    """What two names of one file have in common; a link to nothing is only itself."""
-    try:
-        found = path.stat()
-    except OSError:
-        return path.absolute()
-    return found.st_dev, found.st_ino
 
 
 def temporary_name(target: Path) -> Path:

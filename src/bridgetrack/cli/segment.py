@@ -12,8 +12,7 @@ import typer
 
 from bridgetrack.cli.console import Answer, note_lines, show
 from bridgetrack.cli.options import cluster_at, parse_channel
-from bridgetrack.files import refuse_inputs
-from bridgetrack.io.may_write import refuse_other, signed
+from bridgetrack.io.may_write import refuse_inputs, refuse_other, signed
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, plural

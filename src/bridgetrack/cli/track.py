@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,16 +18,15 @@ from bridgetrack.cli.options import cluster_at, parse_channel, parse_formats, pa
 from bridgetrack.cli.segment import segment
 from bridgetrack.cli.train import train
 from bridgetrack.files import SAMPLE_SEQUENCE, sample_folder
-from bridgetrack.io.may_write import check_folder
 from bridgetrack.io.results import RUN_FILE
 from bridgetrack.models.library import find_model_file
 from bridgetrack.models.model import check_usable
-from bridgetrack.notes import Note, collecting_warnings, plural
+from bridgetrack.notes import Note, plural
 from bridgetrack.pipeline.batch import TABLE, batch_steps, table_of
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.inputs import Reading, RunInputs
-from bridgetrack.pipeline.project import load_project, run_project
-from bridgetrack.pipeline.result_folder import REPAIRS, run_steps, save_run
+from bridgetrack.pipeline.project import load_project
+from bridgetrack.pipeline.result_folder import REPAIRS, run_steps
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.training.options import TrainingOptions
 
@@ -85,11 +83,8 @@ def run(project: Path, /, out: Path) -> Answer:
         loaded.labels.path, None if image is None else image.path, None, None, reading,
         loaded.formats, project, "run", without=loaded.settings.kinds.words,
     )  # fmt: skip
-    check_folder(out, *given.inputs)
-    notes, began = list[Note](), time.perf_counter()
-    with collecting_warnings(notes):
-        tracking = show(run_project(loaded))
-    return _run_answer(*save_run(tracking, out, given, began, notes, found=loaded.found))
+    _, record, notes = show(run_steps(given, out, project=loaded))
+    return _run_answer(record, notes)
 
 
 def batch(

@@ -222,8 +222,8 @@ def write_sample(sample: Sample, path: Path | str) -> Path:
             zip(sample.events, sample.verdicts, strict=True), 1
         )
     ]
-    with replacing(Path(path), "the sample") as file:
-        pd.DataFrame(rows, columns=list(_COLUMNS)).to_csv(file, index=False, lineterminator="\n")
+    with replacing(Path(path), "the sample") as spare:
+        pd.DataFrame(rows, columns=list(_COLUMNS)).to_csv(spare, index=False, lineterminator="\n")
     return Path(path)
 
 

@@ -16,7 +16,7 @@ from skimage.util import map_array
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.labels import foreground
 from bridgetrack.errors import InputError
-from bridgetrack.files import check_readable, refuse_foreign, staged, writing
+from bridgetrack.files import check_readable, refuse_foreign, replacing, writing
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.notes import plural
@@ -409,7 +409,7 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     folder = Path(folder)
     with writing(folder):
         refuse_foreign(folder, lambda name: _OURS.match(name) is not None)
-    with writing(folder), staged(folder) as staging:
+    with replacing(folder, "the tracks") as staging:
         staging.mkdir()
         for t in range(labels.n_frames):
             here = frame == t

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bridgetrack.arrays import Index
 from bridgetrack.detections.table import content
 from bridgetrack.errors import InputError
-from bridgetrack.files import in_one_go, program_version, refuse_foreign, staged, writing
+from bridgetrack.files import in_one_go, program_version, refuse_foreign, replacing
 from bridgetrack.io.columns import guess_columns
 from bridgetrack.io.csv import as_plain
 from bridgetrack.io.tables import count_frames
@@ -368,7 +368,7 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
     )
     path = Path(path)
     refuse_foreign(path, lambda name: name in _OURS)
-    with staged(path) as spare, writing(path):
+    with replacing(path, "the graph") as spare:
         in_one_go(write_arrays, spare, ids, node_props, pairs, edge_props, metadata)
 
 

@@ -10,12 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from glob import glob
 from pathlib import Path
 
 from bridgetrack.errors import OutputError
-from bridgetrack.files import every_file, refuse_inputs, resolved, staged, write_text
+from bridgetrack.files import resolved, staged, write_text
+
+_LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
+_STORES = ("zarr.json", ".zgroup", ".zarray", ".zattrs", "project.json")
+"""Files of folders that are read as a whole."""
 
 Digests = dict[str, list[str]]
 """Those that a file may have, by its path beside the manifest's folder."""
@@ -114,6 +119,80 @@ def signed(path: Path) -> Iterator[Path]:
         _keep(path, both)
     with suppress(OutputError):  # no room any more, and what is kept holds for the file, too
         sign(path)
+
+
+def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) -> None:
+    """Refuse to overwrite, or to write into, files that are being read.
+
+    Parameters
+    ----------
+    targets
+        Files and folders to write.
+    inputs
+        Files, folders and patterns (``01/t*.tif``) that are read. Files are compared by identity,
+        not by name, so links and other paths to the same file are found, too.
+
+    Raises
+    ------
+    OutputError
+        If they overlap; the message names both.
+    """
+    targets, reading = list(targets), [Path(given) for given in inputs if given is not None]
+    there = {_identity(path): target for target in targets for path in every_file(target)}
+    for given in reading:
+        hit = next((target for target in targets if _joins(target, given)), None)
+        if there and hit is None:
+            hit = next((there[i] for i in map(_identity, _read_from(given)) if i in there), None)
+        if hit is not None:
+            if hit in (given, *given.parents):
+                how = "is" if hit == given else f"contains {given}, which is"
+            else:
+                how = f"is part of {given}, which is"
+            raise OutputError(f"{hit} {how} being read; give another name")
+
+
+def every_file(path: Path) -> Iterator[Path]:
+    """A file, or all files in a folder, with links, pipes and devices, without system files."""
+    if path.is_dir() and not path.is_symlink():
+        for inner in path.iterdir():
+            if inner.name not in _LEFT_BY_SYSTEMS:
+                yield from every_file(inner)
+    elif os.path.lexists(path):
+        yield path
+
+
+def _read_from(given: Path) -> Iterator[Path]:
+    """The files that stand for an input: all of a store, the frames of a folder of frames."""
+    if given.is_dir() and not _is_store(given):
+        for place in (given, given / "TRA"):
+            yield from (p for p in place.glob("*") if p.suffix.lower() in (".tif", ".tiff", ".txt"))
+    elif given.exists():
+        yield from every_file(resolved(given))
+    else:
+        yield from map(Path, glob(str(given)))  # noqa: PTH207 - a pattern may be absolute
+
+
+def _joins(target: Path, given: Path) -> bool:
+    """Whether a new file or folder would become part of an input."""
+    if not given.is_dir():
+        return False
+    inside, outer = resolved(target), resolved(given)
+    if inside == outer or _is_store(given):
+        return outer in (inside, *inside.parents)
+    return inside.parent == outer and inside.suffix.lower() in (".tif", ".tiff")
+
+
+def _is_store(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _STORES)
+
+
+def _identity(path: Path) -> object:
+    """What two names of one file have in common; a link to nothing is only itself."""
+    try:
+        found = path.stat()
+    except OSError:
+        return path.absolute()
+    return found.st_dev, found.st_ino
 
 
 def _named(path: Path) -> Path:

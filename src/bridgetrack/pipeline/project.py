@@ -349,8 +349,8 @@ def write_cells(cells: Movie | Detections, folder: Path) -> Steps[None]:
     path = cells_in(folder, cells).path
     if isinstance(cells, Detections):
         columns = ["frame", "label", *cells.geometry.axes, "area"]
-        with replacing(path, "the cells") as file:
-            cells.table[columns].to_csv(file, index=False, lineterminator="\n")
+        with replacing(path, "the cells") as spare:
+            cells.table[columns].to_csv(spare, index=False, lineterminator="\n")
         return
     labels, highest = cells, 0
     for t in range(labels.n_frames):
@@ -363,8 +363,8 @@ def write_image(image: Movie, folder: Path, place: Path) -> MovieFile:
     """Write a movie that is in no file into a project's folder, which will be at `place`."""
     # one of one channel has no axis for it
     array = image.array if len(image.channels) > 1 else image.array[:, 0]
-    with replacing(folder / IMAGE, "the movie", text=False) as file:
-        np.save(file, np.asarray(array.compute()), allow_pickle=False)
+    with replacing(folder / IMAGE, "the movie") as spare:
+        np.save(spare, np.asarray(array.compute()), allow_pickle=False)
     return MovieFile(place / IMAGE, _axes_of(image), image.channels)
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +17,7 @@ from bridgetrack.annotations.mask_targets import with_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.features.link_scores import with_link_scores
-from bridgetrack.files import lent_folder, write_text
+from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.may_write import check_folder, refuse_other, signed
 from bridgetrack.io.results import FILES, FORMATS, METHODS, RUN_FILE, stage_results
@@ -48,7 +46,7 @@ from bridgetrack.pipeline.inputs import (
     open_weights,
 )
 from bridgetrack.pipeline.methods import inference_words, methods_text, versions
-from bridgetrack.pipeline.project import load_project, run_project
+from bridgetrack.pipeline.project import Project, load_project, run_project
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.pipeline.summary import (
     count_events,
@@ -71,172 +69,15 @@ _NAMES = (
 )  # fmt: skip
 """Names of what may stand in a result, in the order in which they are told."""
 
+_PATHS = ("labels", "image", "model", "annotations", "project", "link_scores")
+_SETTINGS = ("without", "memory", "window", "channel")
+"""Fields of `RunInputs` that stand in the record."""
+
 _BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a record raises that is damaged, or none at all."""
 
 
-# ------------------------------------------------------------------ writing
-
-
-def save_run(
-    tracking: Tracking,
-    out: Path,
-    given: RunInputs,
-    began: float,
-    notes: Sequence[Note],
-    beside: Path | None = None,
-    found: Finding | None = None,
-) -> tuple[dict[str, Any], list[Note]]:
-    """Write results and ``run.json`` into `out`, with what stands in the folder `beside`.
-
-    `began` is when the run did, and `found` says how the masks were found, where that is known.
-
-    All or nothing. An earlier result there is replaced as a whole.
-
-    Returns
-    -------
-    record, notes
-        The content of ``run.json``, and what was left out, assumed, or could not be held by a
-        format.
-    """
-    check_folder(out, *given.inputs)
-    doubts = least_certain(tracking)
-    with signed(out) as staging:
-        staging.mkdir()
-        tracks = tracking.tracks
-        methods, labels = _methods(tracking, given, found), tracking.scene.labels
-        limits = stage_results(tracks, labels, staging, given.formats, methods)
-        remarks = (*limits, *tracks.notes, *unclear_remarks(tracking))
-        said = [*notes, *(Note(NoteKind.REMARK, words) for words in remarks)]
-        record = _described(tracking, out, given, began, said, doubts)
-        if beside is not None:
-            shutil.copytree(beside, staging, dirs_exist_ok=True)
-        if given.repair:
-            record["repair"] = _repairs(staging)
-        record["files"] = [name for name in _NAMES if (staging / name).exists()]
-        write_json(record, staging / RUN_FILE)
-        refuse_other(out)  # it may have changed meanwhile
-    return record, said
-
-
-def _methods(tracking: Tracking, given: RunInputs, found: Finding | None) -> str:
-    """How the result was made, in sentences; of repaired masks it tells what they were before."""
-    image = None if given.image is None else str(given.image)
-    masks = str(given.labels) if given.repair else None
-    if given.repair and found is None:
-        found = how_found(given.labels)
-    return methods_text(tracking, image=image, masks=masks, found=found, repaired=given.repair)
-
-
-def _described(
-    tracking: Tracking,
-    out: Path,
-    given: RunInputs,
-    began: float,
-    notes: Sequence[Note],
-    doubts: list[dict[str, Any]],
-) -> dict[str, Any]:
-    """Everything about a run, as JSON values."""
-    solution, windows = tracking.solution, tracking.windows
-    inference: dict[str, Any] = {
-        "hypotheses": len(tracking.scene.hypotheses) if windows is None else windows.hypotheses,
-        "objective": solution.value,
-        "gap": solution.gap,
-    }
-    if windows is not None:
-        inference["windows"] = {
-            "count": windows.count, "frames": windows.frames, "overlap": windows.overlap,
-        }  # fmt: skip
-    paths = {
-        "labels": given.labels,
-        "image": given.image,
-        "model": given.model,
-        "annotations": given.annotations,
-        "project": given.project,
-        **({} if given.link_scores is None else {"link_scores": given.link_scores}),
-    }
-    scale = given.reading.scale
-    return {
-        "format": "bridgetrack-run",
-        "version": 1,
-        "command": given.command,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "input": {k: None if p is None else str(p.absolute()) for k, p in paths.items()},
-        "out": str(out),
-        "settings": {
-            "format": list(given.formats),
-            "without": list(given.without),
-            **asdict(given.reading),
-            "scale": None if scale is None else ",".join(f"{s!r}" for s in scale),
-            "memory": given.memory,
-            "window": given.window,
-            **({"channel": given.channel} if given.repair else {}),
-        },
-        "geometry": geometry_record(tracking.tracks.geometry),
-        "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},
-        "counts": count_events(tracking.tracks),
-        "words": inference_words(tracking),
-        "annotations": use_of_annotations(tracking),
-        "inference": inference,
-        "least_certain": doubts,
-        "seconds": round(time.perf_counter() - began, 3),
-        "notes": note_texts(notes),
-        "versions": versions(),
-    }
-
-
-def write_json(content: dict[str, Any], path: Path) -> None:
-    """Write a record under its final name in one step."""
-    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n", "the record")
-
-
-def geometry_record(geometry: Geometry) -> dict[str, Any]:
-    """The extent of a movie, as JSON values."""
-    return {
-        "frames": geometry.n_frames,
-        "shape": None if geometry.shape is None else list(geometry.shape),
-        "axes": list(geometry.axes),
-        "scale": list(geometry.scale),
-        "unit": geometry.unit,
-        "frame_interval_minutes": geometry.frame_interval,
-    }
-
-
-def write_margins(margins: pd.DataFrame, path: Path) -> Path:
-    """Write how sure masks are, the least sure first; returns where."""
-    ordered = margins.sort_values(["margin_at_least", "frame", "label"])
-    ordered.to_csv(path, index=False, float_format="%.4f", lineterminator="\n")
-    return path
-
-
-def masks_record(
-    given: dict[str, Any], image: Movie, found: FoundMasks, channel: int | str = 0
-) -> dict[str, Any]:
-    """What was done, as JSON values; `given` names the files."""
-    readings = [] if found.estimate is None else found.estimate.readings
-    return {
-        **finding_to_json(found.finding),
-        "command": "segment",
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "input": given,
-        "channel": channel,
-        "geometry": geometry_record(image.geometry),
-        "readings": [{**asdict(reading), "worth": reading.worth} for reading in readings],
-        "versions": versions(),
-    }
-
-
 # ------------------------------------------------------------------ a run
-
-
-def track_again(given: RunInputs) -> Steps[Tracking]:
-    """Track what a run was given; nothing is written."""
-    model = open_weights(given.model)
-    if given.project is not None:
-        answers = open_answers(given.annotations)
-        return (yield from run_project(load_project(given.project), model, answers))
-    cells, image = open_files(given.labels, given.image, given.reading, [])
-    return (yield from _tracked(given, cells, image, model or shipped_model()))
 
 
 def run_steps(
@@ -245,10 +86,14 @@ def run_steps(
     *,
     model: Model | None = None,
     how: Finding | None = None,
+    project: Project | None = None,
     client: Any = None,
     noted: Sequence[Note] = (),
 ) -> Steps[tuple[Tracking, dict[str, Any], list[Note]]]:
     """Track files and write the results; cells are found, or repaired, on the way.
+
+    All or nothing: everything is written into one new folder, which takes the place of an earlier
+    result in the end.
 
     Parameters
     ----------
@@ -260,6 +105,8 @@ def run_steps(
         Weights; those of the file that is given where None, else the shipped ones.
     how
         How cells are found where there are no labels.
+    project
+        What is tracked in place of files, if that is a project.
     client
         Over which frames and windows are spread; this process where None.
     noted
@@ -268,7 +115,8 @@ def run_steps(
     Returns
     -------
     tracking, record, notes
-        The tracks, the content of ``run.json``, and what was left out or assumed.
+        The tracks, the content of ``run.json``, and what was left out, assumed, or could not be
+        held by a format.
 
     Raises
     ------
@@ -277,26 +125,49 @@ def run_steps(
     """
     check_folder(out, *given.inputs)
     notes, began = list(noted), time.perf_counter()
-    found = beside = None
-    with ExitStack() as temporary:
+    found = None if project is None else project.found
+    cells: Movie | Detections
+    image: Movie | None
+    with signed(out) as folder:
+        folder.mkdir()
         # ends before the record is written, which tells of the warnings
         with collecting_warnings(notes):
-            model = model or open_weights(given.model) or shipped_model()
-            if given.found_here or given.repair:
-                beside = temporary.enter_context(lent_folder(out))
-            cells: Movie | Detections
-            if given.found_here and given.image is not None and beside is not None:
-                image: Movie | None = given.reading.open_image(given.image)
-                assert image is not None
-                cells, found = yield from _find_into(beside, image, given, how, notes)
+            if project is not None:
+                tracking = yield from run_project(project)
             else:
-                cells, image = open_files(given.labels, given.image, given.reading, notes)
-            if given.repair and beside is not None:
-                cells = yield from _repair_into(beside, out, cells, image, model, given, client)
-            tracking = yield from _tracked(given, cells, image, model, client)
-        said = misfit(tracking.scene.anchored, str(given.labels), str(given.annotations))
-        notes += [Note(NoteKind.WARNING, said)] if said else []
-        return tracking, *save_run(tracking, out, given, began, notes, beside, found)
+                model = model or open_weights(given.model) or shipped_model()
+                if given.found_here:
+                    cells, image, found = yield from _find_into(folder, given, how, notes)
+                else:
+                    cells, image = open_files(given.labels, given.image, given.reading, notes)
+                if given.repair:
+                    cells = yield from _repair_into(folder, out, cells, image, model, given, client)
+                tracking = yield from _tracked(given, cells, image, model, client)
+        if given.annotations is not None:
+            said = misfit(tracking.scene.anchored, str(given.labels), str(given.annotations))
+            notes += [Note(NoteKind.WARNING, said)] if said else []
+        tracks, doubts = tracking.tracks, least_certain(tracking)
+        methods = _methods(tracking, given, found)
+        limits = stage_results(tracks, tracking.scene.labels, folder, given.formats, methods)
+        remarks = (*limits, *tracks.notes, *unclear_remarks(tracking))
+        notes += [Note(NoteKind.REMARK, words) for words in remarks]
+        record = _described(tracking, out, given, began, notes, doubts)
+        if given.repair:
+            record["repair"] = _repairs(folder)
+        record["files"] = [name for name in _NAMES if (folder / name).exists()]
+        write_json(record, folder / RUN_FILE)
+        refuse_other(out)  # it may have changed meanwhile
+    return tracking, record, notes
+
+
+def track_again(given: RunInputs) -> Steps[Tracking]:
+    """Track what a run was given; nothing is written."""
+    model = open_weights(given.model)
+    if given.project is not None:
+        answers = open_answers(given.annotations)
+        return (yield from run_project(load_project(given.project), model, answers))
+    cells, image = open_files(given.labels, given.image, given.reading, [])
+    return (yield from _tracked(given, cells, image, model or shipped_model()))
 
 
 def _tracked(
@@ -319,15 +190,17 @@ def _tracked(
 
 
 def _find_into(
-    folder: Path, image: Movie, given: RunInputs, how: Finding | None, notes: list[Note]
-) -> Steps[tuple[Movie, Finding]]:
+    folder: Path, given: RunInputs, how: Finding | None, notes: list[Note]
+) -> Steps[tuple[Movie, Movie, Finding]]:
     """Find the cells of a movie that has no masks, and write them into a folder.
 
-    What is doubtful about them goes to `notes`.
+    What is doubtful about them goes to `notes`. Gives cells, image, and how they were found.
     """
-    finding, known = how or Finding(), image.geometry
+    assert given.image is not None
+    image = given.reading.open_image(given.image)
+    known = image.geometry
     with label_writer(folder / FOUND_HERE[0], known) as write:
-        found = yield from find_masks(finding, image, write, channel=given.channel)
+        found = yield from find_masks(how or Finding(), image, write, channel=given.channel)
     told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in found.doubts]
     notes += told
     about = masks_record({"image": str(given.image)}, image, found, given.channel)
@@ -335,7 +208,7 @@ def _find_into(
     write_json(about, folder / FOUND_HERE[1])
     if found.margins is not None:
         write_margins(found.margins, folder / FOUND_HERE[2])
-    return _written(folder / FOUND_HERE[0], given.labels, known), found.finding
+    return _written(folder / FOUND_HERE[0], given.labels, known), image, found.finding
 
 
 def _repair_into(
@@ -389,6 +262,105 @@ def _repairs(folder: Path) -> dict[str, int]:
     """How many changes of each kind stand in the list of a folder."""
     kinds = pd.read_csv(folder / REPAIRS)["change"].value_counts()
     return {str(kind): int(count) for kind, count in kinds.sort_index().items()}
+
+
+# ------------------------------------------------------------------ records
+
+
+def _methods(tracking: Tracking, given: RunInputs, found: Finding | None) -> str:
+    """How the result was made, in sentences; of repaired masks it tells what they were before."""
+    image = None if given.image is None else str(given.image)
+    masks = str(given.labels) if given.repair else None
+    if given.repair and found is None:
+        found = how_found(given.labels)
+    return methods_text(tracking, image=image, masks=masks, found=found, repaired=given.repair)
+
+
+def _described(
+    tracking: Tracking,
+    out: Path,
+    given: RunInputs,
+    began: float,
+    notes: Sequence[Note],
+    doubts: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Everything about a run, as JSON values."""
+    solution, windows = tracking.solution, tracking.windows
+    inference: dict[str, Any] = {
+        "hypotheses": len(tracking.scene.hypotheses) if windows is None else windows.hypotheses,
+        "objective": solution.value,
+        "gap": solution.gap,
+    }
+    if windows is not None:
+        shown = {"count": windows.count, "frames": windows.frames, "overlap": windows.overlap}
+        inference["windows"] = shown
+    paths = {name: getattr(given, name) for name in _PATHS}
+    scale = given.reading.scale
+    return {
+        "format": "bridgetrack-run",
+        "version": 1,
+        "command": given.command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "input": {k: None if p is None else str(p.absolute()) for k, p in paths.items()},
+        "out": str(out),
+        "settings": {
+            "format": list(given.formats),
+            **{name: getattr(given, name) for name in _SETTINGS},
+            **asdict(given.reading),
+            "scale": None if scale is None else ",".join(f"{s!r}" for s in scale),
+        },
+        "geometry": geometry_record(tracking.tracks.geometry),
+        "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},
+        "counts": count_events(tracking.tracks),
+        "words": inference_words(tracking),
+        "annotations": use_of_annotations(tracking),
+        "inference": inference,
+        "least_certain": doubts,
+        "seconds": round(time.perf_counter() - began, 3),
+        "notes": note_texts(notes),
+        "versions": versions(),
+    }
+
+
+def write_json(content: dict[str, Any], path: Path) -> None:
+    """Write a record under its final name in one step."""
+    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n", "the record")
+
+
+def geometry_record(geometry: Geometry) -> dict[str, Any]:
+    """The extent of a movie, as JSON values."""
+    return {
+        "frames": geometry.n_frames,
+        "shape": None if geometry.shape is None else list(geometry.shape),
+        "axes": list(geometry.axes),
+        "scale": list(geometry.scale),
+        "unit": geometry.unit,
+        "frame_interval_minutes": geometry.frame_interval,
+    }
+
+
+def write_margins(margins: pd.DataFrame, path: Path) -> Path:
+    """Write how sure masks are, the least sure first; returns where."""
+    ordered = margins.sort_values(["margin_at_least", "frame", "label"])
+    ordered.to_csv(path, index=False, float_format="%.4f", lineterminator="\n")
+    return path
+
+
+def masks_record(
+    given: dict[str, Any], image: Movie, found: FoundMasks, channel: int | str = 0
+) -> dict[str, Any]:
+    """What was done, as JSON values; `given` names the files."""
+    readings = [] if found.estimate is None else found.estimate.readings
+    return {
+        **finding_to_json(found.finding),
+        "command": "segment",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "input": given,
+        "channel": channel,
+        "geometry": geometry_record(image.geometry),
+        "readings": [{**asdict(reading), "worth": reading.worth} for reading in readings],
+        "versions": versions(),
+    }
 
 
 # ------------------------------------------------------------------ reading
@@ -448,33 +420,19 @@ def given_run(
 
 
 def _inputs(content: dict[str, Any], run: Path) -> RunInputs:
-    known = {k: None if v is None else Path(v) for k, v in content["input"].items()}
-    labels = _labels_of(content, run)
+    paths = {k: None if v is None else Path(v) for k, v in content["input"].items() if k in _PATHS}
+    settings, labels = content["settings"], _labels_of(content, run)
     if labels is None:
         raise ValueError("no labels")
-    settings = content["settings"]
-    without = tuple(settings.get("without", ()))
-    EventKinds.without(without)  # refuses others
+    asked = {name: settings[name] for name in _SETTINGS if name in settings}
+    asked["without"] = tuple(asked.get("without", ()))
+    EventKinds.without(asked["without"])  # refuses others
     reading = {each.name: settings.get(each.name) for each in fields(Reading)}
     if "repair" in content:  # in our own order of axes, with the scale that was known
-        known_now = content["geometry"]
-        reading |= {
-            "axes": None, "columns": None, "unit": known_now["unit"],
-            "scale": ",".join(map(str, known_now["scale"])),
-            "frame_interval": known_now["frame_interval_minutes"],
-        }  # fmt: skip
-    scale = reading["scale"]
-    reading["scale"] = None if scale is None else tuple(map(float, scale.split(",")))
-    return RunInputs(
-        labels,
-        known["image"],
-        known["model"],
-        known["annotations"],
-        Reading(**reading),
-        project=known.get("project"),
-        link_scores=known.get("link_scores"),
-        channel=settings.get("channel", 0),
-        without=without,
-        memory=settings.get("memory"),
-        window=settings.get("window"),
-    )
+        known = content["geometry"]
+        interval = known["frame_interval_minutes"]
+        reading |= {"axes": None, "columns": None, "unit": known["unit"]}
+        reading |= {"scale": tuple(known["scale"]), "frame_interval": interval}
+    elif reading["scale"] is not None:
+        reading["scale"] = tuple(map(float, reading["scale"].split(",")))
+    return RunInputs(**{**paths, **asked, "labels": labels, "reading": Reading(**reading)})

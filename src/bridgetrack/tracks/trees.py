@@ -13,7 +13,7 @@ import pandas as pd
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import staged, writing
+from bridgetrack.files import replacing
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, colouring, paint
 from bridgetrack.tracks.table import generations
 from bridgetrack.tracks.tracks import Tracks
@@ -259,7 +259,7 @@ def save_lineages(
     figure = _figure(tracks, drawn, colour)
     # Without a date equal figures give equal files.
     more: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with staged(path, "the lineage trees") as spare, writing(path, "the lineage trees"):
+    with replacing(path, "the lineage trees") as spare:
         figure.savefig(
             spare, format=kind[1:], dpi=_dpi(figure), metadata=more.get(kind), bbox_inches="tight"
         )
