@@ -382,8 +382,8 @@ def prepare(root: Path) -> tuple[list[Case], Path]:
 
 
 def _project(masks: Path, answers: Path, path: Path) -> None:
-    from bridgetrack.annotations.annotation_set import AnswerHistory
     from bridgetrack.annotations.files import load_annotations
+    from bridgetrack.annotations.history import AnswerHistory
     from bridgetrack.movie.opening import open_labels
     from bridgetrack.pipeline.project import MovieFile, Project, save_project
 

@@ -78,6 +78,11 @@ def answered(path: Path, one: bool, frame: int = 1) -> Path:
     return path
 
 
+def added(answers: MaskAnswers, mend: Mend) -> MaskAnswers:
+    """The answers with what a change of masks says."""
+    return answers.edit(add=answers.next_for([mend]))
+
+
 def colony(bright: bool = False) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """Rods side by side, dark with a bright halo around them or bright, and masks; four frames."""
     rng, size = np.random.default_rng(4), (230, 250)

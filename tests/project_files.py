@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.models.model import Model, model_to_json
 from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.project import MovieFile, Project, save_project

@@ -10,8 +10,9 @@ import pytest
 
 from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation import EventRef
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import read_history
+from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.files import sample_folder
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie

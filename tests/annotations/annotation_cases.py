@@ -69,6 +69,11 @@ def says(name, kind, *events, **more):
     return Annotation(name, Kind(kind), tuple(events), **more)
 
 
+def step(history, remove=(), add=()):
+    """The history after a step of annotations."""
+    return history.recorded(history.change(remove, add))
+
+
 def everything_between(detections, *, false=True):
     """All events between all detections of neighbouring frames, one generous candidate set."""
     columns = []

@@ -1,9 +1,10 @@
 import pytest
 from hypothesis import given, settings
 
-from annotations.annotation_cases import event, says
+from annotations.annotation_cases import event, says, step
 from annotations.strategies import N_FRAMES, annotation_lists
-from bridgetrack.annotations.annotation_set import LIMIT, AnnotationSet, AnswerHistory
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.history import LIMIT, AnswerHistory
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
@@ -37,8 +38,8 @@ def test_an_id_is_never_given_again():
     assert one.remove(LEAVES.id).next_id() == one.next_id()
     back = one.remove(LEAVES.id).add(LEAVES)
     assert back == one
-    history = AnswerHistory(AnnotationSet(MOVIE)).record(add=[MOVE])
-    history = history.undo().record(add=[says("b1", "confirm", event(Event.DISAPPEAR, [3]))])
+    history = step(AnswerHistory(AnnotationSet(MOVIE)), add=[MOVE])
+    history = step(history.undo(), add=[says("b1", "confirm", event(Event.DISAPPEAR, [3]))])
     assert history.annotations.next_id() == "a2"
 
 
@@ -62,7 +63,7 @@ def test_undo_after_do_is_identity_and_redo_brings_it_back(listed):
     states = [history.annotations]
     for k, a in enumerate(listed):
         drop = [listed[k - 1].id] if k % 3 == 2 and listed[k - 1].id in history.annotations else []
-        history = history.record(drop, [a])
+        history = step(history, drop, [a])
         states.append(history.annotations)
     latest = history
     for state in reversed(states):
@@ -77,14 +78,14 @@ def test_undo_after_do_is_identity_and_redo_brings_it_back(listed):
 
 
 def test_a_new_step_forgets_what_was_undone():
-    history = AnswerHistory(AnnotationSet(MOVIE)).record(add=[MOVE]).undo()
+    history = step(AnswerHistory(AnnotationSet(MOVIE)), add=[MOVE]).undo()
     assert history.future
-    assert not history.record(add=[LEAVES]).future
+    assert not step(history, add=[LEAVES]).future
 
 
 def test_the_number_of_steps_is_bounded():
     history = AnswerHistory(AnnotationSet(MOVIE))
     for k in range(LIMIT + 5):
-        history = history.record(add=[says(f"a{k}", "confirm", event(Event.DISAPPEAR, [k + 1]))])
+        history = step(history, add=[says(f"a{k}", "confirm", event(Event.DISAPPEAR, [k + 1]))])
     assert len(history.past) == LIMIT
     assert len(history.annotations) == LIMIT + 5

@@ -15,7 +15,7 @@ from bridgetrack.pipeline.scene import measure
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.regions import labels_of
-from drawn_movie import GEOMETRY, drawn
+from drawn_movie import GEOMETRY, added, drawn
 
 LABELS = open_labels(drawn()[1], axes="TYX")
 CELLS = run(measure(LABELS))
@@ -76,7 +76,7 @@ def test_masks_of_merges_and_cuts_are_left_open_unless_the_track_is_verified() -
 def test_what_is_said_of_masks_goes_before_what_events_say_is_right() -> None:
     apart = np.sort(np.concatenate([pixels(1, 1), pixels(1, 2)]))
     one = Mend(MendKind.PAINT, 1, (), apart[:0], apart[:0], apart[:0], (1,), (apart,), ())
-    masks = MaskAnswers(GEOMETRY).added(one)
+    masks = MaskAnswers(GEOMETRY, MaskAnswers(GEOMETRY).next_for([one]))
     move = EventRef(Event.MOVE, (ref(1, 1),), (ref(2, 1),))
     found = as_candidates(said((Kind.CONFIRM, move, "click"), masks=masks))
     frame = labels_of(found, np.ones(len(found), dtype=bool), 1)
@@ -84,5 +84,5 @@ def test_what_is_said_of_masks_goes_before_what_events_say_is_right() -> None:
     # But what is no cell now, was drawn before somebody said so.
     gone = EventRef(Event.FALSE, (ref(2, 3),))
     keep = Mend(MendKind.KEEP, 2, (), apart[:0], apart[:0], apart[:0], (3,), (pixels(2, 3),), ())
-    masks = MaskAnswers(GEOMETRY).added(keep)
+    masks = added(MaskAnswers(GEOMETRY), keep)
     assert not len(as_candidates(said((Kind.CONFIRM, gone, "click"), masks=masks)))

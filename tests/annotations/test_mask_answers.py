@@ -19,6 +19,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.regions import Regions, concatenate, regions_of_labels
+from drawn_movie import added
 
 SHAPE = (20, 30)
 MOVIE = Geometry(4, SHAPE, (1.0, 1.0))
@@ -42,6 +43,11 @@ LEFT, RIGHT, BOTH = box(5, 2, 10, 10), box(5, 12, 10, 10), box(5, 2, 10, 20)
 CUT = said(MendKind.CUT, [LEFT, RIGHT], [BOTH])
 
 
+def given(*mends: Mend) -> MaskAnswers:
+    """What changes of masks say."""
+    return MaskAnswers(MOVIE, MaskAnswers(MOVIE).next_for(mends))
+
+
 def candidates(*sets: np.ndarray, t: int = 1) -> Regions:
     """Sets of pixels as candidates of a frame, overlapping as they do."""
     found = []
@@ -53,7 +59,7 @@ def candidates(*sets: np.ndarray, t: int = 1) -> Regions:
 
 
 def test_what_is_right_wrong_and_neither() -> None:
-    answers = MaskAnswers(MOVIE).added(CUT)
+    answers = given(CUT)
     exact, near, rough = LEFT, box(5, 2, 10, 9), box(5, 2, 10, 7)
     whole, half, astride = BOTH, box(5, 2, 4, 10), box(5, 9, 10, 6)
     elsewhere = box(0, 25, 4, 4)
@@ -63,13 +69,13 @@ def test_what_is_right_wrong_and_neither() -> None:
 
 
 def test_the_best_candidate_is_right_even_where_none_is_exact() -> None:
-    answers = MaskAnswers(MOVIE).added(CUT)
+    answers = given(CUT)
     assert targets(candidates(box(5, 2, 10, 7), box(5, 2, 10, 6)), answers).tolist() == [1, 1]
     assert targets(candidates(box(5, 2, 10, 8), box(5, 2, 10, 6)), answers).tolist() == [1, 0]
 
 
 def test_no_cell_speaks_against_what_is_about_there() -> None:
-    answers = MaskAnswers(MOVIE).added(said(MendKind.REMOVE, [], [LEFT]))
+    answers = given(said(MendKind.REMOVE, [], [LEFT]))
     found = targets(candidates(LEFT, box(5, 2, 10, 7), box(5, 2, 3, 3), RIGHT), answers)
     assert found.tolist() == [-1, -1, -1, 0]
 
@@ -78,13 +84,13 @@ def test_in_an_area_that_was_checked_all_else_is_no_cell() -> None:
     """Until a later answer says otherwise; outside the area nothing is known."""
     empty = np.setdiff1d(box(0, 0, 20, 26), BOTH)
     checked = said(MendKind.CHECK, [LEFT, RIGHT], [empty])
-    answers = MaskAnswers(MOVIE).added(checked)
+    answers = given(checked)
     beside, beyond = box(16, 3, 3, 8), box(5, 27, 10, 3)
     offered = candidates(LEFT, RIGHT, BOTH, box(5, 2, 10, 4), beside, beyond)
     assert targets(offered, answers).tolist() == [1, 1, -1, -1, -1, 0]
     assert answers.checked == 2
     there = said(MendKind.GROW, [beside])
-    assert targets(offered, answers.added(there)).tolist() == [1, 1, -1, -1, 1, 0]
+    assert targets(offered, added(answers, there)).tolist() == [1, 1, -1, -1, 1, 0]
     labels = np.zeros(SHAPE, dtype=int)
     for k, pixels in enumerate((LEFT, RIGHT, beyond), 1):
         labels.ravel()[pixels] = k
@@ -94,36 +100,36 @@ def test_in_an_area_that_was_checked_all_else_is_no_cell() -> None:
 
 
 def test_later_answers_take_earlier_ones_back() -> None:
-    answers = MaskAnswers(MOVIE).added(CUT).added(said(MendKind.JOIN, [BOTH], [LEFT, RIGHT]))
+    answers = given(CUT, said(MendKind.JOIN, [BOTH], [LEFT, RIGHT]))
     assert targets(candidates(BOTH, LEFT, RIGHT), answers).tolist() == [1, -1, -1]
     [kept] = [as_candidates(answers)]
     assert len(kept) == 1
     np.testing.assert_array_equal(kept.pixels, BOTH)
-    gone = answers.added(said(MendKind.REMOVE, [], [BOTH]))
+    gone = added(answers, said(MendKind.REMOVE, [], [BOTH]))
     assert targets(candidates(BOTH, RIGHT), gone).tolist() == [-1, -1]
     assert len(as_candidates(gone)) == 0
-    other = answers.added(said(MendKind.GROW, [box(0, 25, 3, 3)], [], t=0))
+    other = added(answers, said(MendKind.GROW, [box(0, 25, 3, 3)], [], t=0))
     assert as_candidates(other).frame.tolist() == [0, 1]
 
 
 def test_candidates_of_another_movie_are_refused() -> None:
     with pytest.raises(InputError, match="candidates of"):
-        targets(regions_of_labels(np.eye(5, dtype=int)), MaskAnswers(MOVIE).added(CUT))
+        targets(regions_of_labels(np.eye(5, dtype=int)), given(CUT))
 
 
 def test_ids_and_labels_are_never_given_twice() -> None:
-    first = MaskAnswers(MOVIE).added(CUT)
-    answers = first.exchanged(first.past, ())
+    first = given(CUT)
+    answers = first.edit(["m1"])
     assert len(answers) == 0
-    again = answers.added(CUT)
+    again = added(answers, CUT)
     assert [a.id for a in again] == ["m2"]
     assert again.last_label == 9
-    fewer = again.exchanged(again.past, ())
-    assert (len(fewer), fewer.last_id, fewer.last_label) == (0, 2, 9)
+    fewer = again.edit(["m2"])
+    assert (len(fewer), fewer.next_id(), fewer.last_label) == (0, "m3", 9)
 
 
 def test_masks_honour_answers_or_do_not() -> None:
-    answers = MaskAnswers(MOVIE).added(CUT)
+    answers = given(CUT)
     t = CUT.frame
     after = np.zeros(SHAPE, int)
     after.ravel()[LEFT], after.ravel()[RIGHT] = 3, 9
@@ -132,16 +138,16 @@ def test_masks_honour_answers_or_do_not() -> None:
     one = np.where(after > 0, 3, 0)
     assert not honoured(one, answers, t)
     assert not honoured(np.zeros(SHAPE, int), answers, t)
-    wiped = MaskAnswers(MOVIE).added(said(MendKind.REMOVE, [], [BOTH]))
+    wiped = given(said(MendKind.REMOVE, [], [BOTH]))
     assert honoured(np.zeros(SHAPE, int), wiped, t)
     assert not honoured(one, wiped, t)
 
 
 def test_answers_come_where_they_stood_before() -> None:
-    answers = MaskAnswers(MOVIE).added(CUT).added(said(MendKind.GROW, [box(0, 25, 3, 3)]))
-    fewer = answers.exchanged(answers.past[:1], ())
+    answers = given(CUT, said(MendKind.GROW, [box(0, 25, 3, 3)]))
+    fewer = answers.edit(["m1"])
     assert fewer.past == answers.past[1:]
-    assert fewer.exchanged((), answers.past[:1]) == answers
+    assert fewer.edit(add=answers.past[:1]) == answers
 
 
 # ---------------------------------------------------------------------- the file
@@ -161,7 +167,7 @@ def test_answers_go_on_where_they_stopped_and_are_undone(tmp_path) -> None:
     store = kept(path)
     again = AutosavingStore(path, replace(MOVIE, n_frames=9))
     assert again.masks.past == store.masks.past == load_mask_answers(path).past
-    assert (again.masks.last_id, again.masks.last_label) == (2, 9)
+    assert (again.masks.next_id(), again.masks.last_label) == ("m3", 9)
     again.undo()
     assert [a.id for a in again.masks] == ["m1", "m2"]
     again.undo()
@@ -185,7 +191,7 @@ def test_a_line_that_removes_no_answer_is_refused(tmp_path) -> None:
     path = tmp_path / "movie.annotations.json"
     kept(path)
     path.write_bytes(path.read_bytes() + b'{"do": "answer", "masks_removed": ["m7"]}\n')
-    with pytest.raises(InputError, match="line 4: there is no such answer about masks"):
+    with pytest.raises(InputError, match="line 4: there is no answer about masks"):
         AutosavingStore(path, MOVIE)
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotations.annotation_cases import event, says
+from annotations.annotation_cases import event, says, step
 from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack import files
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import (
     ANNOTATION_FILE,
     first_line,
@@ -21,6 +21,7 @@ from bridgetrack.annotations.files import (
     load_annotations,
     save_annotations,
 )
+from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
@@ -36,11 +37,11 @@ LEAVES = says("a2", "reject", event(Event.DISAPPEAR, [7]), created="2024-05-17T0
 def test_encoding_and_decoding_is_identity(listed):
     history = AnswerHistory(AnnotationSet(MOVIE))
     for a in listed:
-        history = history.record(add=[a])
+        history = step(history, add=[a])
     if len(listed) > 1:
-        history = history.record(remove=[listed[0].id]).undo()
-        history = history.undo().record(remove=[listed[0].id]).undo()
-    content = {**ANNOTATION_FILE.head, **json.loads(json.dumps(history_to_json(history)))}
+        history = step(history, [listed[0].id]).undo()
+        history = step(history.undo(), [listed[0].id]).undo()
+    content = json.loads(json.dumps(history_to_json(history)))
     assert ANNOTATION_FILE.check(content, "x") == history
 
 
@@ -53,7 +54,7 @@ def test_the_file_does_not_depend_on_the_order_of_adding(tmp_path):
 
 def _spoilt(path, change):
     history = AnswerHistory(AnnotationSet(MOVIE, [MOVE, LEAVES]))
-    data = {**ANNOTATION_FILE.head, **history_to_json(history)}
+    data = history_to_json(history)
     change(data)
     path.write_text(json.dumps(data))
     return path
@@ -78,8 +79,8 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
     [
         (_set("format", "other"), "not an annotation file"),
         (
-            _set("version", 2),
-            r"file version 2, but this program \(bridgetrack .+\) reads version 1;.*update Bridget",
+            _set("version", 9),
+            r"file version 9, but this program \(bridgetrack .+\) reads version 3;.*update Bridget",
         ),
         (_set("extra", 1), "unknown entry 'extra'"),
         (_set("annotations", 1, "kind", "maybe"), r"annotations\[1\] \(id 'a2'\).kind: 'maybe'"),
@@ -100,7 +101,7 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
 def test_errors_name_the_file_and_the_entry(tmp_path, change, words):
     path = _spoilt(tmp_path / "bad.json", change)
     with pytest.raises(InputError, match=words) as caught:
-        ANNOTATION_FILE.read(path)
+        load_annotations(path)
     assert "bad.json" in str(caught.value)
 
 
@@ -224,7 +225,7 @@ def test_an_answer_by_another_program_is_kept_and_the_next_here_refused(tmp_path
 
 
 def test_a_long_journal_is_one_line_after_it_was_opened_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("bridgetrack.annotations.journal.MANY_LINES", 4)
+    monkeypatch.setattr("bridgetrack.annotations.files.MANY_LINES", 4)
     path = tmp_path / "a.json"
     after = _journal(path)
     path.write_bytes(path.read_bytes() + b'{"do"')

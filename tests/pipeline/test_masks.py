@@ -31,7 +31,7 @@ from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.settings import SegmentationSettings
-from drawn_movie import PLACES, SIZE, colony, drawn, share_found
+from drawn_movie import PLACES, SIZE, added, colony, drawn, share_found
 from fake_networks import cellpose_that
 from pictures import blobs, photograph
 
@@ -117,7 +117,7 @@ def test_cells_at_the_edge_are_left_out_unless_people_drew_them() -> None:
         MendKind.KEEP, 1, (), *(np.zeros(0, np.int64),) * 3, (int(said),),
         (np.flatnonzero(cell),), (),
     )  # fmt: skip
-    answers = MaskAnswers(movie.geometry).added(keep)
+    answers = added(MaskAnswers(movie.geometry), keep)
     kept = found(movie, Finding(wanted), answers)
     assert (kept[1][cell] > 0).all()
     assert len(at_the_edge(kept[1])) == 1 and not any(len(at_the_edge(m)) for m in kept[2:])
@@ -155,7 +155,7 @@ def test_an_answer_holds() -> None:
     image, masks = open_movie(images), open_labels(labels)
     site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
     gone = remove(site, (64, 71))
-    answers = MaskAnswers(masks.geometry).added(gone)
+    answers = added(MaskAnswers(masks.geometry), gone)
     chosen = choices(image, Finding(NUCLEI), answers=answers)
     masks_now = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in chosen]
     assert masks_now[1][65, 70] == 0
@@ -179,7 +179,7 @@ def test_an_answer_where_nothing_is_teaches_nothing() -> None:
     labels = np.zeros((3, SIZE, SIZE), dtype=np.int32)
     labels[1, 40:50, 40:50] = 1
     site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
-    answers = MaskAnswers(open_labels(labels).geometry).added(remove(site, (45, 45)))
+    answers = added(MaskAnswers(open_labels(labels).geometry), remove(site, (45, 45)))
     got = found(open_movie(np.full((3, SIZE, SIZE), 100.0)), answers=answers)
     assert not any(mask.any() for mask in got)
 
@@ -208,9 +208,9 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None
     settings = SegmentationSettings(diameter=16.0)
     for t in (0, 2):
         for k in np.flatnonzero(~np.array(inside)).tolist():
-            removed = removed.added(remove(MendSite(t, truth[t], settings, free=999), places[k]))
+            removed = added(removed, remove(MendSite(t, truth[t], settings, free=999), places[k]))
         site = MendSite(t, wanted[t], settings, free=999)
-        checked, removed = checked.added(check(site)), removed.added(check(site))
+        checked, removed = added(checked, check(site)), added(removed, check(site))
     # Who found nothing to mend says that the choice is right as it is.
     assert learned(open_movie(images), checked).share == 0
     before, after = (found(open_movie(images), Finding(DISCS), said)[1] for said in (None, removed))

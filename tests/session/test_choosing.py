@@ -22,7 +22,7 @@ from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.session.movie import MovieAndCells
-from drawn_movie import PLACES, drawn, squares
+from drawn_movie import PLACES, added, drawn, squares
 
 T = 2
 
@@ -247,7 +247,7 @@ def test_a_repair_draws_no_cell_otherwise_than_somebody_did(opened) -> None:
     drawn = np.flatnonzero(ndi.binary_dilation(truth[1] == 4, iterations=2))
     none = np.zeros(0, dtype=np.int64)
     keep = Mend(MendKind.KEEP, 1, (), none, none, none, (4,), (drawn,), ())
-    answers = MaskAnswers(session.movie.geometry).added(keep)
+    answers = added(MaskAnswers(session.movie.geometry), keep)
     movie, frames = session.movie, []
     run(find_masks(Finding(given=movie.labels), movie.image, frames.append, answers))
     np.testing.assert_array_equal(np.flatnonzero(frames[1] == 4), drawn)

@@ -42,7 +42,8 @@ from bridgetrack.annotations.annotation import (
     Slot,
     describe_event,
 )
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError
 from bridgetrack.inference.problem import Solution

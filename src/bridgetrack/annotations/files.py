@@ -1,8 +1,8 @@
 """Files of what is known of a movie: answers about events and masks, and settings.
 
-A file is a journal, see `journal`. Version 1 was one JSON object, which is also a part of a
-project; versions 1 and 2 hold answers about events alone, and answers about masks, masks that were
-chosen anew and settings have files of their own beside it. All are read.
+A file is a journal: what is known stands on the first line as one object, and every later change is
+a line of its own. Files of earlier versions are brought to the present form before they are looked
+at, see `_present_form`.
 """
 
 from __future__ import annotations
@@ -11,21 +11,15 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
-from bridgetrack.annotations.annotation_set import (
-    LIMIT,
-    AnnotationSet,
-    AnswerChange,
-    AnswerHistory,
-    natural_key,
-)
-from bridgetrack.annotations.journal import Read, read_journal
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerSet, natural_key
+from bridgetrack.annotations.history import LIMIT, AnswerChange, AnswerHistory
 from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswer, MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.files import write_text
@@ -38,13 +32,13 @@ from bridgetrack.schema import (
     FileFormat,
     FilePart,
     JsonObject,
+    check,
     made,
     made_by,
     parse_json,
     read_text,
 )
 
-VERSION = 3
 ENDING = ".bridgetrack"
 """Of the name of a project's folder."""
 
@@ -54,11 +48,12 @@ ANSWERS, PROJECT = "answers.json", "project.json"
 SUFFIX = ".annotations.json"
 """Of the name of a file of answers beside a movie, as earlier versions had it."""
 
-_LARGEST = 1_000_000_000
-_HEAD = 256
-"""Bytes at the beginning of a file in which its format stands."""
+MANY_LINES = 1000
+"""Changes from which on a journal becomes one line again when it was opened anew."""
 
-# ---------------------------------------------------------------------- answers about events
+_LARGEST = 1_000_000_000
+
+# ---------------------------------------------------------------------- schemas
 
 
 class _Cell(FilePart):
@@ -92,17 +87,26 @@ class _Annotation(FilePart):
     right: bool | None = None
     named: str | None = None
 
-    def annotation(self) -> Annotation:
-        known = self.created, self.source, self.seconds, self.right, self.named
-        return Annotation(self.id, self.kind, tuple(self.events), *known)
+    def answer(self) -> Annotation:
+        return Annotation(**{**dict(self), "events": tuple(self.events)})
 
 
-_AnnotationField = Annotated[Annotation, made_by(_Annotation, _Annotation.annotation)]
+class _MaskAnswer(FilePart):
+    id: str
+    frame: Count
+    kind: Annotated[MendKind, Field(strict=False)]
+    created: str
+    right: list[list[Count]]
+    wrong: list[list[Count]]
+    change: list[Count]
 
-
-# ---------------------------------------------------------------------- answers about masks
-
-_Flat = list[Count]
+    def answer(self) -> MaskAnswer:
+        sides = {
+            "right": tuple(_grouped(flat, 2) for flat in self.right),
+            "wrong": tuple(_grouped(flat, 2) for flat in self.wrong),
+            "change": _grouped(self.change, 4),
+        }
+        return MaskAnswer(**{**dict(self), **sides})
 
 
 def _grouped(flat: list[int], size: int) -> Any:
@@ -111,24 +115,112 @@ def _grouped(flat: list[int], size: int) -> Any:
     return tuple(zip(*[iter(flat)] * size, strict=True))
 
 
-class _MaskAnswer(FilePart):
-    id: str
-    frame: Count
-    kind: Annotated[MendKind, Field(strict=False)]
-    created: str
-    right: list[_Flat]
-    wrong: list[_Flat]
-    change: _Flat
+def _mention(schema: type[FilePart], make: Callable[[Any], Any]) -> PlainValidator:
+    """An answer of a step: in full, or by its id."""
+    return PlainValidator(lambda x: x if isinstance(x, str) else made(x, schema, make))
 
-    def answer(self) -> MaskAnswer:
-        right, wrong = (
-            tuple(_grouped(flat, 2) for flat in side) for side in (self.right, self.wrong)
+
+_Mentions = list[Annotated[Any, _mention(_Annotation, _Annotation.answer)]]
+_MaskMentions = list[Annotated[Any, _mention(_MaskAnswer, _MaskAnswer.answer)]]
+
+
+class _Step(FilePart):
+    """A step, which names by their ids what is there when it is read."""
+
+    removed: _Mentions = Field(default_factory=list)
+    added: _Mentions = Field(default_factory=list)
+    masks_removed: _MaskMentions = Field(default_factory=list)
+    masks_added: _MaskMentions = Field(default_factory=list)
+    settings: dict[str, list[Any]] = Field(default_factory=dict)  # values before and after
+
+    def change(self, present: AnswerHistory) -> AnswerChange:
+        def found(mentions: list[Any], there: AnswerSet[Any]) -> tuple[Any, ...]:
+            return tuple(there[each] if isinstance(each, str) else each for each in mentions)
+
+        return AnswerChange(
+            found(self.removed, present.annotations),
+            found(self.added, present.annotations),
+            found(self.masks_removed, present.masks),
+            found(self.masks_added, present.masks),
+            {key: (values[0], values[-1]) for key, values in self.settings.items()},
         )
-        change = _grouped(self.change, 4)
-        return MaskAnswer(self.id, self.frame, self.kind, self.created, right, wrong, change)
 
 
-_MaskField = Annotated[MaskAnswer, made_by(_MaskAnswer, _MaskAnswer.answer)]
+class _Line(_Step):
+    """A later line of a journal."""
+
+    do: Literal["answer", "undo", "redo", "set"]
+
+    def after(self, history: AnswerHistory) -> AnswerHistory:
+        if self.do in ("answer", "set"):
+            change = self.change(history)
+            return history.recorded(change) if self.do == "answer" else history.after(change)
+        if not (history.past if self.do == "undo" else history.future):
+            raise InputError(f"there is nothing to {self.do}")
+        return history.undo() if self.do == "undo" else history.redo()
+
+
+class _Steps(FilePart):
+    undo: list[_Step] = Field(default_factory=list)
+    redo: list[_Step] = Field(default_factory=list)
+
+
+class _Masks(FilePart):
+    answers: list[Annotated[MaskAnswer, made_by(_MaskAnswer, _MaskAnswer.answer)]] = Field(
+        default_factory=list
+    )
+    last_id: Count = 0
+    last_label: Annotated[int, Field(ge=0, le=HIGHEST)] = 0
+
+    def made(self, movie: Geometry) -> MaskAnswers:
+        if movie.shape is None and self.answers:
+            raise InputError("movie: answers about masks need the extent of its frames")
+        return MaskAnswers(movie, self.answers, {"m": self.last_id}, self.last_label)
+
+
+class _Content(FilePart):
+    movie: GeometryField
+    annotations: list[Annotated[Annotation, made_by(_Annotation, _Annotation.answer)]]
+    history: _Steps = Field(default_factory=_Steps)
+    last_ids: dict[str, Count] = Field(default_factory=dict)
+    masks: _Masks = Field(default_factory=_Masks)
+    settings: JsonObject = Field(default_factory=dict)
+
+    def made(self) -> AnswerHistory:
+        steps = [*self.history.undo, *self.history.redo]
+        last_ids = dict(self.last_ids)
+        for a in (m for step in steps for m in (*step.removed, *step.added)):
+            prefix, number, _ = natural_key(a if isinstance(a, str) else a.id)
+            last_ids[prefix] = max(number, last_ids.get(prefix, number))
+        masks = self.masks.made(self.movie)
+        annotations = AnnotationSet(self.movie, self.annotations, last_ids)
+        found = AnswerHistory(annotations, masks=masks, settings=self.settings)
+        try:
+            past, future = (
+                tuple(step.change(found) for step in side)
+                for side in (self.history.undo, self.history.redo)
+            )
+            found = replace(found, past=past, future=future)
+            # Replayed both ways, so that undo and redo cannot fail later.
+            back, forth = found, found
+            while back.past:
+                back = back.undo()
+            while forth.future:
+                forth = forth.redo()
+        except InputError as error:
+            raise InputError(
+                f"history: its steps do not fit the annotations ({error}); delete the history"
+            ) from None
+        return found
+
+
+ANNOTATION_FILE = FileFormat(
+    "bridgetrack-annotations", 3, "an annotation file", _Content, _Content.made, largest=_LARGEST
+)
+"""What is known of a movie as one object, an `AnswerHistory`; `history_to_json` makes it."""
+
+
+# ---------------------------------------------------------------------- writing
 
 
 def answer_to_json(answer: Annotation | MaskAnswer) -> dict[str, Any]:
@@ -161,112 +253,10 @@ def _flat(runs: Iterable[tuple[int, ...]]) -> list[int]:
     return [number for run in runs for number in run]
 
 
-# ---------------------------------------------------------------------- everything
-
-
-def _mention(schema: type[FilePart], make: Callable[[Any], Any]) -> PlainValidator:
-    """An answer of a step: in full, or by its id."""
-    return PlainValidator(lambda x: x if isinstance(x, str) else made(x, schema, make))
-
-
-_Mentions = list[Annotated[Any, _mention(_Annotation, _Annotation.annotation)]]
-_MaskMentions = list[Annotated[Any, _mention(_MaskAnswer, _MaskAnswer.answer)]]
-
-
-class _Step(FilePart):
-    """A step, which names by their ids what is there when it is read."""
-
-    removed: _Mentions = Field(default_factory=list)
-    added: _Mentions = Field(default_factory=list)
-    masks_removed: _MaskMentions = Field(default_factory=list)
-    masks_added: _MaskMentions = Field(default_factory=list)
-    settings: dict[str, list[Any]] = Field(default_factory=dict)  # values before and after
-
-    def change(self, present: AnswerHistory) -> AnswerChange:
-        def found(mentions: list[Any], there: AnnotationSet | MaskAnswers) -> tuple[Any, ...]:
-            return tuple(there[each] if isinstance(each, str) else each for each in mentions)
-
-        return AnswerChange(
-            found(self.removed, present.annotations),
-            found(self.added, present.annotations),
-            found(self.masks_removed, present.masks),
-            found(self.masks_added, present.masks),
-            {key: (values[0], values[-1]) for key, values in self.settings.items()},
-        )
-
-
-class _Line(_Step):
-    """A later line of a journal."""
-
-    do: Literal["answer", "undo", "redo", "set"]
-
-
-class _Steps(FilePart):
-    undo: list[_Step]
-    redo: list[_Step]
-
-
-class _Masks(FilePart):
-    answers: list[_MaskField] = Field(default_factory=list)
-    last_id: Count = 0
-    last_label: Annotated[int, Field(ge=0, le=HIGHEST)] = 0
-
-    def made(self, movie: Geometry) -> MaskAnswers:
-        if movie.shape is None and self.answers:
-            raise InputError("movie: answers about masks need the extent of its frames")
-        return MaskAnswers(movie, tuple(self.answers), self.last_id, self.last_label)
-
-
-class _Content(FilePart):
-    movie: GeometryField
-    annotations: list[_AnnotationField]
-    history: _Steps = Field(default_factory=lambda: _Steps(undo=[], redo=[]))
-    last_ids: dict[str, Count] = Field(default_factory=dict)
-    masks: _Masks = Field(default_factory=_Masks)
-    settings: JsonObject = Field(default_factory=dict)
-
-    def made(self) -> AnswerHistory:
-        steps = [*self.history.undo, *self.history.redo]
-        last_ids = dict(self.last_ids)
-        for a in (m for step in steps for m in (*step.removed, *step.added)):
-            prefix, number, _ = natural_key(a if isinstance(a, str) else a.id)
-            last_ids[prefix] = max(number, last_ids.get(prefix, number))
-        masks = self.masks.made(self.movie)
-        annotations = AnnotationSet(self.movie, self.annotations, last_ids)
-        found = AnswerHistory(annotations, masks=masks, settings=self.settings)
-        try:
-            past, future = (
-                tuple(step.change(found) for step in side)
-                for side in (self.history.undo, self.history.redo)
-            )
-            found = replace(found, past=past, future=future)
-            # Replayed both ways, so that undo and redo cannot fail later.
-            for step in (AnswerHistory.undo, AnswerHistory.redo):
-                moved = found
-                while moved.past if step is AnswerHistory.undo else moved.future:
-                    moved = step(moved)
-        except InputError as error:
-            raise InputError(
-                f"history: its steps do not fit the annotations ({error}); delete the history"
-            ) from None
-        return found
-
-
-def _after(history: AnswerHistory, line: _Line) -> AnswerHistory:
-    if line.do in ("answer", "set"):
-        change = line.change(history)
-        return history.recorded(change) if line.do == "answer" else history.after(change)
-    if not (history.past if line.do == "undo" else history.future):
-        raise InputError(f"there is nothing to {line.do}")
-    return history.undo() if line.do == "undo" else history.redo()
-
-
 def change_to_json(change: AnswerChange, there: AnswerHistory) -> dict[str, Any]:
     """A step as JSON values; answers that are there are named by their ids."""
 
-    def named(
-        answers: Iterable[Annotation | MaskAnswer], there: AnnotationSet | MaskAnswers
-    ) -> list[Any]:
+    def named(answers: Iterable[Annotation | MaskAnswer], there: AnswerSet[Any]) -> list[Any]:
         return [a.id if a.id in there and there[a.id] == a else answer_to_json(a) for a in answers]
 
     known = {
@@ -280,22 +270,23 @@ def change_to_json(change: AnswerChange, there: AnswerHistory) -> dict[str, Any]
 
 
 def history_to_json(history: AnswerHistory) -> dict[str, Any]:
-    """The entries of a file: annotations in the natural order of ids, steps to undo and redo."""
+    """The object of a file: annotations in the natural order of ids, steps to undo and redo."""
     present, masks = history.annotations, history.masks
     undo, redo = (
         [change_to_json(change, history) for change in side]
         for side in (history.past, history.future)
     )
     content: dict[str, Any] = {
+        **ANNOTATION_FILE.head,
         "movie": geometry_to_json(present.geometry),
         "annotations": [answer_to_json(a) for a in present],
         "history": {"undo": undo, "redo": redo},
         "last_ids": {key: n for key, n in sorted(present.last_ids.items()) if n >= 0},
     }
-    if masks.last_id:
+    if last_id := masks.last_ids.get("m", 0):
         content["masks"] = {
             "answers": [answer_to_json(a) for a in masks.past],
-            "last_id": masks.last_id,
+            "last_id": last_id,
             "last_label": masks.last_label,
         }
     if history.settings:
@@ -303,19 +294,41 @@ def history_to_json(history: AnswerHistory) -> dict[str, Any]:
     return content
 
 
-ANNOTATION_FILE = FileFormat(
-    "bridgetrack-annotations", 1, "an annotation file", _Content, _Content.made, largest=_LARGEST
-)
-"""Annotations as one object, an `AnswerHistory`; `history_to_json` makes its entries."""
-
-
 def first_line(history: AnswerHistory) -> str:
     """A journal without changes."""
-    head = {"format": ANNOTATION_FILE.name, "version": VERSION}
-    return json.dumps({**head, **history_to_json(history)}, allow_nan=False) + "\n"
+    return json.dumps(history_to_json(history), allow_nan=False) + "\n"
 
 
-def read_history(path: Path, begin: AnswerHistory | None = None) -> Read[AnswerHistory]:
+def save_annotations(
+    annotations: AnnotationSet | AnswerHistory, path: str | os.PathLike[str]
+) -> None:
+    """Write annotations, and the undo history where one is given, to a file in one step.
+
+    Raises
+    ------
+    OutputError
+        Where it cannot be written; what was there before is left as it was.
+    """
+    history = annotations if isinstance(annotations, AnswerHistory) else AnswerHistory(annotations)
+    write_text(Path(path), first_line(history), "the annotations")
+
+
+# ---------------------------------------------------------------------- reading
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a file holds, and what is wrong with its end, if anything.
+
+    ``end`` is how many bytes of it a further line comes after; None where it is to be written anew.
+    """
+
+    content: AnswerHistory
+    end: int | None = None
+    notice: str = ""
+
+
+def read_history(path: Path, begin: AnswerHistory | None = None) -> Read:
     """What a file holds, with what files of earlier versions hold beside it.
 
     Parameters
@@ -331,9 +344,49 @@ def read_history(path: Path, begin: AnswerHistory | None = None) -> Read[AnswerH
         Where one of them is missing or not valid; the message names the entry.
     """
     if begin is not None and not path.exists():
-        return _with_earlier_files(Read(begin), path)
-    read = read_journal(_within(path), ANNOTATION_FILE, _Line, _after, VERSION)
-    return read if read.version == VERSION else _with_earlier_files(read, path)
+        return _with_files_beside(Read(begin), path)
+    read, earlier = _read_journal(_within(path))
+    return _with_files_beside(read, path) if earlier else read
+
+
+def _read_journal(path: Path) -> tuple[Read, bool]:
+    """What a file holds, and whether an earlier version wrote it."""
+    what = ANNOTATION_FILE.what
+    text = read_text(path, what, largest=_LARGEST)
+    first, _, rest = text.partition("\n")
+    head = _object(first)
+    if head is None:  # an object of several lines
+        head, rest = parse_json(text, what, str(path)), ""
+    first_object, upgraded, earlier = _present_form(head)
+    content = ANNOTATION_FILE.check(first_object, str(path))
+    *lines, torn = rest.split("\n")
+    if complete := _object(torn) is not None:
+        lines.append(torn)  # an editor has taken its end away
+    for number, line in enumerate(lines, 2):
+        where = f"{path}, line {number}"
+        read: _Line = check(_Line, upgraded(parse_json(line, what, where)), where)
+        try:
+            content = read.after(content)
+        except InputError as error:
+            raise InputError(f"{where}: {error}; take the file from a backup") from None
+    notice = ""
+    if torn and not complete:
+        notice = (
+            f"{path}: its last line is not whole (the program was ended while it wrote it) and "
+            f"is left out; the {len(lines)} changes before it are there"
+        )
+    end = path.stat().st_size - len(torn.encode())
+    anew = earlier or complete or len(lines) >= MANY_LINES
+    return Read(content, None if anew else end, notice), earlier
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """A line as a JSON object; None where it is none."""
+    try:
+        content = parse_json(line, "", "")
+    except InputError:
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path | None:
@@ -360,24 +413,10 @@ def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     InputError
         Where the file is missing or not valid; the message names the entry.
     """
-    read = read_journal(_within(Path(path)), ANNOTATION_FILE, _Line, _after, VERSION)
+    read, _ = _read_journal(_within(Path(path)))
     if read.notice:
         warnings.warn(read.notice, stacklevel=2)
     return read.content.annotations
-
-
-def save_annotations(
-    annotations: AnnotationSet | AnswerHistory, path: str | os.PathLike[str]
-) -> None:
-    """Write annotations, and the undo history where one is given, to a file in one step.
-
-    Raises
-    ------
-    OutputError
-        Where it cannot be written; what was there before is left as it was.
-    """
-    history = annotations if isinstance(annotations, AnswerHistory) else AnswerHistory(annotations)
-    write_text(Path(path), first_line(history), "the annotations")
 
 
 def load_mask_answers(
@@ -400,8 +439,7 @@ def load_mask_answers(
         Where the file is missing or not valid, the message names the entry; or where it belongs
         to another movie.
     """
-    file = Path(path)
-    known = _read_masks(file).content if _is_earlier(file) else read_history(file).content.masks
+    known = read_history(Path(path)).content.masks
     return known if geometry is None else about(known, geometry, path)
 
 
@@ -422,69 +460,55 @@ def about(
             f"{path}: these answers about masks are of another movie ({words[1]}, not {words[0]}); "
             "give those about this one, or put the file elsewhere"
         )
-    return replace(known, geometry=geometry)
+    return known.of_movie(geometry)
 
 
 def is_mask_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file holds answers about masks and none about events."""
-    file = Path(path)
     try:
-        if _is_earlier(file):
-            return True
-        known = read_history(file).content
+        known = read_history(Path(path)).content
     except (OSError, InputError):
         return False  # told when it is read
-    return not len(known.annotations) and bool(len(known.masks))
+    return not len(known.annotations) and bool(known.masks.last_ids.get("m"))
 
 
 # ---------------------------------------------------------------------- files of earlier versions
 
-
-class _MaskContent(_Masks):
-    movie: GeometryField
-    undone: list[_MaskField] = Field(default_factory=list)  # which are not repeated
-
-    def alone(self) -> MaskAnswers:
-        return self.made(self.movie)
+_Upgrade = Callable[[Any], Any]
 
 
-class _MaskChange(FilePart):
-    removed: list[str]
-    added: list[_MaskField]
+def _present_form(head: Any) -> tuple[Any, _Upgrade, bool]:
+    """The first object of a file as the present version writes it; how its lines get there, too.
+
+    Of answers about events, version 1 had no lines, and version 2 nothing else. Versions before 3
+    kept answers about masks in journals of their own, version 1 with those that were undone.
+
+    The last value says whether an earlier version wrote it.
+    """
+    known = head if isinstance(head, dict) else {}
+    if known.get("version") not in (1, 2):
+        return head, _unchanged, False
+    if known.get("format") == "bridgetrack-masks":
+        others = ("format", "version", "movie", "undone")
+        masks = {key: value for key, value in known.items() if key not in others}
+        now: dict[str, Any] = {"movie": known.get("movie"), "annotations": [], "masks": masks}
+        return {**ANNOTATION_FILE.head, **now}, _of_masks, True
+    if known.get("format") == ANNOTATION_FILE.name:
+        return {**known, **ANNOTATION_FILE.head}, _unchanged, True
+    return head, _unchanged, False
 
 
-def _masks_after(answers: MaskAnswers, change: _MaskChange) -> MaskAnswers:
-    removed = set(change.removed)
-    gone = [a for a in answers.past if a.id in removed]
-    if len(gone) < len(change.removed):
-        raise InputError("there is no such answer to remove")
-    return answers.exchanged(gone, change.added)
+def _unchanged(line: Any) -> Any:
+    return line
 
 
-MASK_FILE = FileFormat(
-    "bridgetrack-masks",
-    1,
-    "a file of answers about masks",
-    _MaskContent,
-    _MaskContent.alone,
-    largest=_LARGEST,
-)
-"""Answers about masks, which versions before 3 kept in journals of their own."""
+def _of_masks(line: Any) -> Any:
+    if not isinstance(line, dict):
+        return line
+    return {"do": "answer", **{f"masks_{key}": value for key, value in line.items()}}
 
 
-def _is_earlier(path: Path) -> bool:
-    """Whether a file is one of answers about masks alone, by its first words."""
-    if not path.is_file():
-        return False  # told when it is read; a pipe would be waited for
-    with path.open("rb") as file:
-        return MASK_FILE.name.encode() in file.read(_HEAD)
-
-
-def _read_masks(path: Path) -> Read[MaskAnswers]:
-    return read_journal(path, MASK_FILE, _MaskChange, _masks_after, 2)
-
-
-def _with_earlier_files(read: Read[AnswerHistory], path: Path) -> Read[AnswerHistory]:
+def _with_files_beside(read: Read, path: Path) -> Read:
     """What earlier versions kept beside a file of answers, as if it had been in it.
 
     Raises
@@ -499,16 +523,16 @@ def _with_earlier_files(read: Read[AnswerHistory], path: Path) -> Read[AnswerHis
     if not any(file.exists() for file in beside):
         return read
     history, notices = read.content, [read.notice]
-    chosen, said = (_read_masks(f) if f.exists() else None for f in beside[:2])
-    found = [each for each in (chosen, said) if each is not None]
+    found = [_read_journal(file)[0] for file in beside[:2] if file.exists()]
     if found:
         notices += [each.notice for each in found]
+        parts = [each.content.masks for each in found]
         # Of the same second, a choice comes first: it takes longer than a click.
-        listed = sorted((a for each in found for a in each.content.past), key=lambda a: a.created)
-        renamed = tuple(replace(a, id=f"m{k}") for k, a in enumerate(listed, 1))
-        last_id = max(len(renamed), *(each.content.last_id for each in found))
-        last_label = max(each.content.last_label for each in found)
-        masks = MaskAnswers(found[-1].content.geometry, renamed, last_id, last_label)
+        listed = sorted((a for part in parts for a in part.past), key=lambda a: a.created)
+        renamed = [replace(a, id=f"m{k}") for k, a in enumerate(listed, 1)]
+        last = {"m": max(part.last_ids["m"] for part in parts)}
+        label = max(part.last_label for part in parts)
+        masks = MaskAnswers(parts[-1].geometry, renamed, last, label)
         history = replace(history, masks=masks, past=_in_time(history.past, renamed))
     if beside[2].exists():
         what = "a file of settings"
@@ -519,12 +543,10 @@ def _with_earlier_files(read: Read[AnswerHistory], path: Path) -> Read[AnswerHis
             notices.append(f"{error}. Nothing of it is used.")
         if isinstance(content, dict):
             history = replace(history, settings={k: v for k, v in content.items() if v})
-    return Read(history, VERSION, None, " ".join(filter(None, notices)))
+    return Read(history, None, " ".join(filter(None, notices)))
 
 
-def _in_time(
-    past: tuple[AnswerChange, ...], masks: tuple[MaskAnswer, ...]
-) -> tuple[AnswerChange, ...]:
+def _in_time(past: Iterable[AnswerChange], masks: list[MaskAnswer]) -> tuple[AnswerChange, ...]:
     """Steps of answers about events and about masks in order of time, as far as it is known."""
     last, timed = "", []
     for change in past:

@@ -6,14 +6,16 @@ same list, as changes that say nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from bridgetrack.annotations.annotation import is_time, now
+from bridgetrack.annotations.annotation_set import AnswerSet
 from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
@@ -26,6 +28,7 @@ ChangedRuns = tuple[tuple[int, int, int, int], ...]
 """Runs of pixels whose label changed: first place, length, label before and after."""
 
 HIGHEST = 2**32 - 1
+_ID = re.compile(r"m(0|[1-9]\d{0,14})", re.ASCII)
 _MENDING = (MendKind.CUT, MendKind.JOIN, MendKind.GROW, MendKind.REMOVE, MendKind.PAINT)
 
 
@@ -121,21 +124,21 @@ def change_of(pixels: Index, before: Index, after: Index) -> ChangedRuns:
     return tuple(zip(*(c.tolist() for c in columns), strict=True))
 
 
-@dataclass(frozen=True)
-class MaskAnswers:
+class MaskAnswers(AnswerSet[MaskAnswer]):
     """All answers about the masks of a movie, in the order in which they were given.
 
-    Iteration goes over the answers alone, without masks that were chosen anew; by id, there are
-    both.
+    Iteration goes over the answers alone, without masks that were chosen anew, which are in `past`
+    and are found by id, too.
 
     Parameters
     ----------
-    geometry
-        Extent of the movie.
-    past
-        The answers that count, and changes of masks without an answer.
-    last_id, last_label
-        Highest number of an id and highest label ever given, also by answers that are gone.
+    geometry, answers, last_ids
+        As of `AnswerSet`.
+    last_label
+        Highest label ever given, also by answers that are gone.
+
+    Attributes
+    ----------
     held
         What answers about events say of the masks as they are now, see `with_events`; it is never
         written down. What somebody said of masks goes before what is right by these.
@@ -146,50 +149,37 @@ class MaskAnswers:
         Where an id is there twice, or an answer speaks of pixels beyond the movie.
     """
 
-    geometry: Geometry
-    past: tuple[MaskAnswer, ...] = ()
-    last_id: int = 0
-    last_label: int = 0
-    held: tuple[MaskAnswer, ...] = ()
+    noun, prefix = "answer about masks", "m"
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        geometry: Geometry,
+        answers: Iterable[MaskAnswer] = (),
+        last_ids: Mapping[str, int] | None = None,
+        last_label: int = 0,
+    ) -> None:
+        self.last_label = last_label
+        self.held: tuple[MaskAnswer, ...] = ()
+        super().__init__(geometry, answers, last_ids)
+
+    def _check(self, answer: MaskAnswer) -> None:
         n_pixels = int(np.prod(self.geometry.shape or (), dtype=object))
-        seen: set[str] = set()
-        for a in self.past:
-            if a.id in seen:
-                raise InputError(f"there are two mask answers with the id {a.id!r}")
-            seen.add(a.id)
-            if a.frame >= self.geometry.n_frames or a.end > n_pixels:
-                raise InputError(f"mask answer {a.id} speaks of pixels beyond the movie")
-            if a.id != f"m{_number(a.id)}":
-                raise InputError(f"the mask answer id {a.id[:80]!r} must be m and a number")
-        numbers = [_number(i) for i in seen]
-        labels = [a.highest for a in self.past]
-        object.__setattr__(self, "last_id", max([self.last_id, *numbers]))
-        object.__setattr__(self, "last_label", max([self.last_label, *labels]))
+        if answer.frame >= self.geometry.n_frames or answer.end > n_pixels:
+            raise InputError(f"mask answer {answer.id} speaks of pixels beyond the movie")
+        if not _ID.fullmatch(answer.id):
+            raise InputError(f"the mask answer id {answer.id[:80]!r} must be m and a number")
+        self.last_label = max(self.last_label, answer.highest)
 
-    def __len__(self) -> int:
-        return len(self._said)
+    @property
+    def past(self) -> tuple[MaskAnswer, ...]:
+        """The answers, and changes of masks without an answer."""
+        return tuple(self._items.values())
 
     def __iter__(self) -> Iterator[MaskAnswer]:
-        return iter(self._said)
+        return (a for a in self._items.values() if not a.says_nothing)
 
-    def __contains__(self, answer_id: object) -> bool:
-        return answer_id in self._by_id
-
-    def __getitem__(self, answer_id: str) -> MaskAnswer:
-        try:
-            return self._by_id[answer_id]
-        except KeyError:
-            raise InputError(f"there is no such answer about masks: {answer_id!r}") from None
-
-    @cached_property
-    def _by_id(self) -> dict[str, MaskAnswer]:
-        return {a.id: a for a in self.past}
-
-    @cached_property
-    def _said(self) -> tuple[MaskAnswer, ...]:
-        return tuple(a for a in self.past if not a.says_nothing)
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
     @property
     def checked(self) -> int:
@@ -201,9 +191,11 @@ class MaskAnswers:
         """Answers by which a cell came, went, was cut or joined."""
         return sum(a.kind in _MENDING for a in self)
 
-    def added(self, mend: Mend) -> MaskAnswers:
-        """With what a change of masks says."""
-        return replace(self, past=(*self.past, *self.next_for([mend])))
+    def holding(self, held: Iterable[MaskAnswer]) -> MaskAnswers:
+        """The same with other `held`."""
+        made = copy(self)
+        made.held = tuple(held)
+        return made
 
     def next_for(self, mends: Sequence[Mend]) -> tuple[MaskAnswer, ...]:
         """What changes of masks say, with the next free ids."""
@@ -217,33 +209,8 @@ class MaskAnswers:
                 tuple(runs_of(p) for p in mend.wrong if len(p)),
                 change_of(mend.pixels, mend.before, mend.after),
             )
-            for number, mend in enumerate(mends, self.last_id + 1)
+            for number, mend in enumerate(mends, 1 + self.last_ids.get("m", 0))
         )
-
-    def exchanged(self, gone: Iterable[MaskAnswer], come: Iterable[MaskAnswer]) -> MaskAnswers:
-        """Without some answers and with others, which come where they stood before."""
-        ids, fresh = {a.id for a in gone}, MaskAnswers(self.geometry, tuple(come))
-        past = (*(a for a in self.past if a.id not in ids), *fresh.past)
-        if any(_number(a.id) <= self.last_id for a in fresh.past):
-            return replace(self, past=in_order(past))
-        made = copy(self)  # all others were checked before, which takes long where there are many
-        for known in ("_said", "_by_id"):
-            made.__dict__.pop(known, None)
-        object.__setattr__(made, "past", past)
-        object.__setattr__(made, "last_id", max(self.last_id, fresh.last_id))
-        object.__setattr__(made, "last_label", max(self.last_label, fresh.last_label))
-        return made
-
-
-def in_order(answers: Iterable[MaskAnswer]) -> tuple[MaskAnswer, ...]:
-    """Answers in the order in which they were given."""
-    return tuple(sorted(answers, key=lambda a: _number(a.id)))
-
-
-def _number(answer_id: str) -> int:
-    """The number of an id; -1 where it has none."""
-    digits = answer_id[1:]
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1
 
 
 MASKS = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -244,7 +244,7 @@ def with_events(
         for runs in others:  # by its pixels: where they change, it teaches something else
             name = f"none in {t}: {zlib.crc32(repr(runs).encode()):08x}"
             held.append(MaskAnswer(name, t, MendKind.REMOVE, when, wrong=(runs,)))
-    return replace(masks, held=tuple(held))
+    return masks.holding(held)
 
 
 def _rows_said(anchored: Anchored) -> tuple[Index, Index]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,23 +13,99 @@ from typing import Any
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind, now
-from bridgetrack.annotations.annotation_set import (
-    AnnotationSet,
-    AnswerChange,
-    AnswerHistory,
-    natural_key,
-)
+from bridgetrack.annotations.annotation_set import AnnotationSet, natural_key
 from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.annotations.files import (
+    Read,
     about,
     change_to_json,
     first_line,
     read_history,
 )
-from bridgetrack.annotations.journal import Journal, Read
+from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.files import locked, staged, writing
 from bridgetrack.movie.geometry import Geometry
+
+
+class _Journal:
+    """A file that only one program at a time changes.
+
+    Parameters
+    ----------
+    path
+        The file; it need not be there. Made before it is read, to notice later changes by others.
+    what
+        What it holds, for messages.
+
+    Attributes
+    ----------
+    end
+        How many bytes of it the next line comes after; None where it is written anew.
+    """
+
+    def __init__(self, path: Path, what: str) -> None:
+        self.path, self._what = path, what
+        self.end: int | None = None
+        self._seen = _stamp(path)
+
+    def write(self, line: dict[str, Any], whole: Callable[[], str]) -> None:
+        """Write a change as one more line, or `whole` where the file is to be written anew.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be written, or another program changed the file meanwhile; then nothing
+            has changed.
+        """
+        if self.end is None or not self.path.exists():
+            self._begin(whole().encode())
+        else:
+            self._append((json.dumps(line, allow_nan=False) + "\n").encode(), self.end)
+
+    def _begin(self, text: bytes) -> None:
+        self._refuse_changed()
+        with staged(self.path, self._what, last=self._refuse_changed) as spare:
+            with writing(self.path, self._what):
+                spare.write_bytes(text)
+            # Of the file itself, another program might have changed it before it is looked at.
+            written = _stamp(spare)
+        self._seen, self.end = written, len(text)
+
+    def _append(self, line: bytes, end: int) -> None:
+        path = self.path
+        with writing(path, self._what), locked(path.resolve().parent):
+            self._refuse_changed()
+            with path.open("r+b") as file:
+                file.truncate(end)
+                file.seek(end)
+                try:
+                    file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    with suppress(OSError):
+                        file.truncate(end)
+                    self._seen = _stamp(path)
+                    raise
+            self._seen, self.end = _stamp(path), end + len(line)
+
+    def _refuse_changed(self) -> None:
+        if _stamp(self.path) not in (self._seen, None):
+            raise OutputError(
+                f"{self.path} was changed by another program since it was opened; open it "
+                f"again, nothing was overwritten"
+            )
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Marks that change when a file does; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 class AutosavingStore:
@@ -72,11 +150,11 @@ class AutosavingStore:
         begin: AnswerHistory | None = None,
     ) -> None:
         first = begin or AnswerHistory(AnnotationSet(geometry))
-        self._journal: Journal | None = None
+        self._journal: _Journal | None = None
         found, new = Read(first), False
         if path is not None:
             file = Path(path)
-            self._journal, new = Journal(file, "the annotations"), not file.exists()
+            self._journal, new = _Journal(file, "the annotations"), not file.exists()
             found = read_history(file, first)
             self._journal.end = found.end
         self.history, self.notice = self._about(found.content, geometry), found.notice
@@ -94,7 +172,7 @@ class AutosavingStore:
                 f"{geometry.ndim}; choose another file"
             )
         if there.n_frames < geometry.n_frames:
-            annotations = AnnotationSet(geometry, annotations, annotations.last_ids)
+            annotations = annotations.of_movie(geometry)
             if self._journal is not None:
                 self._journal.end = None
         masks = about(history.masks, geometry, self.path)

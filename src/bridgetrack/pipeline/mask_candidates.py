@@ -147,7 +147,7 @@ def learned_score(reader: MaskReader) -> Steps[MovieScore]:
     blocks = _blocks(reader.movie.n_frames)
     taken: list[Described] = []
     # without the cells right by events, which may be most: as examples they would all look drawn
-    source = replace(reader, answers=None if answers is None else replace(answers, held=()))
+    source = replace(reader, answers=None if answers is None else answers.holding(()))
     every = source.frames(t for block in blocks for t in block)
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / len(blocks))

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import (
     ANNOTATION_FILE,
     ANSWERS,
@@ -27,6 +27,7 @@ from bridgetrack.annotations.files import (
     read_history,
     save_annotations,
 )
+from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
@@ -219,7 +220,7 @@ class _Earlier(OpenEntry):
     export: _Export
     model: Annotated[Model, MODEL_FILE.nested]
     start: Annotated[Model, MODEL_FILE.nested] | None = None
-    annotations: Annotated[AnswerHistory, ANNOTATION_FILE.nested]
+    annotations: Annotated[AnswerHistory, replace(ANNOTATION_FILE, version=1).nested]
     notes: JsonObject
     without: list[str] = Field(default_factory=list)
 

@@ -20,7 +20,7 @@ from bridgetrack.annotations.annotation import (
     describe_event,
     short_words,
 )
-from bridgetrack.annotations.annotation_set import AnswerChange
+from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.mask_answers import describe_masks
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, cell_diameter

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation, CellRef
-from bridgetrack.annotations.annotation_set import AnswerChange
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, in_order
+from bridgetrack.annotations.history import AnswerChange
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
 from bridgetrack.annotations.mask_targets import with_events
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Array, Index
@@ -212,8 +212,8 @@ class MovieMasks:
         frames, done
             The frames that changed, and whether all was as it must be.
         """
-        mends = [a.mend.inverse for a in reversed(in_order(change.masks_removed))]
-        mends += [a.mend for a in in_order(change.masks_added)]
+        mends = [a.mend.inverse for a in reversed(change.masks_removed)]
+        mends += [a.mend for a in change.masks_added]
         frames, done = set(), True
         for mend in mends:
             if self._fits(mend.inverse):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from platformdirs import user_data_path
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerChange, AnswerHistory
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import (
     ANSWERS,
     ENDING,
@@ -22,6 +22,7 @@ from bridgetrack.annotations.files import (
     folder_of,
     read_history,
 )
+from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.evaluation.sample import write_sample

@@ -29,7 +29,8 @@ from psygnal import Signal
 
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.annotations.annotation import EventRef, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerChange
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError

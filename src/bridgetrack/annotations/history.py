@@ -1,0 +1,123 @@
+"""What is known of a movie, and the steps that led to it, which can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
+
+LIMIT = 500
+"""Steps that can be undone; older ones are forgotten."""
+
+
+@dataclass(frozen=True)
+class AnswerChange:
+    """One step: what went and what came, in full, so that it can be taken back."""
+
+    # annotations
+    removed: tuple[Annotation, ...] = ()
+    added: tuple[Annotation, ...] = ()
+    # answers about masks, and masks that were chosen anew
+    masks_removed: tuple[MaskAnswer, ...] = ()
+    masks_added: tuple[MaskAnswer, ...] = ()
+    # settings that changed, as JSON values before and after
+    settings: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def inverse(self) -> AnswerChange:
+        """The step back."""
+        turned = {key: (after, before) for key, (before, after) in self.settings.items()}
+        return AnswerChange(self.added, self.removed, self.masks_added, self.masks_removed, turned)
+
+
+@dataclass(frozen=True)
+class AnswerHistory:
+    """What is known of a movie, and the way to it."""
+
+    annotations: AnnotationSet  # the present answers about events
+    past: tuple[AnswerChange, ...] = ()  # steps that led here, the latest last
+    future: tuple[AnswerChange, ...] = ()  # steps that were undone, the next to redo last
+    # the present answers about masks; none where None
+    masks: MaskAnswers = None  # type: ignore[assignment]  # made by __post_init__
+    # what was set and learned, as JSON values by name
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.masks is None:
+            object.__setattr__(self, "masks", MaskAnswers(self.annotations.geometry))
+
+    def change(
+        self,
+        remove: Iterable[str] = (),
+        add: Iterable[Annotation] = (),
+        masks_remove: Iterable[str] = (),
+        masks_add: Iterable[MaskAnswer] = (),
+        settings: Mapping[str, Any] | None = None,
+    ) -> AnswerChange:
+        """A step from here.
+
+        Parameters
+        ----------
+        remove, masks_remove
+            Ids of what goes.
+        add, masks_add
+            What comes.
+        settings
+            JSON values by name; None for what is set no more.
+
+        Raises
+        ------
+        InputError
+            Where there is none of an id.
+        """
+        return AnswerChange(
+            tuple(self.annotations[i] for i in remove),
+            tuple(add),
+            tuple(self.masks[i] for i in masks_remove),
+            tuple(masks_add),
+            {key: (self.settings.get(key), value) for key, value in (settings or {}).items()},
+        )
+
+    def after(self, change: AnswerChange) -> AnswerHistory:
+        """What is known after a step, with the same steps to undo and redo.
+
+        Raises
+        ------
+        InputError
+            Where the step does not fit.
+        """
+        new = {key: after for key, (_, after) in change.settings.items()}
+        return replace(
+            self,
+            annotations=self.annotations.edit((a.id for a in change.removed), change.added),
+            masks=self.masks.edit((a.id for a in change.masks_removed), change.masks_added),
+            settings={k: v for k, v in {**self.settings, **new}.items() if v is not None},
+        )
+
+    def recorded(self, change: AnswerChange) -> AnswerHistory:
+        """The history after a new step; what was undone before can no longer be redone.
+
+        Raises
+        ------
+        InputError
+            Where the step does not fit.
+        """
+        return replace(self.after(change), past=(*self.past, change)[-LIMIT:], future=())
+
+    def undo(self) -> AnswerHistory:
+        """One step back; the same history where there is nothing to undo."""
+        if not self.past:
+            return self
+        change, future = self.past[-1], self.future
+        return replace(self.after(change.inverse), past=self.past[:-1], future=(*future, change))
+
+    def redo(self) -> AnswerHistory:
+        """One undone step forth; the same history where there is nothing to redo."""
+        if not self.future:
+            return self
+        change, past = self.future[-1], self.past
+        return replace(self.after(change), past=(*past, change), future=self.future[:-1])
