@@ -11,14 +11,11 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InputError
 from bridgetrack.evaluation.truth import (
     COVERED,
-    CellIds,
     Overlaps,
-    cells_of,
     matching_radius,
-    movie_overlaps,
+    overlaps_with_truth,
 )
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.movie import Movie
@@ -92,17 +89,8 @@ def match_detections(
     InputError
         If the movies differ in shape or dimension.
     """
-    if detections.geometry.ndim != truth.geometry.ndim:
-        raise InputError(
-            f"the detections are {detections.geometry.ndim}D, the ground truth is "
-            f"{truth.geometry.ndim}D"
-        )
-    if labels is not None and truth_labels is not None:
-        overlaps = movie_overlaps(
-            CellIds(detections.frame, detections.label, labels), cells_of(truth, truth_labels)
-        )
-        return _by_overlap(overlaps)
-    return _by_distance(detections, truth)
+    overlaps = overlaps_with_truth(detections, labels, truth, truth_labels)
+    return _by_distance(detections, truth) if overlaps is None else _by_overlap(overlaps)
 
 
 def _by_overlap(overlaps: Overlaps) -> Match:

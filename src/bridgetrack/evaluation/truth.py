@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
-from bridgetrack.detections.labels import count_pairs
+from bridgetrack.detections.labels import checked_labels, count_pairs, numbered
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event, Events
@@ -31,6 +32,11 @@ class CellIds:
     frame: Index  # of every cell, shape (n,); its row is its identity in `Overlaps`
     label: Index
     labels: Movie  # the segmentation
+
+    def rows(self, frame: Index, label: Index) -> Index:
+        """Rows of the cells with some labels in some frames, -1 where there is none."""
+        known = pd.MultiIndex.from_arrays([self.frame, self.label])
+        return known.get_indexer(pd.MultiIndex.from_arrays([frame, label])).astype(np.int64)
 
 
 def cells_of(tracks: Tracks, labels: Movie) -> CellIds:
@@ -62,6 +68,7 @@ class Overlaps:
 
 def movie_overlaps(first: CellIds, second: CellIds) -> Overlaps:
     """Count the pixels that cells of two segmentations share, frame by frame."""
+    sides = (first, second)
     if first.labels.array.shape != second.labels.array.shape:
         raise InputError(
             f"{first.labels.source} has the shape {first.labels.array.shape} (time, channel, "
@@ -69,44 +76,44 @@ def movie_overlaps(first: CellIds, second: CellIds) -> Overlaps:
             "segmentations of the same movie"
         )
 
-    n_frames = first.labels.n_frames
-    rows_a, rows_b = (_rows_by_frame(cells, n_frames) for cells in (first, second))
-
-    def one_frame(t: int) -> tuple[Index, Index, Index]:
-        here, there = _drawn(first, rows_a[t], t), _drawn(second, rows_b[t], t)
+    def one_frame(t: int) -> Index:
+        here, there = (checked_labels(side.labels, t).ravel() for side in sides)
         seen = (here > 0) | (there > 0)
-        a, b, pixels = count_pairs(here[seen], there[seen])
-        return np.r_[-1, rows_a[t]][a], np.r_[-1, rows_b[t]][b], pixels
+        (mine, a), (theirs, b) = numbered(here[seen]), numbered(there[seen])
+        a, b, pixels = count_pairs(a, b)
+        return np.stack([np.full(len(a), t), mine[a], theirs[b], pixels])
 
     with ThreadPoolExecutor(2) as pool:
-        parts = list(pool.map(one_frame, range(n_frames)))
-    a, b, pixels = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    area_a, area_b = (
-        np.bincount(rows + 1, pixels, minlength=len(cells.frame) + 1)[1:].astype(np.int64)
-        for rows, cells in ((a, first), (b, second))
-    )
-    both = (a >= 0) & (b >= 0)
-    return Overlaps(a[both], b[both], pixels[both], area_a, area_b)
+        parts = list(pool.map(one_frame, range(first.labels.n_frames)))
+    frame, *labels, pixels = np.concatenate(parts, axis=1)
+    rows = [side.rows(frame, label) for side, label in zip(sides, labels, strict=True)]
+    areas = [
+        np.bincount(row + 1, pixels, minlength=len(side.frame) + 1)[1:].astype(np.int64)
+        for row, side in zip(rows, sides, strict=True)
+    ]
+    both = (rows[0] >= 0) & (rows[1] >= 0)
+    return Overlaps(rows[0][both], rows[1][both], pixels[both], *areas)
 
 
-def _rows_by_frame(cells: CellIds, n_frames: int) -> list[Index]:
-    """Index of the cells of every frame."""
-    order = np.lexsort((cells.label, cells.frame))
-    return np.split(order, np.searchsorted(cells.frame[order], np.arange(1, n_frames)))
+def overlaps_with_truth(
+    detections: Detections, labels: Movie | None, truth: Tracks, truth_labels: Movie | None
+) -> Overlaps | None:
+    """Pixels that detections share with true cells; None where either has no masks.
 
-
-def _drawn(cells: CellIds, rows: Index, t: int) -> Index:
-    """At every pixel of a frame the place in `rows` of the cell that is drawn there, from 1."""
-    image, label = cells.labels.channel_frame(t).ravel(), cells.label[rows]
-    top = int(image.max(initial=0))
-    if top > 50_000_000:
+    Raises
+    ------
+    InputError
+        If the movies differ in shape or dimension.
+    """
+    if detections.geometry.ndim != truth.geometry.ndim:
         raise InputError(
-            f"{cells.labels.source}, frame {t}: the label {top} is too large; relabel the masks"
+            f"the detections are {detections.geometry.ndim}D, the ground truth is "
+            f"{truth.geometry.ndim}D"
         )
-    table, inside = np.zeros(top + 1, dtype=np.int64), label <= top
-    table[label[inside]] = np.flatnonzero(inside) + 1
-    table[0] = 0
-    return np.asarray(table[image])
+    if labels is None or truth_labels is None:
+        return None
+    mine = CellIds(detections.frame, detections.label, labels)
+    return movie_overlaps(mine, cells_of(truth, truth_labels))
 
 
 def matching_radius(points: Array, frame: Index) -> float:
@@ -147,14 +154,8 @@ def true_events(
     InputError
         If the movies differ in shape or dimension.
     """
-    if detections.geometry.ndim != truth.geometry.ndim:
-        raise InputError(
-            f"the detections are {detections.geometry.ndim}D, the ground truth is "
-            f"{truth.geometry.ndim}D"
-        )
-    if labels is not None and truth_labels is not None:
-        mine = CellIds(detections.frame, detections.label, labels)
-        found = movie_overlaps(mine, cells_of(truth, truth_labels))
+    found = overlaps_with_truth(detections, labels, truth, truth_labels)
+    if found is not None:
         covers = found.share_of_b > COVERED
         piece = ~covers & (found.share_of_a > COVERED) & (found.share_of_b >= PIECE)
         merged = np.bincount(found.a[covers], minlength=len(detections)) > 1
