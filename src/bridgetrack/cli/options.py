@@ -142,7 +142,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "link_scores": (
         "FILE",
         "Scores, 0 to 1, that another program gave to links: a table of frame, source, target "
-        "(labels) and score, or a GEFF store with scored edges.",
+        "(labels) and score.",
     ),
     "axes": ("ORDER", "Axis order of the file, letters from TCZYX, e.g. TZYX."),
     "scale": (

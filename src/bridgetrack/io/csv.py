@@ -17,7 +17,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.files import program_version, writing
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.columns import LINK_COLUMNS, known_columns, plain_names
-from bridgetrack.io.ctc import read_track_table
+from bridgetrack.io.ctc import followers, read_track_table
 from bridgetrack.io.tables import (
     NOTHING,
     SIDECAR,
@@ -369,37 +369,26 @@ def _track_edges(cells: CellTable, tracks: np.ndarray) -> pd.DataFrame:
             "name it in the column mapping"
         )
     table = cells.table[cells.table["track"] != NOTHING]
-    table = table.sort_values(["track", "frame"], kind="stable")
-    track, frame = table["track"].to_numpy(), table["frame"].to_numpy()
-    ids = table["id"].to_numpy(dtype=np.int64)
-    same = track[1:] == track[:-1]
-    twice = same & (frame[1:] == frame[:-1])
+    track, frame, ids = (table[c].to_numpy(dtype=np.int64) for c in ("track", "frame", "id"))
+    twice = table.duplicated(["track", "frame"]).to_numpy()
     if np.any(twice):
-        k = int(np.argmax(twice)) + 1
+        k = int(np.argmax(twice))
         raise InputError(
             f"{cells.text.source}: the track {track[k]} has two cells in frame {frame[k]}, so it "
             "is not a track but a lineage; give a table of edges or a column of parents"
         )
-    last, first = np.r_[~same, True], np.r_[True, ~same]
-    known = track[first]
-    child = tracks[(tracks[:, 3] != 0) & np.isin(tracks[:, 0], known)]
-    child = child[np.isin(child[:, 3], known)]
-    mothers = np.searchsorted(known, child[:, 3])
-    daughters = np.searchsorted(known, child[:, 0])
-    late = frame[last][mothers] >= frame[first][daughters]
+    known = tracks[np.isin(tracks[:, [0, 3]], track).all(axis=1)]  # a parent 0 is no track
+    edges = followers(pd.DataFrame({"frame": frame, "label": track}), known)
+    before, after = (edges[side].to_numpy() for side in ("source", "target"))
+    late = frame[before] >= frame[after]
     if np.any(late):
-        k = int(np.argmax(late))
+        mother, child = (rows[np.argmax(late)] for rows in (before, after))
         raise InputError(
-            f"{cells.text.source}: the track {child[k, 0]} begins in frame "
-            f"{frame[first][daughters[k]]}, but its parent {child[k, 3]} ends in frame "
-            f"{frame[last][mothers[k]]}; a parent must be in an earlier frame"
+            f"{cells.text.source}: the track {track[child]} begins in frame {frame[child]}, but "
+            f"its parent {track[mother]} ends in frame {frame[mother]}; a parent must be in an "
+            "earlier frame"
         )
-    return pd.DataFrame(
-        {
-            "source": np.concatenate([ids[:-1][same], ids[last][mothers]]),
-            "target": np.concatenate([ids[1:][same], ids[first][daughters]]),
-        }
-    )
+    return pd.DataFrame({"source": ids[before], "target": ids[after]})
 
 
 def _nodes(cells: CellTable, graph: pd.DataFrame, notes: list[str]) -> pd.DataFrame:

@@ -6,19 +6,18 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import tifffile
 from skimage.util import map_array
 
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.labels import foreground
 from bridgetrack.errors import InputError
-from bridgetrack.files import check_readable, refuse_foreign, replacing, writing
+from bridgetrack.files import check_readable, refuse_foreign, staged, writing
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.movie.opening import open_labels
+from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import plural
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
@@ -400,27 +399,22 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     """
     form = ctc_form(tracks)
     notes = list(form.notes)
-    dtype: type[np.unsignedinteger[Any]] = np.uint16
-    if form.label.max(initial=0) > np.iinfo(np.uint16).max:
-        dtype = np.uint32
+    wide = form.label.max(initial=0) > np.iinfo(np.uint16).max
+    if wide:
         notes.append("more than 65,535 tracks: the masks have 32 bits, the format asks for 16")
     frame, label = (tracks.nodes[c].to_numpy(dtype=np.int64) for c in ("frame", "label"))
-    digits = max(3, len(str(labels.n_frames - 1)))
     folder = Path(folder)
     with writing(folder):
         refuse_foreign(folder, lambda name: _OURS.match(name) is not None)
-    with replacing(folder, "the tracks") as staging:
-        staging.mkdir()
-        for t in range(labels.n_frames):
-            here = frame == t
-            tifffile.imwrite(
-                staging / f"mask{t:0{digits}d}.tif",
-                _renamed(labels, t, label[here], form.label[here]).astype(dtype),
-                compression="zlib",
-                photometric="minisblack",
-            )
+    with staged(folder) as spare:
+        spare.mkdir()
+        with label_writer(spare, labels.geometry, dtype="uint32" if wide else "uint16") as write:
+            for t in range(labels.n_frames):
+                here = frame == t
+                write(_renamed(labels, t, label[here], form.label[here]))
         text = "".join(f"{a} {b} {c} {d}\n" for a, b, c, d in form.table.tolist())
-        (staging / TABLE).write_text(text, encoding="ascii")
+        with writing(folder):
+            (spare / TABLE).write_text(text, encoding="ascii")
     return tuple(notes)
 
 

@@ -50,37 +50,6 @@ def read_geff(path: Path | str) -> Tracks:
         If the store is absent, broken, undirected, unsafe, or lacks axes.
     """
     path = Path(path)
-    graph = _checked_graph(path)
-    ours = (graph["metadata"].extra or {}).get("bridgetrack")
-    edges = _edges(graph)
-    if ours is not None:
-        return _own(graph, edges, ours, path)
-    geometry, names, frame = _axes(graph, path)
-    nodes = _nodes(graph, geometry, names, frame, path)
-    return assemble_tracks(nodes, edges, geometry, source=str(path))
-
-
-def read_geff_edges(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cells of a GEFF store (``id``, ``frame``, ``label``) and its edges with all they carry.
-
-    Raises
-    ------
-    InputError
-        As `read_geff`.
-    """
-    graph = _checked_graph(path)
-    geometry, names, frame = _axes(graph, path)
-    nodes = _nodes(graph, geometry, names, frame, path)
-    pairs = np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2)
-    edges = pd.DataFrame({"source": pairs[:, 0], "target": pairs[:, 1]})
-    for name, prop in graph["edge_props"].items():
-        if name not in edges and np.ndim(prop["values"]) == 1:
-            edges[name] = _values(prop)
-    return nodes[["id", "frame", "label"]], edges
-
-
-def _checked_graph(path: Path) -> Any:
-    """The content of a store that can be read, and whose edges are directed."""
     if not path.is_dir():
         raise InputError(f"{path}: there is no such GEFF store (it is a folder)")
     _refuse_unsafe(path)
@@ -90,7 +59,13 @@ def _checked_graph(path: Path) -> Any:
         raise InputError(f"{path}: cannot be read as GEFF ({error})") from error
     if not graph["metadata"].directed:
         raise InputError(f"{path}: the graph is undirected; lineages need directed edges")
-    return graph
+    ours = (graph["metadata"].extra or {}).get("bridgetrack")
+    edges = _edges(graph)
+    if ours is not None:
+        return _own(graph, edges, ours, path)
+    geometry, names, frame = _axes(graph, path)
+    nodes = _nodes(graph, geometry, names, frame, path)
+    return assemble_tracks(nodes, edges, geometry, source=str(path))
 
 
 def is_trackmate(path: Path | str) -> bool:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.features.link_scores import LinkScores
 from bridgetrack.io.columns import SCORE_COLUMNS, known_columns
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
-from bridgetrack.io.geff import read_geff, read_geff_edges, read_trackmate, write_geff
+from bridgetrack.io.geff import read_geff, read_trackmate, write_geff
 from bridgetrack.io.may_write import check_folder, refuse_other, signed
 from bridgetrack.io.tables import read_text_table
 from bridgetrack.movie.movie import Movie
@@ -186,19 +183,14 @@ def read_link_scores(path: Path | str) -> LinkScores:
     Parameters
     ----------
     path
-        A CSV table with a row per link: ``frame`` of the earlier cell, labels ``source`` and
-        ``target``, and ``score``, 0 to 1; or a GEFF store whose nodes have labels and whose edges
-        have an attribute of that name (``score``, ``probability``, ``weight``). Links over
-        more than one frame are left out.
+        A table with a row per link: ``frame`` of the earlier cell, labels ``source`` and
+        ``target``, and ``score`` (``probability``, ``weight``), 0 to 1.
 
     Raises
     ------
     InputError
         If it cannot be read, a column is missing, or a number is wrong; names file and row.
     """
-    path = Path(path)
-    if path.is_dir() or path.suffix.lower() == ".geff":
-        return _of_geff(path)
     text = read_text_table(path)
     found = known_columns(text.header, SCORE_COLUMNS)
     missing = [role for role, column in found.items() if column is None]
@@ -210,18 +202,3 @@ def read_link_scores(path: Path | str) -> LinkScores:
     *ends, score = (str(column) for column in found.values())
     frame, source, target = (text.integers(column) for column in ends)
     return LinkScores(frame, source, target, text.numbers(score), str(path))
-
-
-def _of_geff(path: Path) -> LinkScores:
-    nodes, edges = read_geff_edges(path)
-    name = next((n for n in SCORE_COLUMNS["score"] if n in edges.columns), None)
-    if name is None:
-        raise InputError(
-            f"{path}: its edges have no score; one of {', '.join(SCORE_COLUMNS['score'])} is needed"
-        )
-    cells = nodes.set_index("id")[["frame", "label"]]
-    ends = [cells.loc[edges[side]].to_numpy(dtype=np.int64) for side in ("source", "target")]
-    score = pd.to_numeric(edges[name], errors="coerce").to_numpy(dtype=np.float64)
-    near = (ends[1][:, 0] == ends[0][:, 0] + 1) & ~np.isnan(score)
-    here = [end[near] for end in ends]
-    return LinkScores(here[0][:, 0], here[0][:, 1], here[1][:, 1], score[near], str(path))
