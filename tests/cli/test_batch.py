@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import tifffile
 
-from bridgetrack.pipeline.batch import BatchRow, ordered
 from cli.conftest import Run, write_tiff
 from cli.test_nothing_is_lost import content
 from drawn_movie import drawn
@@ -109,13 +108,3 @@ def test_folders_that_cannot_be_tracked(run: Run, many: Path, tmp_path: Path) ->
         assert shown.status in (1, 2)
         assert said in shown.err
         assert content(tmp_path) == before
-
-
-def test_least_certain_first_and_failed_ones_last() -> None:
-    rows = [
-        BatchRow("failed", "why"),
-        BatchRow("sure", counts={}, certainty=0.99),
-        BatchRow("unsure", counts={}, certainty=0.8),
-        BatchRow("empty", counts={}),
-    ]
-    assert [r.name for r in ordered(rows)] == ["empty", "unsure", "sure", "failed"]

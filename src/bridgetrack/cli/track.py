@@ -22,7 +22,7 @@ from bridgetrack.io.results import RUN_FILE
 from bridgetrack.models.library import find_model_file
 from bridgetrack.models.model import check_usable
 from bridgetrack.notes import Note, plural
-from bridgetrack.pipeline.batch import TABLE, batch_steps, table_of
+from bridgetrack.pipeline.batch import TABLE, batch_steps
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.inputs import Reading, RunInputs
 from bridgetrack.pipeline.project import load_project
@@ -115,17 +115,17 @@ def batch(
     )  # fmt: skip
     how = Finding(settings, choose)
     rows = show(batch_steps(folder, out, given, masks=labels, how=how))
-    failed = [r for r in rows if r.problem]
-    movies = json.loads(table_of(rows).to_json(orient="records"))
+    failed, good = rows[rows["problem"] != ""], rows[rows["problem"] == ""]
+    movies = json.loads(rows.to_json(orient="records"))
     record = {"table": str(out / TABLE), "movies": movies, "failed": len(failed)}
     problem = ""
-    if failed:
+    if len(failed):
         many = f"{len(failed)} of {plural(len(rows), 'movie')} failed"
-        problem = f"{many}; {failed[0].name}: {failed[0].problem}"
-    good = [r for r in rows if not r.problem]
+        first = movies[-len(failed)]  # failed ones come last
+        problem = f"{many}; {first['movie']}: {first['problem']}"
     shown = ["movie", "cells", "tracks", "divisions", "certainty", "doubtful"]
-    lines = table(table_of(good)[shown]) if good else []
-    lines += [f"warning: {r.name}: {words}" for r in good for words in r.warnings]
+    lines = table(good[shown]) if len(good) else []
+    lines += [f"warning: {m['movie']}: {m['warnings']}" for m in movies if m["warnings"]]
     lines.append(f"{plural(len(good), 'movie')} tracked; table: {out / TABLE}")
     return Answer(record, lines, problem)
 

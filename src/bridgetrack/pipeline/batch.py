@@ -28,7 +28,6 @@ from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.inputs import RunInputs, open_weights
 from bridgetrack.pipeline.result_folder import FOUND_HERE, run_steps
-from bridgetrack.pipeline.summary import count_events
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.tracks import EDGE_EVENTS, margin_column
@@ -38,6 +37,10 @@ TABLE = "batch.csv"
 DOUBTFUL = 0.9
 """Events that are less probable than this, against their best alternative, are doubtful."""
 
+_COUNTS = ("frames", "cells", "tracks", "lineages", "divisions")
+_COLUMNS = (
+    "movie", *_COUNTS, "certainty", "doubtful", "seconds", "problem", "warnings",
+)  # fmt: skip
 _MASKS = ("_labels", "_masks", "_cells")
 """Ends of the names of masks that stand beside their movie."""
 _NO_MOVIES = re.compile(r"\..*|.*_(GT|ST|RES)|.*\.check\.csv")
@@ -52,39 +55,6 @@ class BatchFiles:
     labels: Path | None  # None: they are to be found
 
 
-@dataclass(frozen=True)
-class BatchRow:
-    """What came of one movie.
-
-    Parameters
-    ----------
-    name
-        Of the movie, and of its folder among the results.
-    problem
-        Why there is no result; empty where there is one.
-    counts
-        What was found, see `count_events`.
-    certainty
-        Mean probability of the events that join cells, each against its best alternative; at least
-        that, where margins are lower bounds.
-    doubtful
-        Share of them that are less probable than `DOUBTFUL`; at most that, where margins are lower
-        bounds.
-    seconds
-        Time that it took.
-    warnings
-        What is probably wrong, as sentences without a full stop.
-    """
-
-    name: str
-    problem: str = ""
-    counts: dict[str, int] | None = None
-    certainty: float = float("nan")
-    doubtful: float = float("nan")
-    seconds: float = 0.0
-    warnings: tuple[str, ...] = ()
-
-
 def batch_steps(
     folder: Path,
     out: Path,
@@ -93,8 +63,12 @@ def batch_steps(
     model: Model | None = None,
     masks: Path | None = None,
     how: Finding | None = None,
-) -> Steps[tuple[BatchRow, ...]]:
-    """Track every movie of a folder; the rows of the table, least certain first.
+) -> Steps[pd.DataFrame]:
+    """Track every movie of a folder; a table with a row for each, least certain first.
+
+    ``certainty`` is the mean probability of the events that join cells, each against its best
+    alternative, ``doubtful`` the share of those below `DOUBTFUL`; where margins are lower bounds,
+    so are these. ``problem`` says why a movie has no result, ``warnings`` what is probably wrong.
 
     The table is written anew after every movie, so it holds what is done whenever this ends.
 
@@ -126,7 +100,7 @@ def batch_steps(
     model = model or open_weights(given.model) or shipped_model()
     place = out / TABLE
     check_file(place, *(path for m in movies for path in (m.image, m.labels)), given.model)
-    rows: list[BatchRow] = []
+    rows: list[dict[str, Any]] = []
     for k, movie in enumerate(movies):
         told = partial(_told, k, len(movies), movie.name)
         yield told(Progress("Opening", 0.0))
@@ -144,81 +118,64 @@ def batch_steps(
         work = run_steps(mine, out / movie.name, model=model, how=how, noted=noted)
         rows.append((yield from relayed(_tried(movie.name, work), told)))
         with signed(place) as spare, writing(place, "the table of all movies"):
-            table_of(ordered(rows)).to_csv(spare, index=False, lineterminator="\n")
-    return ordered(rows)
+            written = _ordered(rows).map(_no_formula)
+            written.to_csv(spare, index=False, lineterminator="\n")
+    return _ordered(rows)
 
 
 def _told(k: int, n: int, name: str, step: Progress) -> Progress:
     return Progress(f"{k + 1} of {n}, {name}: {step.stage}", step.done)
 
 
-def _tried(name: str, work: Steps[tuple[Tracking, dict[str, Any], list[Note]]]) -> Steps[BatchRow]:
+def _tried(
+    name: str, work: Steps[tuple[Tracking, dict[str, Any], list[Note]]]
+) -> Steps[dict[str, Any]]:
     """Track one movie; a row that says why, where that fails."""
-    began = time.perf_counter()
+    began, problem = time.perf_counter(), ""
+    row: dict[str, Any] = {"warnings": ""}
     try:
-        tracking, _, notes = yield from work
-        warned = tuple(n.words for n in notes if n.kind == NoteKind.WARNING)
-        return replace(row_of(name, tracking, warned), seconds=time.perf_counter() - began)
+        tracking, record, notes = yield from work
+        warned = [n.words for n in notes if n.kind == NoteKind.WARNING]
+        row = {**record["counts"], **_certainty(tracking), "warnings": "; ".join(warned)}
     except BridgetrackError as error:
         problem = str(error)
     except MemoryError:
         problem = "not enough memory for this movie"
     except Exception as error:
         problem = f"unexpected error: {type(error).__name__}: {error}"
-    return BatchRow(name, " ".join(problem.split()), seconds=time.perf_counter() - began)
+    seconds = round(time.perf_counter() - began, 1)
+    return {"movie": name, "seconds": seconds, "problem": " ".join(problem.split()), **row}
 
 
 # ------------------------------------------------------------------ the table
 
 
-def row_of(name: str, tracking: Tracking, warnings: tuple[str, ...] = ()) -> BatchRow:
-    """The row of a tracked movie."""
+def _certainty(tracking: Tracking) -> dict[str, float]:
+    """How certain the events of a tracked movie are that join cells."""
     events = tracking.tracks.events
     joining = events.loc[events["event"].isin(EDGE_EVENTS), margin_column(events)]
     margin = joining.to_numpy(dtype=np.float64)
     sure = expit(margin[~np.isnan(margin)])
-    known = len(sure) > 0
-    return BatchRow(
-        name,
-        counts=count_events(tracking.tracks),
-        certainty=float(sure.mean()) if known else float("nan"),
-        doubtful=float((sure < DOUBTFUL).mean()) if known else float("nan"),
-        warnings=warnings,
-    )
+    if not len(sure):
+        return {}
+    doubtful = (sure < DOUBTFUL).mean()
+    return {"certainty": round(float(sure.mean()), 4), "doubtful": round(float(doubtful), 4)}
 
 
-def ordered(rows: Sequence[BatchRow]) -> tuple[BatchRow, ...]:
-    """The rows, least certain first and failed ones last."""
-    return tuple(sorted(rows, key=lambda r: (bool(r.problem), _first(r.certainty), r.name)))
+def _ordered(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """The rows as a table, least certain first and failed ones last; what is not known is empty."""
+    named = [{("divisions" if k == "divide" else k): v for k, v in row.items()} for row in rows]
+    table = pd.DataFrame(named, columns=list(_COLUMNS)).astype(dict.fromkeys(_COUNTS, "Int64"))
+    table = table.assign(failed=table["problem"] != "")
+    order = ["failed", "certainty", "movie"]
+    table = table.sort_values(order, na_position="first", ignore_index=True)
+    return table.drop(columns="failed")
 
 
-def _first(certainty: float) -> float:
-    return -1.0 if np.isnan(certainty) else certainty
-
-
-def table_of(rows: Sequence[BatchRow]) -> pd.DataFrame:
-    """The rows as a table; numbers of movies without a result are empty."""
-    return pd.DataFrame([_cells(row) for row in rows])
-
-
-def _cells(row: BatchRow) -> dict[str, Any]:
-    counts = row.counts or {}
-    named = ("frames", "cells", "tracks", "lineages", "divide")
-    found = {("divisions" if k == "divide" else k): counts.get(k) for k in named}
-    return {
-        "movie": _as_text(row.name),
-        **{key: pd.NA if value is None else value for key, value in found.items()},
-        "certainty": round(row.certainty, 4),
-        "doubtful": round(row.doubtful, 4),
-        "seconds": round(row.seconds, 1),
-        "problem": _as_text(row.problem),
-        "warnings": _as_text("; ".join(row.warnings)),
-    }
-
-
-def _as_text(words: str) -> str:
+def _no_formula(value: Any) -> Any:
     """Words that no spreadsheet takes for a formula, as names of files may be."""
-    return f"'{words}" if words.startswith(("=", "+", "-", "@", "\t", "\r")) else words
+    formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if formula else value
 
 
 # ------------------------------------------------------------------ the movies of a folder

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from qtpy.QtCore import QSignalBlocker, Qt
 from qtpy.QtWidgets import (
     QCheckBox,
@@ -25,7 +26,8 @@ from qtpy.QtWidgets import (
 from bridgetrack.evaluation.sample import SampleOptions
 from bridgetrack.hypotheses.events import kind_words
 from bridgetrack.io.results import FORMATS
-from bridgetrack.pipeline.batch import TABLE, BatchRow, batch_steps
+from bridgetrack.notes import plural
+from bridgetrack.pipeline.batch import TABLE, batch_steps
 from bridgetrack.pipeline.inputs import RunInputs
 from bridgetrack.pipeline.summary import (
     count_events,
@@ -315,15 +317,18 @@ class ExportBox(Column):
         self.words.setText(words)
         return words
 
-    def _show(self, rows: tuple[BatchRow, ...], out: Path) -> None:
+    def _show(self, table: pd.DataFrame, out: Path) -> None:
+        rows: list[Any] = list(table.itertuples())
         good = [row for row in rows if not row.problem]
         told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
         told += [
-            f"{row.name}: {count_words(row.counts or {})}, {100 * row.certainty:.1f} % certain."
+            f"{row.movie}: {plural(row.cells, 'cell')} in {plural(row.frames, 'frame')}: "
+            f"{plural(row.tracks, 'track')}, {plural(row.divisions, 'division')}, "
+            f"{100 * row.certainty:.1f} % certain."
             for row in good
         ]
-        told += [f"{row.name}: ⚠ {words}." for row in good for words in row.warnings]
-        told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
+        told += [f"{row.movie}: ⚠ {row.warnings}." for row in good if row.warnings]
+        told += [f"{row.movie} failed: {row.problem}" for row in rows if row.problem]
         self.words.setText("\n".join(told))
 
 
