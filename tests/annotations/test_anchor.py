@@ -49,7 +49,6 @@ def test_the_same_detections_anchor_to_themselves():
     assert found.events.targets[:, 0].tolist() == [3, 4, 5]
     assert (found.events.sources[:, 1] == -1).all()
     assert found.events.event.tolist() == [Event.MOVE] * 3
-    assert found.refreshed() == found.annotations
 
 
 @pytest.mark.parametrize("with_masks", [True, False])
@@ -72,10 +71,6 @@ def test_relabelling_leaves_cells_where_they_are(with_masks, order, places, shif
     expected = np.array(order)
     assert after.label[found.events.sources[:, 0]].tolist() == expected.tolist()
     assert after.label[found.events.targets[:, 0]].tolist() == expected.tolist()
-    fresh = found.refreshed()
-    again = anchor(fresh, after, other)
-    assert again.events.sources.tolist() == found.events.sources.tolist()
-    assert {c.label for a in fresh for c in a.cells} == set(order)
 
 
 def test_a_cell_that_moved_a_little_is_the_nearest_within_half_a_diameter():
@@ -85,7 +80,6 @@ def test_a_cell_that_moved_a_little_is_the_nearest_within_half_a_diameter():
     (lost,) = found.lost
     assert (lost.id, lost.cell.frame, lost.cell.label) == ("a3", 1, 3)
     assert lost.reason == "there is no detection within 0.5 cell diameters of it now"
-    assert found.refreshed()["a3"] == found.annotations["a3"]
 
 
 def test_another_cell_with_the_old_label_is_not_taken():

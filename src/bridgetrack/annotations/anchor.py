@@ -56,7 +56,7 @@ class Anchored:
     events: Events  # the events, E of them; those that do not name all their cells are patterns
     # what could not be anchored, in natural order; the first missing cell of each
     lost: tuple[Lost, ...]
-    rows: dict[CellRef, int]  # row of every cell that an anchored annotation names
+    rows: dict[CellRef, int]  # row of every cell that was found
 
     def take(self, rows: NDArray[np.integer]) -> Anchored:
         """Some of the anchored annotations, by rising index into `listed`."""
@@ -69,17 +69,6 @@ class Anchored:
             owner=place[self.owner[kept]],
             events=self.events.take(kept),
         )
-
-    def refreshed(self) -> AnnotationSet:
-        """The same annotations with the labels and positions of the present detections.
-
-        Lost ones stay as they were. Keep this set after a new segmentation, so that labels of
-        two segmentations are not mixed.
-        """
-        refs = iter(event_refs(self.detections, self.events))
-        fresh = [replace(a, events=tuple(next(refs) for _ in a.events)) for a in self.listed]
-        gone = (self.annotations[i.id] for i in self.lost)
-        return AnnotationSet(self.detections.geometry, (*fresh, *gone), self.annotations.last_ids)
 
 
 def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef]:
@@ -146,45 +135,24 @@ def anchor(
             f"this one has {ndim}; choose the annotations of this movie"
         )
     cells = list(dict.fromkeys(c for a in annotations for c in a.cells))
-    frame = np.array([c.frame for c in cells], dtype=np.int64)
-    label = np.array([c.label for c in cells], dtype=np.int64)
-    position = np.array([c.position for c in cells], dtype=np.float64).reshape(-1, ndim)
-    row = _locate(frame, label, position, detections, labels)
-    rows = {c: r for c, r in zip(cells, row.tolist(), strict=True) if r >= 0}
-    why = {
-        _NO_FRAME: f"the movie has only {detections.geometry.n_frames} frames",
-        _NOTHING_NEAR: f"there is no detection within {REACH:g} cell diameters of it now",
-        _AMBIGUOUS: "two detections are about equally near to it now",
-        _SHARED: "it and another annotated cell are one detection now",
-    }
-    reasons = {c: why[r] for c, r in zip(cells, row.tolist(), strict=True) if r < 0}
+    found = _locate(cells, detections, labels).tolist() if cells else []
+    rows = dict(zip(cells, found, strict=True))
     listed, lost = [], []
     for a in annotations:
-        missing = next((c for c in a.cells if c in reasons), None)
-        if missing is not None:
-            lost.append(Lost(a.id, missing, reasons[missing]))
-        elif (twin := _twin(a, rows)) is not None:
-            reason = "it and another cell of the same annotation are one detection now"
-            lost.append(Lost(a.id, twin, reason))
-        else:
+        problem = _problem(a, rows, detections)
+        if problem is None:
             listed.append(a)
+        else:
+            lost.append(problem)
     named = [(k, e) for k, a in enumerate(listed) for e in a.events]
-    owner = np.array([k for k, _ in named], dtype=np.int64)
     events = Events(
         np.array([e.event for _, e in named], dtype=np.int8),
         _pairs([[rows[c] for c in e.sources] for _, e in named]),
         _pairs([[rows[c] for c in e.targets] for _, e in named]),
     )
-    return Anchored(annotations, detections, tuple(listed), owner, events, tuple(lost), rows)
-
-
-def _twin(annotation: Annotation, rows: dict[CellRef, int]) -> CellRef | None:
-    """A cell of an annotation that is the same detection as another cell of it."""
-    seen: dict[int, CellRef] = {}
-    for c in annotation.cells:
-        if seen.setdefault(rows[c], c).cell != c.cell:
-            return c
-    return None
+    owner = np.array([k for k, _ in named], dtype=np.int64)
+    there = {c: row for c, row in rows.items() if row >= 0}
+    return Anchored(annotations, detections, tuple(listed), owner, events, tuple(lost), there)
 
 
 def _pairs(rows: list[list[int]]) -> Index:
@@ -196,99 +164,109 @@ def _pairs(rows: list[list[int]]) -> Index:
 _NO_FRAME, _NOTHING_NEAR, _AMBIGUOUS, _SHARED = -1, -2, -3, -4
 """Why a cell was not found, in place of its row."""
 
-_Index = Index
+
+def _problem(
+    annotation: Annotation, rows: dict[CellRef, int], detections: Detections
+) -> Lost | None:
+    """The first cell of an annotation that is not there, or is another cell of it, too."""
+    why = {
+        _NO_FRAME: f"the movie has only {detections.geometry.n_frames} frames",
+        _NOTHING_NEAR: f"there is no detection within {REACH:g} cell diameters of it now",
+        _AMBIGUOUS: "two detections are about equally near to it now",
+        _SHARED: "it and another annotated cell are one detection now",
+    }
+    seen: dict[int, CellRef] = {}
+    for c in annotation.cells:
+        if rows[c] < 0:
+            return Lost(annotation.id, c, why[rows[c]])
+    for c in annotation.cells:
+        if seen.setdefault(rows[c], c).cell != c.cell:
+            reason = "it and another cell of the same annotation are one detection now"
+            return Lost(annotation.id, c, reason)
+    return None
 
 
-def _locate(
-    frame: _Index,
-    label: _Index,
-    position: Array,
-    detections: Detections,
-    labels: Movie | None,
-) -> _Index:
-    """Rows of m cells; frames of the label movie are read only where labels fail."""
-    position = np.clip(position, -FAR, FAR)
-    row = np.full(len(frame), _NO_FRAME, dtype=np.int64)
-    by_label = np.zeros(len(frame), dtype=bool)
-    diameter, present = cell_diameters(detections), detections.position
-    scale, own, offsets = detections.geometry.scale_array, detections.label, detections.offsets
-    for t in np.unique(frame[frame < detections.geometry.n_frames]).tolist():
-        here = np.flatnonzero(frame == t)
-        rows = slice(int(offsets[t]), int(offsets[t + 1]))
-        if rows.start == rows.stop:
-            row[here] = _NOTHING_NEAR
-            continue
-        view = _Frame(present[rows], diameter[rows], own[rows], scale)
-        k, by_label[here] = view.find(label[here], position[here], labels, t)
-        row[here] = np.where(k >= 0, k + rows.start, k)
-    _part_shared(row, by_label, position * scale, present, diameter * REACH)
+def _locate(cells: list[CellRef], detections: Detections, labels: Movie | None) -> Index:
+    """Rows of cells, or why there is none; masks are read only where labels fail, shape (m,)."""
+    scale = detections.geometry.scale_array
+    frame = np.array([c.frame for c in cells], dtype=np.int64)
+    pixel = np.clip(np.array([c.position for c in cells], dtype=np.float64), -FAR, FAR)
+    place, rounding = pixel * scale, ROUNDING * float(scale.max())
+    if not len(detections):
+        return np.where(frame < detections.geometry.n_frames, _NOTHING_NEAR, _NO_FRAME)
+    named = np.array([_row_of(detections, *c.cell) for c in cells], dtype=np.int64)
+    away = np.linalg.norm(detections.position[named] - place, axis=1)
+    away[named < 0] = np.inf
+    # Where a cell lies where it lay, to a rounding, nothing else can be nearer by more than that.
+    row = np.where(away <= rounding, named, _NO_FRAME)
+    diameter, by_label = cell_diameters(detections), row >= 0
+    rest = np.flatnonzero((row < 0) & (frame < detections.geometry.n_frames))
+    if len(rest):
+        distance, near = _two_nearest(detections, frame[rest], place[rest])
+        own, off = named[rest], away[rest]
+        good = (off <= SAME_PLACE * diameter[own] + rounding) & (off <= distance[:, 0] + rounding)
+        row[rest] = np.where(good, own, _by_centroid(distance, near, diameter))
+        by_label[rest] = good
+        if labels is not None and not good.all():
+            unsure, near = rest[~good], near[~good]
+            covering = _covering(detections, frame[unsure], pixel[unsure], labels)
+            # a mask cut in two covers the old centroid by chance: its other half is as near
+            chance = (row[unsure] == _AMBIGUOUS) & (covering[:, None] == near).any(axis=1)
+            row[unsure] = np.where((covering >= 0) & ~chance, covering, row[unsure])
+    _part_shared(row, by_label, place, detections.position, diameter * REACH)
     return row
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """The detections of one frame: positions, diameters and rising labels."""
-
-    position: Array
-    diameter: Array
-    label: _Index
-    scale: Array
-
-    def find(
-        self, label: _Index, pixel: Array, labels: Movie | None, t: int
-    ) -> tuple[_Index, Mask]:
-        """Rows within the frame or why there is none, and which were found by label; (m,)."""
-        point = pixel * self.scale
-        distance, near = cKDTree(self.position).query(point, k=2)
-        near = np.minimum(near, len(self.position) - 1).astype(np.int64)
-        row = self._by_centroid(near, distance)
-        same = self._same_label(label, point, distance[:, 0])
-        if labels is not None and (same < 0).any():
-            covering = self._covering(pixel, labels.channel_frame(t))
-            # a mask cut in two covers the old centroid by chance: its other half is as near
-            by_chance = (row == _AMBIGUOUS) & (covering[:, None] == near).any(axis=1)
-            row = np.where((covering >= 0) & ~by_chance, covering, row)
-        return np.where(same >= 0, same, row), same >= 0
-
-    def _same_label(self, label: _Index, point: Array, nearest: Array) -> _Index:
-        k = self._row_of(label)
-        away = np.linalg.norm(self.position[k] - point, axis=1)
-        slack = ROUNDING * float(self.scale.max())
-        good = (k >= 0) & (away <= SAME_PLACE * self.diameter[k] + slack)
-        return np.where(good & (away <= nearest + slack), k, -1)
-
-    def _row_of(self, label: _Index) -> _Index:
-        k = np.minimum(np.searchsorted(self.label, label), len(self.label) - 1)
-        return np.where(self.label[k] == label, k, -1)
-
-    def _by_centroid(self, near: _Index, distance: Array) -> _Index:
-        within = distance <= REACH * self.diameter[near]
-        rivals = within[:, 1] & (distance[:, 0] > CLEARLY_NEARER * distance[:, 1])
-        found = np.where(within[:, 0], near[:, 0], _NOTHING_NEAR)
-        return np.where(rivals, _AMBIGUOUS, found)
-
-    def _covering(self, pixel: Array, image: NDArray[np.integer]) -> _Index:
-        """Rows of the masks that cover positions in pixels."""
-        at = np.rint(pixel).astype(np.int64)
-        inside = ((at >= 0) & (at < image.shape)).all(axis=1)
-        value = np.zeros(len(pixel), dtype=np.int64)
-        value[inside] = image[tuple(at[inside].T)]
-        return np.where(value > 0, self._row_of(value), -1)
+def _row_of(detections: Detections, frame: int, label: int) -> int:
+    """Row of the detection with a label; -1 where there is none."""
+    if not 0 <= frame < detections.geometry.n_frames:
+        return -1
+    rows = detections.rows(frame)
+    k = rows.start + int(np.searchsorted(detections.label[rows], label))
+    return k if k < rows.stop and detections.label[k] == label else -1
 
 
-def _part_shared(
-    row: _Index,
-    by_label: Mask,
-    point: Array,
-    present: Array,
-    reach: Array,
-) -> None:
+def _two_nearest(detections: Detections, frame: Index, place: Array) -> tuple[Array, Index]:
+    """Distances and rows of the two detections nearest to places in frames, shapes (m, 2).
+
+    Another frame is so far away that only what is in the same one is near.
+    """
+    rows = np.flatnonzero(np.isin(detections.frame, frame))
+    if not len(rows):
+        return np.full((len(frame), 2), np.inf), np.zeros((len(frame), 2), dtype=np.int64)
+    beyond = 1e6 * FAR * float(detections.geometry.scale_array.max())
+    there = np.column_stack([detections.frame[rows] * beyond, detections.position[rows]])
+    distance, near = cKDTree(there).query(np.column_stack([frame * beyond, place]), k=2)
+    return distance, rows[np.minimum(near, len(rows) - 1)]
+
+
+def _by_centroid(distance: Array, near: Index, diameter: Array) -> Index:
+    """The nearest detection within reach, unless another one is about as near."""
+    within = distance <= REACH * diameter[near]
+    rivals = within[:, 1] & (distance[:, 0] > CLEARLY_NEARER * distance[:, 1])
+    return np.where(rivals, _AMBIGUOUS, np.where(within[:, 0], near[:, 0], _NOTHING_NEAR))
+
+
+def _covering(detections: Detections, frame: Index, pixel: Array, labels: Movie) -> Index:
+    """Rows of the masks that cover pixels of frames, -1 where there is none, shape (m,)."""
+    found = np.full(len(frame), -1, dtype=np.int64)
+    for t in np.unique(frame).tolist():
+        image = labels.channel_frame(t)
+        for k in np.flatnonzero(frame == t).tolist():
+            at = tuple(np.rint(pixel[k]).astype(np.int64).tolist())
+            inside = all(0 <= a < n for a, n in zip(at, image.shape, strict=True))
+            label = int(image[at]) if inside else 0
+            found[k] = _row_of(detections, t, label) if label > 0 else -1
+    return found
+
+
+def _part_shared(row: Index, by_label: Mask, place: Array, present: Array, reach: Array) -> None:
     """Unanchor cells that lay apart and are one detection now, but for one with its own label."""
     found, count = np.unique(row[row >= 0], return_counts=True)
     for r in found[count > 1].tolist():
         group = np.flatnonzero(row == r)
-        leader = group[np.argmin(np.linalg.norm(point[group] - present[r], axis=1))]
-        apart = np.linalg.norm(point[group] - point[leader], axis=1) > reach[r]
+        leader = group[np.argmin(np.linalg.norm(place[group] - present[r], axis=1))]
+        apart = np.linalg.norm(place[group] - place[leader], axis=1) > reach[r]
         if apart.any():
             row[group[apart] if by_label[leader] else group] = _SHARED
 

@@ -327,29 +327,30 @@ def cell_words(cell: Cell) -> str:
     return f"cell {cell[1]} in frame {cell[0]}"
 
 
+_BETWEEN = {
+    Event.MOVE: ("moves to {after}", "comes from {before}"),
+    Event.DIVIDE: ("divides into {after}", "is a daughter of {before}"),
+    Event.SPLIT: ("is cut into {after}", "is a piece of {before}"),
+    Event.MERGE: ("merges ({before} become {after})", "is {before} merged"),
+    Event.SKIP: (
+        "is missed for some frames, then is {after}",
+        "was missed for some frames, was {before} before",
+    ),
+}
+"""What events between cells say of an earlier and of a later one."""
+
+
 def short_words(event: EventRef, history: bool, name: Name = by_label) -> str:
     """An event as a predicate of the cell in question, e.g. ``divides into #4 and #7``."""
+    if event.event not in _BETWEEN:
+        return FATE[event.event]
     first, then = [name(c) for c in event.sources], [name(c) for c in event.targets]
     before, after = " and ".join(first), " and ".join(then)
-    again, back = ("there again", "there") if first == then else (after, before)
-    fate = {
-        Event.MOVE: "continues" if first == then else f"moves to {after}",
-        Event.DIVIDE: f"divides into {after}",
-        Event.SPLIT: f"is cut into {after}",
-        Event.MERGE: f"merges ({before} become {after})",
-        Event.DISAPPEAR: "leaves",
-        Event.FALSE: "is not a cell",
-        Event.SKIP: f"is missed for some frames, then is {again}",
-        Event.APPEAR: "appears",
-    }
-    past = {
-        Event.MOVE: "was there before" if first == then else f"comes from {before}",
-        Event.DIVIDE: f"is a daughter of {before}",
-        Event.SPLIT: f"is a piece of {before}",
-        Event.MERGE: f"is {before} merged",
-        Event.SKIP: f"was missed for some frames, was {back} before",
-    }
-    return past.get(event.event, fate[event.event]) if history else fate[event.event]
+    if first == then:
+        if event.event == Event.MOVE:
+            return "was there before" if history else "continues"
+        before, after = "there", "there again"
+    return _BETWEEN[event.event][history].format(before=before, after=after)
 
 
 def describe_event(event: EventRef, name: Name = by_label) -> str:

@@ -8,18 +8,14 @@ from enum import StrEnum
 import numpy as np
 import scipy.sparse as sp
 
-from bridgetrack.annotations.anchor import Anchored
+from bridgetrack.annotations.anchor import Anchored, event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.contradictions import find_contradictions
 from bridgetrack.arrays import Index, Mask
-from bridgetrack.errors import BridgetrackError, ContradictionError
+from bridgetrack.errors import ContradictionError
 from bridgetrack.hypotheses.events import Events, active_slots
 
 _SHOWN = 5
-
-
-class MissingHypothesisError(BridgetrackError):
-    """Internal: the hypotheses lack an event that annotations name."""
 
 
 class WhyUnused(StrEnum):
@@ -127,46 +123,33 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     ------
     ContradictionError
         Where annotations exclude each other; the message names them.
-    MissingHypothesisError
-        Where an annotated event is not among the hypotheses.
     """
     slot = answered_slots(anchored)
     live = np.flatnonzero(slot >= 0)
     reasons = dict.fromkeys(np.flatnonzero(slot < 0).tolist(), WhyUnused.OUTSIDE)
     undecided = np.flatnonzero(_said(anchored, Kind.CANNOT_TELL)).tolist()
     reasons |= dict.fromkeys(undecided, WhyUnused.CANNOT_TELL)
-    if len(live):
-        told, slot = anchored.take(live), slot[live]
-        incidence = hypotheses.incidence(active_slots(anchored.detections))
-        constraints = _constraints(told, slot, hypotheses, incidence)
-        reject = _said(told, Kind.REJECT)
-        idle = reject & (np.diff(constraints.others.indptr) == 0)
-        exhausted = _exhausted(told, incidence, constraints, reject) & ~idle
-        reasons |= dict.fromkeys(live[idle].tolist(), WhyUnused.NOT_PROPOSED)
-        reasons |= dict.fromkeys(live[exhausted].tolist(), WhyUnused.ALL_REJECTED)
-        constraints = replace(constraints, annotation=live)
-        constraints = constraints.take(np.flatnonzero(~idle & ~exhausted))
-    else:
+    if not len(live):
         nothing = sp.csr_matrix((0, len(hypotheses)))
-        constraints = Constraints(live, nothing, nothing, live, ())
-    unused = (Unused(anchored.listed[k].id, reasons[k]) for k in sorted(reasons))
-    return replace(constraints, unused=tuple(unused))
-
-
-def _constraints(
-    told: Anchored, slot: Index, hypotheses: Events, incidence: sp.csr_matrix
-) -> Constraints:
-    """A row for each of some annotations, by the slot of each."""
-    found = hypotheses.find(told.events)
-    needed = _said(told, Kind.CONFIRM, Kind.ONE_OF)[told.owner]
-    if (needed & (found < 0)).any():
-        raise MissingHypothesisError("internal error: the hypotheses lack an annotated event")
-    here = sp.csr_matrix(incidence.T)[slot]
-    row = np.repeat(np.arange(len(slot)), np.diff(here.indptr))
-    named = _named(told, row, here.indices.astype(np.int64), found, hypotheses)
-    inside = named ^ _said(told, Kind.REJECT)[row]
+        return Constraints(live, nothing, nothing, live, (), _unused(anchored, reasons))
+    told, reject = anchored.take(live), _said(anchored, Kind.REJECT)[live]
+    incidence = hypotheses.incidence(active_slots(anchored.detections))
+    here = sp.csr_matrix(incidence.T)[slot[live]]
+    row = np.repeat(np.arange(len(live)), np.diff(here.indptr))
+    inside = _named(told, row, here.indices.astype(np.int64), hypotheses) ^ reject[row]
+    sets, others = _part(here, inside), _part(here, ~inside)
     ids = tuple(a.id for a in told.listed)
-    return Constraints(slot, _part(here, inside), _part(here, ~inside), np.arange(len(slot)), ids)
+    constraints = Constraints(slot[live], sets, others, live, ids)
+    idle = reject & (np.diff(others.indptr) == 0)
+    exhausted = _exhausted(told, incidence, constraints, reject) & ~idle
+    reasons |= dict.fromkeys(live[idle].tolist(), WhyUnused.NOT_PROPOSED)
+    reasons |= dict.fromkeys(live[exhausted].tolist(), WhyUnused.ALL_REJECTED)
+    constraints = constraints.take(np.flatnonzero(~idle & ~exhausted))
+    return replace(constraints, unused=_unused(anchored, reasons))
+
+
+def _unused(anchored: Anchored, reasons: dict[int, WhyUnused]) -> tuple[Unused, ...]:
+    return tuple(Unused(anchored.listed[k].id, reasons[k]) for k in sorted(reasons))
 
 
 def _part(matrix: sp.csr_matrix, chosen: Mask) -> sp.csr_matrix:
@@ -208,16 +191,16 @@ def _said(anchored: Anchored, *kinds: Kind) -> Mask:
     return np.array([a.kind in kinds for a in anchored.listed], dtype=bool)
 
 
-def _named(
-    anchored: Anchored, owner: Index, member: Index, found: Index, hypotheses: Events
-) -> Mask:
+def _named(told: Anchored, owner: Index, member: Index, hypotheses: Events) -> Mask:
     """Which members an annotation names, by itself or by its pattern, shape (M,)."""
+    found = hypotheses.find(told.events)
+    needed = _said(told, Kind.CONFIRM, Kind.ONE_OF)[told.owner]
+    assert not (needed & (found < 0)).any(), "the hypotheses lack an annotated event"
     total = np.int64(len(hypotheses) + 1)
-    named = np.isin(owner * total + member, anchored.owner * total + found)
-    first = np.searchsorted(anchored.owner, owner)
-    pattern = ~anchored.events.complete[first]
-    same_kind = hypotheses.event[member] == anchored.events.event[first]
-    return np.asarray(np.where(pattern, same_kind, named))
+    named = np.isin(owner * total + member, told.owner * total + found)
+    first = np.searchsorted(told.owner, owner)
+    same_kind = hypotheses.event[member] == told.events.event[first]
+    return np.asarray(np.where(told.events.complete[first], named, same_kind))
 
 
 def _exhausted(
@@ -242,7 +225,9 @@ def _exhausted(
 
 
 def _contradiction(anchored: Anchored, constraints: Constraints, impossible: Mask) -> str:
-    found = [f"{c.message} ({', '.join(c.ids)})" for c in find_contradictions(anchored.refreshed())]
+    refs = iter(event_refs(anchored.detections, anchored.events))
+    now = [replace(a, events=tuple(next(refs) for _ in a.events)) for a in anchored.listed]
+    found = [f"{c.message} ({', '.join(c.ids)})" for c in find_contradictions(now)]
     if not found:
         names = ", ".join(constraints.ids[r] for r in np.flatnonzero(impossible)[:_SHOWN].tolist())
         found = [f"other annotations leave nothing that fits annotation {names}"]

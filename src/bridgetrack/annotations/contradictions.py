@@ -34,32 +34,6 @@ class Contradiction:
     message: str  # what is wrong, as a sentence without a full stop
 
 
-class _Said:
-    """What is confirmed and rejected, by event and by slot."""
-
-    def __init__(self, annotations: Iterable[Annotation]) -> None:
-        self.confirmed: dict[Slot, dict[EventKey, str]] = {}
-        self.rejected: dict[EventKey, str] = {}
-        for a in annotations:
-            event = a.events[0]
-            if a.kind == Kind.CONFIRM:
-                for slot in event.slots:
-                    self.confirmed.setdefault(slot, {}).setdefault(event.key, a.id)
-            elif a.kind == Kind.REJECT:
-                self.rejected.setdefault(event.key, a.id)
-
-    def rejection_of(self, event: EventRef) -> str | None:
-        """The annotation that rejects an event, directly or by a pattern."""
-        patterns: list[EventKey] = [(event.event, (c.cell,), ()) for c in event.sources]
-        patterns += [(event.event, (), (c.cell,)) for c in event.targets]
-        return next((self.rejected[k] for k in [event.key, *patterns] if k in self.rejected), None)
-
-    def rival_of(self, event: EventRef) -> str | None:
-        """The confirmed annotation of another event that takes one of this event's slots."""
-        rivals = (i for s in event.slots for i in self.confirmed.get(s, {}).items())
-        return next((name for key, name in rivals if key != event.key), None)
-
-
 def find_contradictions(annotations: Iterable[Annotation]) -> list[Contradiction]:
     """All pairs (and, for ambiguous answers, groups) of annotations that exclude each other.
 
@@ -67,26 +41,49 @@ def find_contradictions(annotations: Iterable[Annotation]) -> list[Contradiction
     solver.
     """
     listed = list(annotations)
-    said = _Said(listed)
+    rejected = _first_of(listed, Kind.REJECT)
+    confirmed = _first_of(listed, Kind.CONFIRM)
     ambiguous = [a for a in listed if a.kind == Kind.ONE_OF]
-    first = {key: i for events in said.confirmed.values() for key, i in events.items()}
-    confirmed = [a for a in listed if first.get(a.events[0].key) == a.id]
-    found = _disjoint(confirmed)
-    for a in confirmed:
-        event, by = a.events[0], said.rejection_of(a.events[0])
-        if by is not None:
-            message = f"{describe_event(event)}: this is both confirmed and rejected"
-            found.append(Contradiction((a.id, by), message))
+    taken: dict[Slot, list[Annotation]] = {}
+    for a in confirmed.values():
+        for slot in a.events[0].slots:
+            taken.setdefault(slot, []).append(a)
+
+    def rejection(event: EventRef) -> list[str]:
+        """Who rejects an event, directly or by a pattern."""
+        keys: list[EventKey] = [event.key]
+        keys += [(event.event, (c.cell,), ()) for c in event.sources]
+        keys += [(event.event, (), (c.cell,)) for c in event.targets]
+        return [rejected[k].id for k in keys if k in rejected]
+
+    def rivals(event: EventRef) -> list[str]:
+        """Who confirms another event that takes one of its slots."""
+        others = (a for slot in event.slots for a in taken.get(slot, ()))
+        return [a.id for a in others if a.events[0].key != event.key]
+
+    found = _disjoint(list(confirmed.values()))
+    for a in confirmed.values():
+        if by := rejection(a.events[0]):
+            message = f"{describe_event(a.events[0])}: this is both confirmed and rejected"
+            found.append(Contradiction((a.id, by[0]), message))
     for a in ambiguous:
-        blockers = [said.rejection_of(e) or said.rival_of(e) for e in a.events]
-        if None not in blockers:
+        by = [name for e in a.events for name in [*rejection(e), *rivals(e)][:1]]
+        if len(by) == len(a.events):
             message = (
                 f"{cell_words(a.common_slots[0][1])}: other answers exclude every one of the "
                 f"{len(a.events)} alternatives given for it"
             )
-            names = (a.id, *dict.fromkeys(b for b in blockers if b is not None))
-            found.append(Contradiction(names, message))
+            found.append(Contradiction((a.id, *dict.fromkeys(by)), message))
     return found + _disjoint(ambiguous)
+
+
+def _first_of(listed: list[Annotation], kind: Kind) -> dict[EventKey, Annotation]:
+    """The first of the annotations of a kind about each event."""
+    found: dict[EventKey, Annotation] = {}
+    for a in listed:
+        if a.kind == kind:
+            found.setdefault(a.events[0].key, a)
+    return found
 
 
 def _disjoint(annotations: list[Annotation]) -> list[Contradiction]:
@@ -99,18 +96,16 @@ def _disjoint(annotations: list[Annotation]) -> list[Contradiction]:
     for slot, group in at.items():
         for a, b in combinations(group, 2):
             if not {e.key for e in a.events} & {e.key for e in b.events}:
-                message = _both(slot, a.events[0], b.events[0])
-                if a.kind == Kind.ONE_OF:
-                    message = f"{cell_words(slot[1])}: two lists of alternatives have no event in"
-                    message += " common"
-                found.setdefault((a.id, b.id), Contradiction((a.id, b.id), message))
+                found.setdefault((a.id, b.id), Contradiction((a.id, b.id), _both(slot, a, b)))
     return list(found.values())
 
 
-def _both(slot: Slot, first: EventRef, second: EventRef) -> str:
-    """Why two events cannot both cover a slot."""
+def _both(slot: Slot, one: Annotation, other: Annotation) -> str:
+    """Why two annotations cannot both hold at a slot."""
     verbs = FATE if slot[0] == "fate" else HISTORY
-    cell = cell_words(slot[1])
+    cell, first, second = cell_words(slot[1]), one.events[0], other.events[0]
+    if one.kind == Kind.ONE_OF:
+        return f"{cell}: two lists of alternatives have no event in common"
     if first.event != second.event:
         a, b = sorted((first, second), key=lambda e: e.event)
         return f"{cell} both {verbs[a.event]} and {verbs[b.event]}"
@@ -128,16 +123,15 @@ def conflicts_with(annotations: AnnotationSet, new: Iterable[Annotation]) -> lis
     Annotations with the ids of new ones are taken as replaced. The time does not depend on the
     size of the set.
     """
-    added = list(new)
-    near = _touching(annotations, added)
-    near = _touching(annotations, [*added, *(a for a in near.values() if a.kind == Kind.ONE_OF)])
-    for a in added:
-        near.pop(a.id, None)
-    before = {frozenset(c.ids) for c in find_contradictions(near.values())}
-    after = find_contradictions([*near.values(), *added])
-    return [c for c in after if frozenset(c.ids) not in before]
+    added = {a.id: a for a in new}
+    near = _touching(annotations, added.values())
+    alternatives = (a for a in near.values() if a.kind == Kind.ONE_OF)
+    near = _touching(annotations, [*added.values(), *alternatives])
+    there = [a for a in near.values() if a.id not in added]
+    found = find_contradictions([*there, *added.values()])
+    return [c for c in found if any(i in added for i in c.ids)]
 
 
-def _touching(annotations: AnnotationSet, of: list[Annotation]) -> dict[str, Annotation]:
+def _touching(annotations: AnnotationSet, of: Iterable[Annotation]) -> dict[str, Annotation]:
     cells = {c.cell for a in of for c in a.cells}
     return {a.id: a for cell in sorted(cells) for a in annotations.at(*cell)}

@@ -25,7 +25,13 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.regions.regions import Regions, concatenate, likeness, no_regions
+from bridgetrack.regions.regions import (
+    Regions,
+    concatenate,
+    likeness,
+    no_regions,
+    regions_of_labels,
+)
 
 SOURCE = "answer"
 """What candidates are called that people drew or mended."""
@@ -78,26 +84,30 @@ def targets(regions: Regions, answers: MaskAnswers) -> Index:
 
 
 def _judged(member: sp.csr_matrix, area: Index, known: _Said) -> Index:
-    shared, union, smaller = _compared(member, area, known.right)
-    like = shared / union
+    like, shared, smaller = _compared(member, area, known.right)
     best = like.max(axis=0, initial=0.0)
     near = like > _RIGHT
     right = (near & (like >= best - _BEST)).any(axis=1)
-    spoils = ((shared > _TAKEN * smaller) & ~near).any(axis=1)
-    shared, union, smaller = _compared(member, area, known.wrong)
-    # Where nothing is right in its place, no cut of it and nothing that swallows it is a cell.
-    like = np.where(known.limits == _GONE, shared / smaller, shared / union)
-    spoils |= (like > known.limits).any(axis=1)
+    spoils = ((shared > _TAKEN * smaller) & ~near).any(axis=1) | _wrong(member, area, known)
     return np.where(right, 1, np.where(spoils, -1, 0))
+
+
+def _wrong(member: sp.csr_matrix, area: Index, known: _Said) -> Mask:
+    """Which candidates are sets of pixels that were called wrong."""
+    like, shared, smaller = _compared(member, area, known.wrong)
+    # Where nothing is right in its place, no cut of it and nothing that swallows it is a cell.
+    like = np.where(known.limits == _GONE, shared / smaller, like)
+    return np.asarray((like > known.limits).any(axis=1))
 
 
 def _compared(
     member: sp.csr_matrix, area: Index, sets: sp.csr_matrix
 ) -> tuple[Array, Array, Array]:
-    """Pixels shared, in the union, and of the smaller, of every candidate with every set."""
+    """Overlap of every candidate with every set, pixels shared, and those of the smaller one."""
     size = np.asarray(sets.sum(axis=1)).ravel()
     shared = np.asarray((member @ sets.T).todense(), dtype=np.float64)
-    return shared, area[:, None] + size - shared, np.minimum(area[:, None], size)
+    union = area[:, None] + size - shared
+    return shared / union, shared, np.minimum(area[:, None], size)
 
 
 def as_candidates(answers: MaskAnswers, of: Collection[int] | None = None) -> Regions:
@@ -177,25 +187,10 @@ def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
     known = _standing(answers, {frame})
     if frame not in known:
         return True
-    said, flat = known[frame], labels.reshape(-1).astype(np.int64)
-    sizes = np.bincount(flat)
-    for k in range(said.right.shape[0]):
-        there = flat[_row(said.right, k)]
-        if there[0] == 0 or sizes[there[0]] != len(there) or (there != there[0]).any():
-            return False
-    for k, limit in enumerate(said.limits):
-        there = flat[_row(said.wrong, k)]
-        shared = np.bincount(there, minlength=len(sizes))[1:]
-        union = len(there) + sizes[1:] - shared
-        of = np.minimum(len(there), sizes[1:]) if limit == _GONE else union
-        if (shared > limit * of).any():
-            return False
-    return True
-
-
-def _row(sets: sp.csr_matrix, k: int) -> Index:
-    """Pixels of one of some sets."""
-    return np.asarray(sets.indices[sets.indptr[k] : sets.indptr[k + 1]], dtype=np.int64)
+    there, said = regions_of_labels(labels, frame), known[frame]
+    member, area = there.membership(frame), there.area
+    like, _, _ = _compared(member, area, said.right)
+    return bool((like == 1).any(axis=0).all() and not _wrong(member, area, said).any())
 
 
 def _rows(sets: Sequence[Index], n_pixels: int) -> sp.csr_matrix:
