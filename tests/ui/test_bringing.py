@@ -13,7 +13,7 @@ import pytest
 import tifffile
 from qtpy.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
 from qtpy.QtGui import QDropEvent
-from qtpy.QtWidgets import QApplication, QDialogButtonBox, QFileDialog, QRadioButton
+from qtpy.QtWidgets import QApplication, QDialogButtonBox, QLineEdit, QRadioButton
 
 from bridgetrack.movie import looks_like_labels, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.project import load_project
@@ -159,7 +159,7 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     widget = fill(viewer, None, None)
     state, panel = state_of(viewer), widget.segment
     asked: list[Path] = []
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(asked[-1]), ""))
+    monkeypatch.setattr("bridgetrack.ui.segment_panel.ask_open", lambda *_: asked[-1])
 
     def press(opener: Any, path: Path) -> None:
         asked.append(path)
@@ -169,22 +169,10 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
 
     press(panel.open, files["frames"] / "t001.tif")
     assert chosen(widget, "image").name == "frames" and len(chosen(widget, "image").data) == 3
-    # With two actions, the third finds cells; fewer than seven lead to a table from there.
-    qtbot.waitUntil(panel.find.go.isVisible, timeout=20_000)
-    assert panel.find.go.isEnabled()
     press(panel.open, files["masks"] / "t000.tif")
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert chosen(widget, "labels").name == "masks"
-    # Five actions from masks to a table: open, choose, step 4, export, choose.
-    results = files["masks"].with_name("results")
-    monkeypatch.setattr("bridgetrack.ui.track_panel.ask_folder", lambda *_: results)
     qtbot.mouseClick(widget.tabs[3], CLICK)
-    qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)
-    qtbot.mouseClick(widget.track.export.save, CLICK)
-    qtbot.waitUntil(lambda: "Written" in widget.track.export.words.text(), timeout=20_000)
-    assert (results / "tracks.csv").is_file()
-    told = widget.track.export.words
-    qtbot.waitUntil(lambda: told.visibleRegion().boundingRect() == told.rect(), timeout=20_000)
     widget.open_step(0)
     n = len(state.session.scene.detections)
     press(panel.open, files["table"])
@@ -306,7 +294,7 @@ def test_columns_that_nobody_knows_are_named_in_a_dialog(viewer, qtbot, tmp_path
     table = tmp_path / "spots.csv"
     rows = [f"{t},{10 * k + t},{20 * k},c{k}" for t in range(3) for k in range(1, 4)]
     table.write_text("\n".join(["bild,oben,links,name", *rows]))
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(table), ""))
+    monkeypatch.setattr("bridgetrack.ui.segment_panel.ask_open", lambda *_: table)
     widget = fill(viewer, None, None)
     state, told = state_of(viewer), []
 
@@ -346,3 +334,86 @@ def test_masks_and_their_movie_opened_one_after_the_other_are_measured_once(
         widget.segment.bring(path.name, lambda path=path: layers_of(path))
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
     assert [tuple(layer.name for layer in movie.layers) for movie in opened] == [("movie", "masks")]
+
+
+def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels):
+    """From a raw movie four, from masks and points three; a file with its dialog is one."""
+    widget = fill(viewer, None, None)
+    state, actions = state_of(viewer), []
+
+    def press(target) -> None:
+        qtbot.waitUntil(lambda: target.isVisible() and target.isEnabled(), timeout=60_000)
+        actions.append(target.text())
+        qtbot.mouseClick(target, CLICK)
+
+    def open_file(path: Path) -> None:
+        def choose() -> None:
+            dialog = QApplication.activeModalWidget()
+            dialog.findChild(QLineEdit).setText(str(path))
+            dialog.accept()
+
+        actions.clear()
+        state.session.forget()
+        viewer.layers.clear()
+        QTimer.singleShot(100, choose)
+        press(widget.segment.open)
+
+    def export(name: str) -> int:
+        press(widget.tabs[3])
+        box = widget.track.export
+        press(box.save)
+        qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=60_000)
+        assert (tmp_path / f"{name}_tracks" / "tracks.csv").is_file()
+        qtbot.waitUntil(
+            lambda: box.words.visibleRegion().boundingRect() == box.words.rect(), timeout=20_000
+        )
+        widget.open_step(0)
+        return len(actions)
+
+    tifffile.imwrite(tmp_path / "raw.tif", pixels[0][:3, 80:240, 80:240], photometric="minisblack")
+    open_file(tmp_path / "raw.tif")
+    press(widget.segment.find.go)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=120_000)
+    assert export("raw") <= 5, actions
+    open_file(files["masks"] / "t000.tif")
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    assert export("masks") == 3, actions
+    open_file(files["table"])
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    assert export("spots") == 3, actions
+
+
+def test_the_folder_of_a_project_is_opened_as_it_is(viewer, qtbot, files, tmp_path):
+    first = fill(viewer, files["frames"], files["masks"])
+    state, widget = state_of(viewer), first
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    folder = tmp_path / "copy.bridgetrack"
+    widget.save_project(folder)
+    qtbot.waitUntil(lambda: "Saved" in widget.notice.text(), timeout=60_000)
+
+    def opened() -> bool:
+        return state.session.tracking is not None and state.session.project.path == folder
+
+    def forget() -> None:
+        viewer.layers.clear()
+        qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+
+    forget()
+    with choosing("Bridgetrack"):
+        QTimer.singleShot(0, lambda: drop(viewer, folder))
+        qtbot.waitUntil(opened, timeout=60_000)
+    # In the dialog: chosen, or gone into.
+    for go in ("choose", "enter"):
+        forget()
+
+        def act(go: str = go) -> None:
+            dialog = QApplication.activeModalWidget()
+            if go == "choose":
+                dialog.findChild(QLineEdit).setText(str(folder))
+                dialog.accept()
+            else:
+                dialog.directoryEntered.emit(str(folder))
+
+        QTimer.singleShot(200, act)
+        qtbot.mouseClick(widget.segment.open, CLICK)
+        qtbot.waitUntil(opened, timeout=60_000)

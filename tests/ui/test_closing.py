@@ -13,9 +13,9 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QP
 
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.shipped import shipped_model
+from bridgetrack.ui.file_dialogs import FolderDialog
 from bridgetrack.ui.layers import camera_of, find_role, tags_of
 from bridgetrack.ui.state import may_close, state_of
-from bridgetrack.ui.track_panel import FolderDialog
 from bridgetrack.ui.workflow import fill
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -207,8 +207,8 @@ def test_a_project_is_saved_and_opened_at_the_head(
     again.add_image(np.zeros((2, 8, 8)), name="another")
     _, panel = again.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     qtbot.wait(50)
-    chosen = str(tmp_path / "kept.bridgetrack" / "project.json")
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (chosen, ""))
+    chosen = tmp_path / "kept.bridgetrack" / "project.json"
+    monkeypatch.setattr("bridgetrack.ui.segment_panel.ask_open", lambda *_: chosen)
     qtbot.mouseClick(panel.segment.open, click)
     settled(state_of(again), qtbot)
     session = state_of(again).session

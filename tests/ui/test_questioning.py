@@ -26,7 +26,39 @@ def test_undo_asks_again_and_redo_goes_on(asked, said):
     asked.annotator.reject()
     assert [a.kind for a in asked.answers] == [Kind.REJECT]
     assert [r.kind for r in asked.questions.active.counted] == [Kind.REJECT]
-    assert bool(first.alternatives) == ("What happened instead? Z goes back" in said[-1][1])
+
+
+def test_after_a_no_the_same_question_asks_what_happened_instead(asked, said):
+    first = asked.until(lambda s: len(s.alternatives) > 1)
+    asked.annotator.reject()
+    assert asked.questions.current is first and asked.questions.denied
+    assert [a.kind for a in asked.answers] == [Kind.REJECT], "it is kept at once"
+    asked.annotator.accept()
+    assert "You said no to this" in said[-1][1] and asked.questions.current is first
+    asked.annotator.choose(2)
+    assert [a.events[0].key for a in asked.answers] == [first.alternatives[0].key]
+    assert [r.right for r in asked.questions.active.counted] == [False], "one answer, not two"
+    assert asked.questions.current is not first and not asked.questions.denied
+    asked.annotator.undo()
+    assert asked.questions.current.slot == first.slot and not asked.answers
+
+
+def test_after_a_no_it_goes_on_where_nobody_knows_what_happened(asked):
+    ways = (asked.annotator.cannot_tell, asked.annotator.reject, asked.annotator.suggest)
+    for n, skip in enumerate(ways, 1):
+        first = asked.until(lambda s: len(s.alternatives) > 0)
+        asked.annotator.reject()
+        skip()
+        assert asked.questions.current.slot != first.slot and not asked.questions.denied
+        assert [a.kind for a in asked.answers] == [Kind.REJECT] * n
+    first = asked.until(lambda s: len(s.alternatives) > 0)
+    asked.annotator.reject()
+    asked.annotator.undo()
+    assert asked.questions.current.slot == first.slot and not asked.questions.denied
+    asked.annotator.reject()
+    asked.annotator.cancel()
+    asked.annotator.suggest()
+    assert asked.questions.current.slot != first.slot, "who stopped is not asked again"
 
 
 def test_the_present_question_outlives_an_update(asked):

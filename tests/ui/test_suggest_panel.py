@@ -153,3 +153,84 @@ def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
     assert train.plot.isVisible() == bool(asked.session.questions.report.points)
     assert "9 answers" in train.verdict.text()
     assert "too few to say how accurate it is" in train.verdict.text()
+
+
+def test_yes_and_no_say_what_is_missing(state, qtbot):
+    panel, notice = state.widget.annotate, state.widget.notice
+    state.annotator.point_at(-1)
+    for name in ("accept", "reject", "unsure"):
+        notice.say("", "")
+        qtbot.mouseClick(panel.actions[name], Qt.MouseButton.LeftButton)
+        assert notice.isVisible() and "Point at a cell" in notice.text(), name
+    assert not kinds(state)
+
+
+def test_one_question_at_a_time_and_undo_says_what_it_takes(asked, hand, qtbot):
+    panel, questions = asked.widget.annotate, asked.session.questions
+    for _ in range(20):
+        if questions.current.alternatives:
+            break
+        hand.key("G")
+    first, names = questions.current, asked.session.names
+    qtbot.waitUntil(panel.question.isVisible, timeout=20_000)
+    # The question and the first of the list are about the same cell, in the same words.
+    listed = panel.choices.item(0).text().split("  ")[-1].rpartition(":")[0]
+    cell = f"{names(first.asked)} in frame {first.asked.frame}"
+    assert panel.question.text() == f"Is this right: {cell} {listed}?"
+    qtbot.mouseClick(panel.actions["reject"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "instead?" in panel.question.text(), timeout=20_000)
+    assert questions.current is first and cell in panel.question.text()
+    lines = [panel.choices.item(k).text() for k in range(panel.choices.count())]
+    assert [line.split()[0] for line in lines] == [
+        str(k) for k in range(2, 2 + len(first.alternatives))
+    ]
+    assert not panel.actions["accept"].isEnabled()
+    assert panel.undoes.text() == f"Undo takes back: not: {cell} {listed}"
+    drawn = asked.canvas.overlay.marks
+    qtbot.waitUntil(
+        lambda: "What happened instead?" in map(str, drawn.features["text"]), timeout=20_000
+    )
+    line = panel.choices.visualItemRect(panel.choices.item(0)).center()
+    qtbot.mouseClick(panel.choices.viewport(), Qt.MouseButton.LeftButton, pos=line)
+    assert [a.events[0].key for a in asked.session.annotations] == [first.alternatives[0].key]
+    qtbot.waitUntil(lambda: "Is this right" in panel.question.text(), timeout=20_000)
+    # Training is a step of its own, and is called so before it is taken back.
+    asked.widget.open_step(2)
+    qtbot.mouseClick(asked.widget.train.go, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: asked.session.model.trained, timeout=60_000)
+    qtbot.mouseClick(asked.widget.tabs[1], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: panel.undoes.text() == "Undo takes back: training", timeout=20_000)
+    assert panel.undoes.isVisible()
+    qtbot.mouseClick(panel.undo, Qt.MouseButton.LeftButton)
+    assert "Undone: training." in asked.widget.notice.text()
+    assert len(asked.session.annotations) == 1
+
+
+def test_the_view_before_the_questions_comes_back(state, hand, viewer, qtbot):
+    camera = camera_of(viewer)
+
+    def view():
+        return *camera.center[-2:], camera.zoom, viewer.dims.current_step[0]
+
+    def look(frame):
+        viewer.dims.set_point(0, frame)
+        camera.center, camera.zoom = (0.0, 70.0, 50.0), 3.0
+        qtbot.wait(30)
+        return view()
+
+    before = look(4)
+    hand.key("G")
+    hand.key("Return")
+    assert view() != before
+    qtbot.mouseClick(state.widget.annotate.stop, Qt.MouseButton.LeftButton)
+    assert view() == pytest.approx(before)
+    # The same where the last question was answered.
+    before = look(2)
+    hand.key("G")
+    assert view() != before
+    questions = state.session.questions
+    with pytest.MonkeyPatch.context() as last:
+        last.setattr(questions, "_next", lambda: None)
+        last.setattr(questions, "_update", lambda: setattr(questions, "_exhausted", True))
+        hand.key("U")
+    qtbot.waitUntil(lambda: view() == pytest.approx(before), timeout=20_000)

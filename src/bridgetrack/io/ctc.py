@@ -293,7 +293,9 @@ def ctc_form(tracks: Tracks) -> CtcForm:
     n_cuts = len(runs) - runs["track"].nunique()
     if n_cuts:
         notes.insert(
-            0, f"{plural(n_cuts, 'gap')} inside tracks: the part after a gap is an only child"
+            0,
+            f"{plural(n_cuts, 'gap')} in tracks: the part after a gap is a track of its own there, "
+            "which names the part before as its parent",
         )
     return CtcForm(table[np.argsort(label)], label[run] if len(runs) else run, tuple(notes))
 
@@ -350,12 +352,12 @@ def _parents(runs: pd.DataFrame, links: pd.DataFrame) -> tuple[Index, list[str]]
         lost = int(((event == kind) & ~kept).sum())
         if lost:
             notes.append(
-                f"{plural(lost, 'link')} of tracks to their parents by a {kind}: a track has one "
-                "parent, and two children would mean a division"
+                f"{plural(lost, 'link')} by a {kind} left out: there a cell has one parent at "
+                "most, and two daughters mean a division"
             )
     if n_late:
         notes.append(
-            f"{plural(n_late, 'link')} to parents that are still there when the child begins"
+            f"{plural(n_late, 'mother')} left out that are still there when the daughter begins"
         )
     return parent, notes
 

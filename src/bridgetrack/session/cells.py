@@ -17,7 +17,6 @@ from bridgetrack.annotations.annotation import (
     Name,
     by_label,
     describe,
-    describe_event,
     short_words,
 )
 from bridgetrack.annotations.history import AnswerChange
@@ -94,8 +93,17 @@ class CellNames:
 
 
 def question_words(asked: Suggestion, name: Name = by_label) -> str:
-    """The question."""
-    return f"Is this right: {describe_event(asked.event, name)}?"
+    """The question, about the cell and in the words of its alternatives."""
+    said = choice_words(asked.event, asked, name)
+    return f"Is this right: {name(asked.asked)} in frame {asked.asked.frame} {said}?"
+
+
+def instead_words(asked: Suggestion, name: Name = by_label) -> str:
+    """What is asked after a no."""
+    cell = f"{name(asked.asked)} in frame {asked.asked.frame}"
+    if asked.slot[0] == "history":
+        return f"Where does {cell} come from instead?"
+    return f"What happens to {cell} instead?"
 
 
 def choice_words(event: EventRef, asked: Suggestion, name: Name = by_label) -> str:
@@ -127,7 +135,8 @@ def step_words(change: AnswerChange, name: Name = by_label) -> str:
     elif masks:
         parts.append(f"the masks of {plural(len(frames), 'frame')}")
     if "model" in change.settings:
-        parts.append("the choice of the model")
+        _, learned = change.settings.get("training", (None, None))
+        parts.append("training" if learned else "the choice of the model")
     if "without" in change.settings:
         parts.append("what can happen in this movie")
     return " and ".join(parts)

@@ -103,6 +103,17 @@ class Questions:
         return self._report
 
     @property
+    def ended(self) -> bool:
+        """Whether nothing is left to ask of those who answer."""
+        return self.engaged and self.current is None and self._exhausted and not self.busy
+
+    @property
+    def denied(self) -> bool:
+        """Whether no was said to the question in view, and not yet what happened instead."""
+        last, noted = self._answered[-1] if self._answered else (None, None)
+        return noted is not None and last is self.current and noted.kind == Kind.REJECT
+
+    @property
     def in_view(self) -> float:
         """Seconds since the question came into view."""
         return time.monotonic() - self._since
@@ -139,8 +150,9 @@ class Questions:
     def take_keys(self, asking: bool) -> None:
         """Keys answer the question from now on, or they do not."""
         self.asking = asking
-        if not (asking or self.engaged) and self.check.running:
+        if not (asking or self.engaged) and (self.check.running or self.denied):
             self.current = None
+        if not (asking or self.engaged) and self.check.running:
             self.check.stop()
         if asking:
             self.engaged = True
@@ -175,6 +187,9 @@ class Questions:
             self.current = self.check.next()
             return
         if self.active is None:
+            return
+        if self.denied:
+            self._advance()
             return
         other = self._next() if self.active.postpone(asked) else None
         if other is None or other is asked:
@@ -215,10 +230,19 @@ class Questions:
         """
         if isinstance(asked, SampleQuestion):
             self._judge(asked, _VERDICTS[kind])
-        elif self.active is not None:
-            seconds = round(min(self.in_view, PAUSE), 2)
-            if self._write(asked, kind, event, seconds):
-                self._advance()
+        elif (self.denied and kind != Kind.CONFIRM) or self._write(asked, kind, event):
+            self._advance()
+
+    def deny(self, asked: Suggestion) -> None:
+        """Somebody says that an event is wrong; what happened instead is asked next.
+
+        Where the question lists nothing else, or it was asked already, it goes on.
+        """
+        if self.denied or isinstance(asked, SampleQuestion) or not asked.alternatives:
+            self.reply(asked, Kind.REJECT)
+        elif self._write(asked, Kind.REJECT, None):
+            self._since = time.monotonic()
+            self._announce()
 
     def _judge(self, asked: SampleQuestion, verdict: Verdict) -> None:
         """Note a verdict on an event of the sample, and go to the next, or end."""
@@ -233,14 +257,17 @@ class Questions:
             self.check.stop()
             self._announce()
 
-    def _write(
-        self, asked: Suggestion, kind: Kind, event: EventRef | None, seconds: float | None
-    ) -> bool:
-        """Write an answer down; whether that worked."""
-        active, names = self.active, self._movie.names
-        assert active is not None
+    def _write(self, asked: Suggestion, kind: Kind, event: EventRef | None) -> bool:
+        """Write an answer down, in place of the no to the same question; whether that worked."""
+        active, names, store = self.active, self._movie.names, self._movie.answers
+        if active is None or store is None:
+            return False
+        seconds = round(min(self.in_view, PAUSE), 2)
         self._writing = True
         try:
+            if self.denied and store.history.past[-1].added == (self._answered[-1][1],):
+                store.undo()
+                del self._answered[-1]
             noted = active.answer(asked, event, kind, seconds=seconds)
         except BridgetrackError as error:
             self._movie.tell(error)
@@ -283,7 +310,7 @@ class Questions:
 
     def _ask_again(self, active: ActiveSession, asked: Suggestion) -> None:
         """An answer was taken back."""
-        active.put_first(asked, self.current)
+        active.put_first(asked, None if self.current is asked else self.current)
         self.current = asked if self.engaged else None
         if self.engaged:
             self.show()

@@ -31,7 +31,12 @@ from bridgetrack.annotations.annotation import (
 from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_masks
 from bridgetrack.hypotheses.events import FATES
 from bridgetrack.io.results import track_path
-from bridgetrack.session.cells import choice_words, question_words, shown_diameter
+from bridgetrack.session.cells import (
+    choice_words,
+    instead_words,
+    question_words,
+    shown_diameter,
+)
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
 from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
@@ -40,7 +45,7 @@ from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.pictures import FrameStrip, picture_steps
 from bridgetrack.ui.state import Answer
-from bridgetrack.ui.widgets import Column, button, grid, heading, row, text
+from bridgetrack.ui.widgets import DIM, Column, button, grid, heading, row, text
 
 _EVENTS = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.APPEAR, Mode.FALSE, Mode.VERIFY)
 _MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
@@ -131,6 +136,7 @@ class AnnotatePanel(Panel):
         self.undo = self.key_button("undo", "Undo")
         self.redo = self.key_button("redo", "Redo")
         self.add(row(self.next, self.undo, self.redo, wide=self.next))
+        self.undoes = self.add(text(style=DIM, lines=1))
         self.modes = {mode: self._mode_button(mode) for mode in (*_EVENTS, *_MENDING)}
         self.tabs = QTabWidget()
         self.tabs.tabBar().setDrawBase(False)
@@ -165,7 +171,9 @@ class AnnotatePanel(Panel):
         made.setFixedHeight(88)
         made.setWordWrap(True)
         made.setToolTip("Click what is right, or press its number")
-        made.itemClicked.connect(lambda item: self.annotator.choose(made.row(item) + 1))
+        made.itemClicked.connect(
+            lambda item: self.annotator.choose(made.row(item) + 1 + self.questions.denied)
+        )
         return made
 
     def _tools(self, modes: Sequence[Mode]) -> Column:
@@ -247,8 +255,12 @@ class AnnotatePanel(Panel):
     def _show_question(self) -> None:
         asked, names = self._asked, self.session.names
         self._on_mode()
-        self.question.setText("" if asked is None else question_words(asked, names))
-        self.reason.setText("" if asked is None else _reason(asked))
+        denied = self.questions.denied
+        words = instead_words if denied else question_words
+        self.question.setText("" if asked is None else words(asked, names))
+        self.reason.setText("" if asked is None else _INSTEAD if denied else _reason(asked))
+        for name in ("accept", "reject"):
+            self.actions[name].setEnabled(not denied)
         self._picture(asked)
         self._on_frame()
         for part in (self.question, self.reason, self.frames):
@@ -258,7 +270,8 @@ class AnnotatePanel(Panel):
         self.choices.setVisible(not isinstance(asked, SampleQuestion))
         check = self.questions.check
         self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
-        self.undo.setToolTip(f"Undo: {self.session.undo_words or 'the last answer'} (key Z)")
+        taken = "the last verdict" if check.running else self.session.undo_words
+        self.undoes.setText(f"Undo takes back: {taken}" if self.undo.isEnabled() else "")
         self.redo.setEnabled(self.session.can_redo)
         self._show_cell()
 
@@ -277,7 +290,8 @@ class AnnotatePanel(Panel):
     def _alternatives(self, asked: Suggestion) -> list[str]:
         events, names = asked.listed, self.session.names
         words = [choice_words(event, asked, names) for event in events]
-        return _numbered(events, words, map(percent, asked.beliefs))
+        numbered = _numbered(events, words, map(percent, asked.beliefs))
+        return numbered[int(self.questions.denied) :]
 
     def _proposals(self) -> list[str]:
         found, names = self.annotator.proposals, self.session.names
@@ -321,6 +335,9 @@ def _numbered(events: Sequence[Any], words: Sequence[str], notes: Any) -> list[s
         f"{k}  {LOOKS[event.event].sign}  {said}: {note}"
         for k, (event, said, note) in enumerate(zip(events, words, notes, strict=True), 1)
     ]
+
+
+_INSTEAD = "Click what is right or press its number. Not listed: C, Y, L, A or F. Unknown: U."
 
 
 def _reason(asked: Suggestion) -> str:

@@ -30,7 +30,7 @@ _INSTEAD = (
     "No: what happened instead? Press the number of an alternative, or C, Y, L, A or F and click."
 )
 
-_BACK = "Noted as wrong. What happened instead? Z goes back; then press its number."
+_CHOOSE = "Point at a cell, or click one, to see what the model thinks of it; then answer."
 
 _LISTED = 5
 """Things that a cell may do which are listed at most: as many as have a key."""
@@ -432,13 +432,19 @@ class Annotator:
         """Say something of the event with this number in the question, or of the outlined cell."""
         if self.asking:
             asked = self._to_answer()
-            if asked is not None and 1 <= number <= len(asked.listed):
+            if asked is None or not 1 <= number <= len(asked.listed):
+                return
+            if kind == Kind.REJECT:
+                self._questions.deny(asked)
+            elif kind == Kind.CONFIRM and number == 1 and self._questions.denied:
+                self._say("You said no to this. Choose what happened instead, or go on with G.")
+            else:
                 other = None if number == 1 else asked.listed[number - 1]
                 self._questions.reply(asked, kind, other)
-                noted = self._questions.current is not asked
-                if kind == Kind.REJECT and asked.alternatives and noted:
-                    self._say(_BACK)
-        elif 1 <= number <= len(self.proposals) and self.outlined >= 0 and self._looked_at:
+        elif self.outlined < 0 or not self.proposals:
+            last = self.outlined >= 0 and self._session.tracking is not None
+            self._say("This is the last frame: nothing comes after it." if last else _CHOOSE)
+        elif number <= len(self.proposals) and self._looked_at:
             self._note(kind, self.proposals[number - 1].event, "review")
 
     def name_fate(self, fate: str) -> None:

@@ -200,6 +200,7 @@ class Canvas(SliceInView):
         self.overlay = OverlayLayers()
         self._point: tuple[float, ...] | None = None
         self._moving = self._zoomed = False  # to a question; whether its cells were zoomed to
+        self._before: tuple[Any, ...] = ()  # the view before the first question
         self.redraw = qdebounced(self._redraw, timeout=0)
         annotator.area = lambda: self.area
         annotator.in_view = self.holds
@@ -256,6 +257,7 @@ class Canvas(SliceInView):
 
     def _on_source(self) -> None:
         """Make the layers while the cells are being measured."""
+        self._before = ()
         if self.viewer is not None:
             self.overlay.draw(Drawing())  # nothing of the movie before lies over this one
             self._lay()
@@ -393,6 +395,9 @@ class Canvas(SliceInView):
     # ------------------------------------------------------------------ questions
 
     def _on_question(self, asked: Suggestion) -> None:
+        if not self._before:
+            camera, dims = camera_of(self.viewer), self.viewer.dims
+            self._before = camera.center, camera.zoom, dims.current_step
         self.activate()
         self.show_asked(asked.frame, asked.position)
 
@@ -413,7 +418,13 @@ class Canvas(SliceInView):
             self._moving = False
 
     def _on_questions(self) -> None:
-        self._zoomed = self._zoomed and self._session.questions.engaged
+        questions = self._session.questions
+        self._zoomed = self._zoomed and questions.engaged
+        if self._before and self.viewer is not None and (questions.ended or not questions.engaged):
+            camera, (center, zoom, step) = camera_of(self.viewer), self._before
+            self._before = ()
+            self.viewer.dims.current_step = step
+            camera.center, camera.zoom = center, zoom
         self.redraw()
 
     # ------------------------------------------------------------------ drawing
@@ -443,7 +454,7 @@ class Canvas(SliceInView):
         drawing = Drawing()
         asked = session.questions.current
         if asked is not None and session.questions.asking:
-            draw_question(drawing, asked, view, self.outline)
+            draw_question(drawing, asked, view, self.outline, session.questions.denied)
         elif asked is not None and session.questions.engaged:
             draw_subject(drawing, asked, view, self.outline)
         if session.annotations is not None:

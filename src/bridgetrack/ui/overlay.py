@@ -347,11 +347,21 @@ def question_words(asked: Suggestion, frame: int) -> str:
     return f"{look.sign} {look.name}, {percent(asked.beliefs[0])} (frame {frame} in view)"
 
 
-def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:
-    """The proposed event, and numbers on the cells of the alternatives."""
+def draw_question(
+    drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline, denied: bool = False
+) -> None:
+    """The proposed event, and numbers on the cells of the alternatives.
+
+    Where it was `denied`, only the cell asked about and the alternatives.
+    """
     if asked.frame <= view.frame <= asked.last_frame:
         listed = list(enumerate(asked.listed, 1))
-        _draw_listed(drawing, listed, question_words(asked, view.frame), view, outline)
+        if denied:
+            words, event = "What happened instead?", EventRef(asked.kind, (asked.asked,))
+            listed[0] = (1, event)
+        else:
+            words = question_words(asked, view.frame)
+        _draw_listed(drawing, listed, words, view, outline)
 
 
 def draw_subject(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:

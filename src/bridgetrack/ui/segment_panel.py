@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import QSignalBlocker
@@ -13,7 +12,6 @@ from qtpy.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QDoubleSpinBox,
-    QFileDialog,
     QFormLayout,
     QWidget,
 )
@@ -23,6 +21,7 @@ from bridgetrack.io.columns import guess_columns
 from bridgetrack.io.tables import unknown_columns
 from bridgetrack.pipeline.settings import Scale
 from bridgetrack.ui.background import READING
+from bridgetrack.ui.file_dialogs import ask_open
 from bridgetrack.ui.file_menu import layers_of, table_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import (
@@ -35,12 +34,6 @@ from bridgetrack.ui.layers import (
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import DIM, Section, button, form_in, text
-
-_KINDS = (
-    "Movies, masks, tables, projects (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs "
-    ".zarray *.csv *.xml *.json);;All files (*)"
-)
-
 
 _OFFER = 400
 """Milliseconds in which the cells of a movie may come along with it."""
@@ -55,7 +48,7 @@ class SegmentPanel(Panel):
         self.open = button(
             "Open…", "A movie (TIFF, any frame of a folder of them, OME-Zarr, .npy), masks in "
             "which every cell has a number, a table of cells, tracks of other programs, or a "
-            "project (project.json in its folder)", self._ask,
+            "project (its folder NAME.bridgetrack)", self._ask,
         )  # fmt: skip
         self.source = self.add(SourceChooser(self))
         self.summary = self.add(text())
@@ -95,10 +88,10 @@ class SegmentPanel(Panel):
 
     def _ask(self) -> None:
         """Ask for a file and add what it holds; tracks without other cells come with theirs."""
-        name, _ = QFileDialog.getOpenFileName(self, "Open", self.beside_movie(), _KINDS)
-        if not name:
+        path = ask_open(self, self.beside_movie())
+        if path is None:
             return
-        path, read = Path(name), table_of if self.source.labels.layer is None else layers_of
+        read = table_of if self.source.labels.layer is None else layers_of
         columns, unknown = None, unknown_columns(path)
         if unknown and (columns := ask_columns(self, unknown)) is None:
             return

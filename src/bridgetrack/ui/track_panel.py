@@ -12,15 +12,10 @@ import pandas as pd
 from qtpy.QtCore import QSignalBlocker, Qt
 from qtpy.QtWidgets import (
     QCheckBox,
-    QDialog,
-    QDialogButtonBox,
     QDockWidget,
     QFileDialog,
-    QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QMessageBox,
-    QWidget,
 )
 
 from bridgetrack.evaluation.sample import SampleOptions
@@ -37,6 +32,7 @@ from bridgetrack.pipeline.summary import (
 )
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.background import Done, Factory
+from bridgetrack.ui.file_dialogs import ask_folder
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.widgets import Column, button, row, tell, text
@@ -174,7 +170,7 @@ class FormatList(QListWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setToolTip("What Export… and Many movies… write")
+        self.setToolTip("What Export and Many movies… write")
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         for name, words in FORMATS.items():
             item = QListWidgetItem(f"{name.upper() if len(name) < 5 else name}: {words}", self)
@@ -209,6 +205,13 @@ class FormatList(QListWidget):
                 self.item(k).setCheckState(Qt.CheckState.Checked if on else Qt.CheckState.Unchecked)
 
 
+_BESIDE = (
+    "Write the tracks in these formats, to the folder NAME_tracks beside the movie; an earlier "
+    "export there is replaced, unless something in it was changed"
+)
+_FOLDER = "Folder for the results; a new name creates one"
+
+
 class ExportBox(Column):
     """The formats, a button for the open movie and one for many, and what came of them."""
 
@@ -217,8 +220,9 @@ class ExportBox(Column):
         self._panel = panel
         self._written: Tracking | None = None  # what the words below speak of
         self.formats = self.add(FormatList())
-        self.save = button(
-            "Export…", "Write the tracks in these formats, to a folder", self.ask,
+        self.save = button("Export", _BESIDE, self.export)
+        self.elsewhere = button(
+            "Export to…", "Write the tracks in these formats, to another folder", self.ask,
         )  # fmt: skip
         self.many = button(
             "Many movies…",
@@ -226,7 +230,7 @@ class ExportBox(Column):
             "NAME_labels, NAME_masks or NAME_cells are the masks of NAME; others are segmented",
             self.ask_many,
         )  # fmt: skip
-        self.add(row(self.save, self.many))
+        self.add(row(self.save, self.elsewhere, self.many))
         self.words = self.add(text())
         panel.state.cancelled["batch"] = self._on_cancel
         kept = panel.state.settings
@@ -241,16 +245,25 @@ class ExportBox(Column):
 
     def _refresh(self) -> None:
         tracking = self._panel.session.tracking
-        self.save.setEnabled(tracking is not None and bool(self.formats.ticked))
-        if self._written not in (None, tracking):
+        for each in (self.save, self.elsewhere):
+            each.setEnabled(tracking is not None and bool(self.formats.ticked))
+        if self._written is not None and self._written is not tracking:
             self._written = None
             self.words.clear()
 
+    def export(self) -> None:
+        """Write beside the movie; where it is in no file, ask for a folder."""
+        movie = self._panel.session.movie
+        path = None if movie is None else movie.path
+        if path is None:
+            self.ask()
+        else:
+            name = path.name if path.is_dir() else path.stem
+            self.write(path.with_name(f"{name}_tracks"))
+
     def ask(self) -> None:
         """Ask for a folder and write there."""
-        folder = ask_folder(
-            self, "Folder for the results; a new name creates one", self._panel.beside_movie()
-        )
+        folder = ask_folder(self, _FOLDER, self._panel.beside_movie())
         if folder is not None:
             self.write(folder)
 
@@ -295,8 +308,7 @@ class ExportBox(Column):
         movies = QFileDialog.getExistingDirectory(self, "Folder of the movies", start)
         if not movies:
             return
-        title = "Folder for the results; a new name creates one"
-        if (out := ask_folder(self, title, str(Path(movies).parent))) is not None:
+        if (out := ask_folder(self, _FOLDER, str(Path(movies).parent))) is not None:
             self.begin(Path(movies), out)
 
     def begin(self, folder: Path, out: Path) -> None:
@@ -330,37 +342,3 @@ class ExportBox(Column):
         told += [f"{row.movie}: ⚠ {row.warnings}." for row in good if row.warnings]
         told += [f"{row.movie} failed: {row.problem}" for row in rows if row.problem]
         self.words.setText("\n".join(told))
-
-
-class FolderDialog(QFileDialog):
-    """Chooses a folder; one whose name is typed is made where it is not there yet."""
-
-    def __init__(self, parent: QWidget | None, title: str, start: str = "") -> None:
-        super().__init__(parent, title, start)
-        self.setFileMode(QFileDialog.FileMode.Directory)
-        self.setOption(QFileDialog.Option.ShowDirsOnly)
-        # The system's own dialogs know folders only that are there.
-        self.setOption(QFileDialog.Option.DontUseNativeDialog)
-        line, buttons = self.findChild(QLineEdit), self.findChild(QDialogButtonBox)
-        if line is not None and buttons is not None:
-            # Qt lets people choose only what is there.
-            choose = buttons.buttons()[0]
-            line.textChanged.connect(lambda name: choose.setEnabled(bool(name.strip())))
-
-    def accept(self) -> None:
-        """Make what was typed, then go on."""
-        try:
-            for name in self.selectedFiles():
-                Path(name).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            QMessageBox.warning(self, self.windowTitle(), f"The folder cannot be made: {error}")
-            return
-        super().accept()
-
-
-def ask_folder(parent: QWidget, title: str, start: str = "") -> Path | None:
-    """The folder that somebody chose, beginning in another; None where they chose none."""
-    dialog = FolderDialog(parent, title, start)
-    if dialog.exec() != QDialog.DialogCode.Accepted:
-        return None
-    return Path(dialog.selectedFiles()[0])
