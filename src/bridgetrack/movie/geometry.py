@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
-from bridgetrack.schema import OpenEntry, made_by
+from bridgetrack.schema import of_dataclass
 
 MOST_FRAMES = 10_000_000
 """Frames beyond which an extent is a mistake."""
@@ -45,8 +45,8 @@ class Geometry:
         is not positive.
     """
 
-    n_frames: int
-    shape: tuple[int, ...] | None
+    n_frames: Annotated[int, Field(ge=1)]
+    shape: tuple[Annotated[int, Field(ge=1, le=_WIDEST)], ...] | None
     scale: tuple[float, ...]
     unit: str = "pixel"
     frame_interval: float | None = None
@@ -95,17 +95,5 @@ def geometry_to_json(geometry: Geometry) -> dict[str, Any]:
     return {**vars(geometry), **lists}
 
 
-class _GeometryEntry(OpenEntry):
-    n_frames: int = Field(ge=1)
-    shape: Annotated[list[Annotated[int, Field(ge=1, le=_WIDEST)]], Field(min_length=2)] | None
-    scale: list[float]
-    unit: str = "pixel"
-    frame_interval: float | None = None
-
-    def geometry(self) -> Geometry:
-        lists = {"shape": self.shape and tuple(self.shape), "scale": tuple(self.scale)}
-        return Geometry(**{**vars(self), **lists})
-
-
-GeometryField = Annotated[Geometry, made_by(_GeometryEntry, _GeometryEntry.geometry)]
+GeometryField = Annotated[Geometry, of_dataclass(Geometry)]
 """What `geometry_to_json` wrote, as a field of a schema."""

@@ -30,9 +30,11 @@ from bridgetrack.pipeline.mask_changes import (
     changes,
     check_some_left,
     keep_numbers,
+    repainted,
     with_outlines_of,
 )
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.mend import Mend
 from bridgetrack.regions.propose import label_sources
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.taught import MovieScore
@@ -439,6 +441,33 @@ def find_masks(
         check_some_left(how.given, had, any(counts))
     margins = pd.concat(tables, ignore_index=True) if tables else None
     return FoundMasks(job.finding, counts, job.estimate, margins, tuple(changed))
+
+
+def chosen_again(
+    labels: Movie,
+    image: Movie,
+    finding: Finding,
+    answers: MaskAnswers,
+    named: dict[int, int],
+    weights: Model,
+    channel: int = 0,
+) -> Steps[tuple[list[Mend], MovieScore | None]]:
+    """What changes where masks are chosen anew, frame by frame, and what was learned.
+
+    Cells keep their numbers; no new one takes a number up to the highest `named` in its frame.
+    """
+    changed: list[Mend] = []
+    had: list[bool] = []
+
+    def compare(masks: NDArray[np.int32]) -> None:
+        before, t = label_frame(labels, len(had)), len(had)
+        mend = repainted(before, masks, t, named.get(t, 0))
+        changed.extend([] if mend is None else [mend])
+        had.append(bool(before.any()))
+
+    found = yield from find_masks(finding, image, compare, answers, weights, channel=channel)
+    check_some_left(labels, any(had), any(found.counts))
+    return changed, found.finding.learned
 
 
 @dataclass

@@ -1,8 +1,8 @@
-"""Name what changed between two label frames of one movie, and keep the numbers of cells."""
+"""What changed between two label frames of one movie, and the changes that answers describe."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
+from bridgetrack.annotations.mask_targets import honoured
 from bridgetrack.arrays import Array, Index
+from bridgetrack.detections.labels import checked_labels
 from bridgetrack.errors import InputError
-from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.movie import EditedFrames, Movie
+from bridgetrack.regions.mend import Mend, MendKind
 
 Cells = tuple[int, ...]
 
@@ -183,3 +188,116 @@ def _mean(
     stood = places[0][list(before)] if before else places[1][list(after)]
     count, *sums = stood.sum(axis=0).tolist()
     return tuple(total / count for total in sums)
+
+
+# ---------------------------------------------------------------------- by answers
+
+
+Changes = dict[int, tuple[Index, Index]]
+"""Pixels of flat frames and their new labels, by frame."""
+
+
+def changes_again(labels: Movie, answers: MaskAnswers, anew: bool = False) -> tuple[Changes, int]:
+    """What is to be changed in masks so that they are as answers left them.
+
+    Parameters
+    ----------
+    labels
+        The masks, changed or not.
+    answers
+        What was said of them.
+    anew
+        Whether they may have been found once more, which makes others of them.
+
+    Returns
+    -------
+    changes, lost
+        The changes, and in how many other frames the masks are neither those before nor what
+        the answers say; these stay as they are.
+    """
+    by_frame = _by_frame(answers.past)
+    chosen = {a.frame for a in answers.past if a.says_nothing}
+    fits = [_led(checked_labels(labels, t), by_frame[t]) for t in chosen]
+    others = 2 * sum(fits) < len(fits)  # these are other masks than those chosen from
+    if others:
+        by_frame = _by_frame(answers)
+    found: Changes = {}
+    lost = len(chosen) if others and not anew else 0
+    for t, mine in by_frame.items():
+        frame, (pixels, _, after) = checked_labels(labels, t), _composed(mine)
+        if np.array_equal(frame.reshape(-1)[pixels], after):
+            continue
+        if _led(frame, mine):
+            found[t] = pixels, after
+        elif not (others and t in chosen):
+            lost += t in chosen or not honoured(frame, answers, t)
+    return found, lost
+
+
+def mended(labels: Movie, answers: MaskAnswers) -> Movie:
+    """Masks as the answers about them left them."""
+    changes, _ = changes_again(labels, answers)
+    if not changes:
+        return labels
+    edited = EditedFrames(labels)
+    for t, (pixels, after) in changes.items():
+        edited.write(t, np.unravel_index(pixels, labels.geometry.shape or ()), after)
+    return edited.movie
+
+
+def _led(frame: NDArray[np.integer], changes: list[MaskAnswer]) -> bool:
+    """Whether changes led from the masks of a frame to what they say."""
+    pixels, before, after = _composed(changes)
+    there = frame.reshape(-1).copy()
+    if np.array_equal(there[pixels], before):
+        return True
+    for mend in (a.mend for a in changes):
+        if mend.fits(there):
+            there[mend.pixels] = mend.after
+    return np.array_equal(there[pixels], after)
+
+
+def _composed(answers: list[MaskAnswer]) -> tuple[Index, Index, Index]:
+    """Pixels that some answers changed, with their first label before and last one after."""
+    changes = [a.mend for a in answers]
+    pixels = np.concatenate([m.pixels for m in changes])
+    before = np.concatenate([m.before for m in changes])
+    after = np.concatenate([m.after for m in changes])
+    known, first = np.unique(pixels, return_index=True)
+    last = len(pixels) - 1 - np.unique(pixels[::-1], return_index=True)[1]
+    return known, before[first], after[last]
+
+
+def _by_frame(changes: Iterable[MaskAnswer]) -> dict[int, list[MaskAnswer]]:
+    """Changes of each frame, in their order."""
+    found: dict[int, list[MaskAnswer]] = {}
+    for change in changes:
+        found.setdefault(change.frame, []).append(change)
+    return found
+
+
+def highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> dict[int, int]:
+    """The highest number by frame that answers speak of."""
+    named = [(a.frame, a.highest) for a in answers.past]
+    named += [(c.frame, c.label) for a in annotations for c in a.cells]
+    highest: dict[int, int] = {}
+    for frame, label in named:
+        highest[frame] = max(label, highest.get(frame, 0))
+    return highest
+
+
+def repainted(
+    before: NDArray[Any], after: NDArray[np.int32], frame: int, highest: int
+) -> Mend | None:
+    """What leads from a label frame to other masks; None where nothing does.
+
+    Cells that stay keep their numbers; new ones get numbers above those that were ever named, of
+    which `highest` is the highest.
+    """
+    kept, last = keep_numbers(before, after).astype(np.int64), int(before.max(initial=0))
+    flat = np.where(kept > last, kept + max(0, highest - last), kept).reshape(-1)
+    pixels = np.flatnonzero(before.reshape(-1) != flat)
+    if not len(pixels):
+        return None
+    old = before.reshape(-1)[pixels].astype(np.int64)
+    return Mend(MendKind.PAINT, frame, (), pixels, old, flat[pixels], (), (), ())

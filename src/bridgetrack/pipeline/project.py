@@ -40,8 +40,8 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie, save_labels
 from bridgetrack.movie.geometry import GeometryField, geometry_to_json
 from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.edited import mended
 from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
+from bridgetrack.pipeline.mask_changes import mended
 from bridgetrack.pipeline.settings import Settings, settings_of
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_steps

@@ -19,9 +19,9 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
-from bridgetrack.movie.frames import EditedFrames
-from bridgetrack.pipeline.edited import changes_again, chosen_again, highest_named
-from bridgetrack.pipeline.finding import chosen_as
+from bridgetrack.movie.movie import EditedFrames
+from bridgetrack.pipeline.finding import chosen_again, chosen_as
+from bridgetrack.pipeline.mask_changes import changes_again, highest_named
 from bridgetrack.progress import Steps
 from bridgetrack.regions.acts import act, agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame

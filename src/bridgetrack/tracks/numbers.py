@@ -11,8 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index
-from bridgetrack.movie.frames import LazyFrames
-from bridgetrack.movie.movie import Movie, label_frame
+from bridgetrack.movie.movie import LazyFrames, Movie, label_frame
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.tracks.colours import UNKNOWN, Colouring, family_shades, paint, title_of
 from bridgetrack.tracks.table import (
