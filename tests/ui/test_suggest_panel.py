@@ -231,6 +231,6 @@ def test_the_view_before_the_questions_comes_back(state, hand, viewer, qtbot):
     questions = state.session.questions
     with pytest.MonkeyPatch.context() as last:
         last.setattr(questions, "_next", lambda: None)
-        last.setattr(questions, "_update", lambda: setattr(questions, "_exhausted", True))
+        last.setattr(questions, "_update", lambda: setattr(questions, "problem", "none"))
         hand.key("U")
     qtbot.waitUntil(lambda: view() == pytest.approx(before), timeout=20_000)

@@ -100,9 +100,16 @@ class ActiveSession:
         self.queue: tuple[Suggestion, ...] = ()
         self.points: tuple[Point, ...] = ()
         self.judged = Judged()
+        self._given: list[tuple[Suggestion, Annotation]] = []
         self._last: Update | None = None
         self._number = 0
         self._judged_clicks = 0
+
+    def begun_anew(self, scene: Scene, prior: Model) -> ActiveSession:
+        """The same session where learning starts from another model."""
+        other = ActiveSession(scene, prior, self.answers, self.options)
+        other.points, other._given = self.points, self._given
+        return other
 
     # ------------------------------------------------------------------ questions and answers
 
@@ -143,22 +150,42 @@ class ActiveSession:
                     return a
         return None
 
-    def drop(self, asked: Suggestion) -> None:
-        """Ask a question no more."""
-        self.queue = tuple(s for s in self.queue if s.slot != asked.slot)
+    def settle(self, asked: Suggestion) -> bool:
+        """Ask a question no more where it was answered by other ways; whether it was."""
+        found = self.settled_by(asked)
+        if found is not None:
+            self._given.append((asked, found))
+            self._drop(asked)
+        return found is not None
+
+    def taken_back(self) -> Suggestion | None:
+        """The first of the latest questions whose answers are gone; None where none is."""
+        back = None
+        while self._given and self._given[-1][1].id not in self.annotations:
+            back, _ = self._given.pop()
+        return back
 
     def postpone(self, asked: Suggestion) -> bool:
         """Put a question behind the others; whether there are others."""
-        self.drop(asked)
+        self._drop(asked)
         others, self.queue = self.queue, (*self.queue, asked)
         return bool(others)
 
     def put_first(self, asked: Suggestion, before: Suggestion | None) -> None:
         """Put a question in front, and behind it the one that was in view."""
-        self.drop(asked)
+        self._drop(asked)
         if before is not None and all(s.slot != before.slot for s in self.queue):
             self.queue = (before, *self.queue)
         self.queue = (asked, *self.queue)
+
+    def _drop(self, asked: Suggestion) -> None:
+        self.queue = tuple(s for s in self.queue if s.slot != asked.slot)
+
+    @property
+    def denied(self) -> Suggestion | None:
+        """The question that was answered last, where the answer was no."""
+        asked, noted = self._given[-1] if self._given else (None, None)
+        return asked if noted is not None and noted.kind == Kind.REJECT else None
 
     def answer(
         self,
@@ -168,7 +195,7 @@ class ActiveSession:
         *,
         seconds: float | None = None,
     ) -> Annotation:
-        """Record what somebody says to a question.
+        """Record what somebody says to a question, in place of a no to it just before.
 
         Parameters
         ----------
@@ -196,23 +223,35 @@ class ActiveSession:
                 f"frame {frame}, which is asked; give an event of that cell, or answer that you "
                 "cannot tell"
             )
+        if self.denied is suggestion:
+            (_, no), past = self._given.pop(), self.answers.history.past
+            if past and past[-1].added == (no,):
+                self.answers.undo()
         same, holds = chosen.key == suggestion.event.key, kind == Kind.CONFIRM
         right = None if kind == Kind.CANNOT_TELL else same and holds
         source = RANDOM if suggestion.random else SUGGESTED
         [noted], _ = self.answers.answer([(kind, chosen)], source, seconds, right)
         settled = chosen.slots if holds else ()
         self.queue = _without(self.queue, {*settled, suggestion.slot})
+        self._given.append((suggestion, noted))
         return noted
 
     # ------------------------------------------------------------------ updates
 
     @property
     def wants_update(self) -> bool:
-        """Whether an update is worth while: none yet, enough answers, or few questions left."""
+        """Whether an update is worth while: none yet, enough changes, or few questions left."""
         if self._last is None:
             return True
-        new = sum(a.id not in self._last.annotations for a in self.counted)
-        return new >= self.options.update_every or (len(self.queue) < 2 and new > 0)
+        now, before = self.annotations, self._last.annotations
+        changes = sum(a.id not in before for a in now) + sum(a.id not in now for a in before)
+        return changes >= self.options.update_every or (len(self.queue) < 2 and changes > 0)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether an update found nothing to ask, and nothing was answered since."""
+        last = self._last
+        return last is not None and not self.queue and last.annotations == self.annotations
 
     def update(self, tracking: Tracking | None = None) -> Steps[Update]:
         """Learn from all answers so far and find the next questions.
@@ -265,7 +304,9 @@ class ActiveSession:
         if update.judged.unseen:
             self.judged = update.judged
             self._judged_clicks = len(self.counted)
-        self.points = (*self.points, Point.of(self.effort, self.estimate(), update.changed))
+        effort = self.effort
+        before = (p for p in self.points if p.clicks <= effort.clicks)  # others were taken back
+        self.points = (*before, Point.of(effort, self.estimate(), update.changed))
         return True
 
     @property

@@ -13,7 +13,7 @@ from bridgetrack.active.accuracy import Report, report_of
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.active.update import Update
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, describe
+from bridgetrack.annotations.annotation import EventRef, Kind, describe
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.evaluation.sample import SampleOptions, Verdict
 from bridgetrack.pipeline.tracking import known_solution
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 JOB = "suggest"
 """Name of the background work: learning and looking for questions."""
-
-LOW = 4
-"""Questions ahead below which new ones are looked for."""
 
 PAUSE = 60.0
 """Seconds that an answer counts at most: more is a break."""
@@ -78,9 +75,7 @@ class Questions:
         self.engaged = self.asking = self.away = False
         self.problem = ""
         self._prepared = False
-        self._answered: list[tuple[Suggestion, Annotation]] = []
-        self._changes = 0
-        self._exhausted = self._writing = False
+        self._writing = False
         self._since = 0.0
         self._report: Report | None = None
         movie.movie_changed.connect(self._on_movie)
@@ -108,10 +103,14 @@ class Questions:
         return self.engaged and self.current is None and self._exhausted and not self.busy
 
     @property
+    def _exhausted(self) -> bool:
+        """Whether learning would find no more questions now."""
+        return self.active is not None and (bool(self.problem) or self.active.exhausted)
+
+    @property
     def denied(self) -> bool:
         """Whether no was said to the question in view, and not yet what happened instead."""
-        last, noted = self._answered[-1] if self._answered else (None, None)
-        return noted is not None and last is self.current and noted.kind == Kind.REJECT
+        return self.active is not None and self.active.denied is self.current is not None
 
     @property
     def in_view(self) -> float:
@@ -124,7 +123,6 @@ class Questions:
         """Compute the first questions ahead, as soon as the movie is tracked."""
         self._prepared = True
         if self.active is None and self._begin():
-            self._answered = []
             self._announce()
             self._update()
 
@@ -258,51 +256,36 @@ class Questions:
             self._announce()
 
     def _write(self, asked: Suggestion, kind: Kind, event: EventRef | None) -> bool:
-        """Write an answer down, in place of the no to the same question; whether that worked."""
-        active, names, store = self.active, self._movie.names, self._movie.answers
-        if active is None or store is None:
+        """Write an answer down; whether that worked."""
+        active, names = self.active, self._movie.names
+        if active is None:
             return False
         seconds = round(min(self.in_view, PAUSE), 2)
         self._writing = True
         try:
-            if self.denied and store.history.past[-1].added == (self._answered[-1][1],):
-                store.undo()
-                del self._answered[-1]
             noted = active.answer(asked, event, kind, seconds=seconds)
         except BridgetrackError as error:
             self._movie.tell(error)
             return False
         finally:
             self._writing = False
-        self._answered.append((asked, noted))
         self._movie.message.emit("info", f"Noted: {describe(noted, names)}.")
         return True
 
     def _follow_answers(self) -> None:
         """Follow answers: own ones, those given by other ways, undo and redo."""
-        self._changes += 1
-        self._exhausted = False
-        active, asked = self.active, self.current
         if self._writing:
             return
-        if self.check.running:
+        self.problem = ""
+        active, asked = self.active, self.current
+        if active is None or self.check.running:
             self.later(self._catch_up)
             self._announce()
-            if not self.asking:
+            if self.check.running and not self.asking:
                 self.wanted.emit()
-            return
-        if active is None:
-            self._announce()
-            return
-        back = None  # the latest question whose answer is gone
-        while self._answered and self._answered[-1][1].id not in active.annotations:
-            back, _ = self._answered.pop()
-        found = None if asked is None else active.settled_by(asked)
-        if back is not None:
+        elif (back := active.taken_back()) is not None:
             self._ask_again(active, back)
-        elif found is not None and asked is not None:
-            self._answered.append((asked, found))
-            active.drop(asked)
+        elif asked is not None and active.settle(asked):
             self._advance()
         else:
             self.later(self._catch_up)
@@ -336,7 +319,7 @@ class Questions:
         active = self.active
         if active is None or self.busy:
             return
-        self.problem, self._changes = "", 0
+        self.problem = ""
         try:
             steps = active.update(self._movie.tracking)
         except BridgetrackError as error:
@@ -347,8 +330,6 @@ class Questions:
     def _adopt(self, active: ActiveSession, update: Update) -> None:
         if active is not self.active:
             return
-        clicks = active.effort.clicks
-        active.points = tuple(p for p in active.points if p.clicks <= clicks)
         active.adopt(update)
         tracking = self._movie.tracking
         if tracking and known_solution(tracking, update.scene, update.learned.weights):
@@ -357,11 +338,10 @@ class Questions:
             for asked in update.suggestions:
                 margins[asked.hypothesis] = asked.margin
             self._movie.tracking = replace(tracking, margins=margins)
-        self._exhausted = not active.queue
         self._updated()
 
     def _failed(self, error: Exception) -> None:
-        self.problem, self._exhausted = str(error), True
+        self.problem = str(error)
         self._updated()
 
     def _updated(self) -> None:
@@ -372,11 +352,7 @@ class Questions:
 
     def _catch_up(self) -> None:
         """Learn, once the next question is in view."""
-        active = self.active
-        if active is None or not self._changes:
-            return
-        few = len(active.queue) < LOW
-        if few or active.wants_update or self._changes >= active.options.update_every:
+        if self.active is not None and not self.problem and self.active.wants_update:
             self._update()
 
     # ------------------------------------------------------------------ models
@@ -388,9 +364,7 @@ class Questions:
         if learned or old is None or movie.scene is None or movie.answers is None:
             return
         movie.cancel(JOB)
-        new = ActiveSession(movie.scene, movie.start, movie.answers, old.options)
-        new.points = old.points
-        self.active = new
+        self.active = old.begun_anew(movie.scene, movie.start)
         self._update()
 
     # ------------------------------------------------------------------ what happens elsewhere
@@ -403,7 +377,7 @@ class Questions:
         """End it; the answers stay."""
         self._movie.cancel(JOB)
         self.active = self.current = None
-        self.problem, self._exhausted = "", False
+        self.problem = ""
         self._announce()
 
     def _on_tracking(self) -> None:
