@@ -87,7 +87,7 @@ def test_the_network_is_told_of_without_its_folder(
     assert found.words == "by cellpose (mine)"
     assert run("track", labels, "--out", tmp_path / "result").status == 0
     methods = " ".join((tmp_path / "result" / "methods.txt").read_text().split())
-    assert "found by cellpose (mine), run by Bridgetrack" in methods
+    assert "found by Bridgetrack, by cellpose (mine)" in methods
 
 
 def test_cells_of_a_network_stay_as_they_are_unless_asked(

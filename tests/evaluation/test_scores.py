@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from bridgetrack.errors import DependencyError, InputError
-from bridgetrack.evaluation.scores import evaluate, quiet_traccuracy
+from bridgetrack.evaluation.scores import evaluate, quietly
 from bridgetrack.io.csv import write_csv
 from bridgetrack.io.ctc import CtcTruth, read_ctc, write_ctc
 from bridgetrack.io.results import write_results
@@ -153,7 +153,7 @@ def test_scores_are_the_official_ones(shared_data: Path, tmp_path: Path) -> None
 
 
 def test_traccuracy_agrees_on_edges(tmp_path: Path, truth: CtcTruth) -> None:
-    with quiet_traccuracy():
+    with quietly():
         from traccuracy.loaders import load_ctc_data
         from traccuracy.matchers import CTCMatcher
         from traccuracy.metrics import BasicMetrics

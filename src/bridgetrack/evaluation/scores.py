@@ -136,7 +136,7 @@ def evaluate(
     *,
     labels: Movie | None = None,
     sparse: bool = False,
-    chota: bool | None = None,
+    chota: bool = True,
 ) -> Scores:
     """Score tracks against ground truth with py-ctcmetrics and traccuracy.
 
@@ -160,8 +160,8 @@ def evaluate(
         The truth follows only some of the cells. Only figures that other cells cannot spoil are
         given: recall of edges and divisions, complete tracks and track fractions.
     chota
-        Whether to compute CHOTA, whose time grows with the square of the number of tracks; by
-        default up to 1,500 tracks.
+        Whether to compute CHOTA, whose time grows with the square of the number of tracks; it is
+        left out beyond 1,500 tracks.
 
     Raises
     ------
@@ -185,12 +185,12 @@ def evaluate(
         one_to_one = np.arange(len(rows))
         notes.append("no masks: cells are matched by distance, and TRA, DET, LNK, CHOTA left out")
     n = max(len(true.table), len(found.table))
-    if by_masks and chota is None and n > _CHOTA_TRACKS:
-        notes.append(f"CHOTA left out: it takes long for {n} tracks; ask for it")
-    wanted = n <= _CHOTA_TRACKS if chota is None else chota
+    chota &= by_masks and n <= _CHOTA_TRACKS
+    if by_masks and n > _CHOTA_TRACKS:
+        notes.append(f"CHOTA left out: its time grows with the square of the {n} tracks")
     figures: dict[str, Any] = {
         **edge_scores(true, found, rows[one_to_one], columns[one_to_one]),
-        **ctc_scores(true, found, rows, columns, chota=by_masks and wanted),
+        **ctc_scores(true, found, rows, columns, chota=chota),
     }
     if not by_masks:
         figures |= dict.fromkeys(_NEED_MASKS)
@@ -284,21 +284,8 @@ def ctc_scores(
     """TRA, DET, LNK, CT, TF, BC, CCA, BIO and CHOTA, keyed by the fields of `Scores`.
 
     `rows` and `columns` are the matched cells of truth and result, a true cell at most once;
-    neither graph is empty. Raises a DependencyError where py-ctcmetrics is not installed.
+    neither graph is empty.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from ctc_metrics import metrics as ctc
-            from ctc_metrics.utils.representations import (
-                count_acyclic_graph_correction_operations,
-                merge_tracks,
-            )
-    except ImportError as error:
-        raise DependencyError(
-            "the scores of the Cell Tracking Challenge need the package py-ctcmetrics; "
-            "run: pip install bridgetrack[evaluate]"
-        ) from error
     n_frames = max(truth.n_frames, result.n_frames)
     true, true_label = _compact(truth)
     found, found_label = _compact(result)
@@ -317,8 +304,13 @@ def ctc_scores(
         by_frame(truth.frame[rows], true_label[rows]),
         by_frame(truth.frame[rows], found_label[columns]),
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quietly():
+        from ctc_metrics import metrics as ctc
+        from ctc_metrics.utils.representations import (
+            count_acyclic_graph_correction_operations,
+            merge_tracks,
+        )
+
         operations = count_acyclic_graph_correction_operations(
             true, found, true_labels, found_labels, *pairs
         )
@@ -359,10 +351,9 @@ def edge_scores(
 ) -> dict[str, float | int | None]:
     """Edges, divisions and complete tracks, keyed by the fields of `Scores`.
 
-    `rows` and `columns` are the matched cells of truth and result, one-to-one. Raises a
-    DependencyError where traccuracy is not installed.
+    `rows` and `columns` are the matched cells of truth and result, one-to-one.
     """
-    with quiet_traccuracy():
+    with quietly():
         from traccuracy.matchers import Matched
         from traccuracy.metrics import BasicMetrics, CompleteTracks, DivisionMetrics
 
@@ -402,10 +393,9 @@ def edge_scores(
 def match_points(truth: LineageGraph, result: LineageGraph, radius: float) -> tuple[Index, Index]:
     """Cells matched one-to-one by the distance of their centroids (traccuracy's matcher).
 
-    The largest distance `radius` is in the unit of the positions. Raises a DependencyError where
-    traccuracy is not installed.
+    The largest distance `radius` is in the unit of the positions.
     """
-    with quiet_traccuracy():
+    with quietly():
         from traccuracy.matchers import PointMatcher
 
         matched = PointMatcher(threshold=radius).compute_mapping(
@@ -432,24 +422,28 @@ def tracking_graph(graph: LineageGraph) -> Any:
 
 
 @contextmanager
-def quiet_traccuracy() -> Iterator[None]:
-    """Keep traccuracy's progress bars, warnings and log lines off the terminal."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            import traccuracy  # noqa: F401
-        except ImportError as error:
-            raise DependencyError(
-                "the scores of edges and divisions need the package traccuracy; "
-                "run: pip install bridgetrack[evaluate]"
-            ) from error
-        logger = logging.getLogger("traccuracy")
-        level = logger.level
-        logger.setLevel(logging.ERROR)
-        try:
+def quietly() -> Iterator[None]:
+    """Keep progress bars, warnings and log lines of the packages of scores off the terminal.
+
+    Raises
+    ------
+    DependencyError
+        Where one of them is not installed.
+    """
+    logger = logging.getLogger("traccuracy")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             yield
-        finally:
-            logger.setLevel(level)
+    except ImportError as error:
+        raise DependencyError(
+            "scores need the packages py-ctcmetrics and traccuracy; run: "
+            "pip install bridgetrack[evaluate]"
+        ) from error
+    finally:
+        logger.setLevel(level)
 
 
 def _figure(value: float | None) -> float | None:

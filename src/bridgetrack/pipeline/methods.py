@@ -160,25 +160,10 @@ def _masks(tracking: Tracking, found: Finding | None, repaired: bool) -> str:
     mended = " They were repaired before tracking, see repairs.csv." if repaired else ""
     if found is None:
         return f"The masks were brought along; how they were made is not known here.{mended}"
-    return f"{_finding(found)}{mended}"
-
-
-def _finding(found: Finding) -> str:
-    if found.backend != "builtin":
-        if found.chooses:
-            return (
-                "The masks were chosen together with their tracks among candidate regions, those "
-                f"of {found.network_words} among them."
-            )
-        return f"The masks were found by {found.network_words}, run by Bridgetrack."
-    how = {
-        "jointly": "chosen among candidate regions together with their tracks",
-        "plain": "found frame by frame",
-    }[found.choose]
-    settings = {} if found.settings is None else asdict(found.settings)
-    known = ", ".join(f"{name} {_value(v)}" for name, v in settings.items() if v is not None)
-    said = f"; settings: {known}" if known else ""
-    return f"The masks were found by Bridgetrack's own segmentation: {how}{said}."
+    known = {} if found.settings is None else asdict(found.settings)
+    said = ", ".join(f"{name} {_value(v)}" for name, v in known.items() if v is not None)
+    settings = f"; settings: {said}" if said and found.backend == "builtin" else ""
+    return f"The masks were found by Bridgetrack, {found.words}{settings}.{mended}"
 
 
 def _model(model: Model) -> str:
