@@ -31,22 +31,16 @@ E = TypeVar("E", bound=BaseModel)
 
 _CURE = "correct it there, or restore the file from a backup"
 
+_EXPECTED = {
+    "model": "an object", "dict": "an object", "dataclass": "an object", "list": "a list",
+    "string": "text", "int": "a whole number", "float": "a number", "finite": "a finite number",
+    "bool": "true or false",
+}  # fmt: skip
+"""What should stand there, by the first word of the kinds of errors of pydantic."""
+
 _SENTENCES = {
     "missing": "lacks {key}",
     "extra_forbidden": "has the unknown entry {key!r}",
-    "model_type": "expected an object, found {found}",
-    "dict_type": "expected an object, found {found}",
-    "list_type": "expected a list, found {found}",
-    "string_type": "expected text, found {found}",
-    "string_unicode": "expected valid text, found {found}",
-    "int_type": "expected a whole number, found {found}",
-    "int_from_float": "expected a whole number, found {found}",
-    "int_parsing": "expected a whole number, found {found}",
-    "float_type": "expected a number, found {found}",
-    "float_parsing": "expected a number, found {found}",
-    "finite_number": "expected a finite number, found {found}",
-    "bool_type": "expected true or false, found {found}",
-    "bool_parsing": "expected true or false, found {found}",
     "enum": "{found} is not one of {expected}",
     "literal_error": "{found} is not one of {expected}",
     "greater_than": "must be more than {gt}, not {found}",
@@ -56,7 +50,7 @@ _SENTENCES = {
     "too_short": "needs {min_length} entries or more, not {actual_length}",
     "too_long": "must have at most {max_length} entries, not {actual_length}",
 }
-"""Messages for errors that pydantic reports; all others have pydantic's own message."""
+"""Messages for other errors; all others have pydantic's own message."""
 
 
 class FilePart(BaseModel):
@@ -306,7 +300,9 @@ def in_words(content: Any, problem: ValidationError) -> str:
     given: dict[str, Any] = {**limits, "found": _shown(first["input"])}
     if kind in ("missing", "extra_forbidden"):
         given["key"] = str(place.pop())[:40]
-    words = _SENTENCES[kind].format_map(given) if kind in _SENTENCES else first["msg"]
+    expected = _EXPECTED.get(kind.partition("_")[0])
+    usual = first["msg"] if expected is None else f"expected {expected}, found {given['found']}"
+    words = _SENTENCES[kind].format_map(given) if kind in _SENTENCES else usual
     at = _place(content, place)
     return f"{at}: {words}" if at else words
 

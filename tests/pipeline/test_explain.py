@@ -8,8 +8,8 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
+from bridgetrack.pipeline.explain import explain_event, find_event
 from bridgetrack.pipeline.scene import prepare
-from bridgetrack.pipeline.summary import explain_event, find_event
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import run
 from partition_problems import exact_margin
@@ -30,14 +30,14 @@ def test_a_chosen_event_adds_up_to_its_margin(tracking: Tracking, event: Event) 
     exact = exact_margin(tracking.scene.problem, tracking.scores, tracking.solution, column)
     assert found.was_chosen
     assert found.margin == pytest.approx(exact, abs=1e-9)
-    assert sum(c.value for c in found.contributions) == pytest.approx(found.margin)
+    assert sum(c.contribution for c in found.contributions) == pytest.approx(found.margin)
     assert "was chosen" in found.words()
 
 
 def test_what_differs_by_rounding_alone_is_not_told(tracking: Tracking) -> None:
     for column in np.flatnonzero(tracking.solution.chosen)[:60]:
         found = explain_event(tracking, int(column))
-        assert all(abs(c.value) > 1e-6 for c in found.contributions)
+        assert all(abs(c.contribution) > 1e-6 for c in found.contributions)
 
 
 def test_a_rejected_event_adds_up_to_what_it_would_cost(tracking: Tracking) -> None:

@@ -18,12 +18,8 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.pipeline.summary import (
-    explain_event,
-    find_event,
-    least_certain,
-    use_of_annotations,
-)
+from bridgetrack.pipeline.explain import explain_event, find_event
+from bridgetrack.pipeline.summary import least_certain, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import _bytes_needed, near, parse_memory
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -30,10 +29,10 @@ from bridgetrack.io.results import METHODS, RUN_FILE, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.notes import collecting_warnings, plural
+from bridgetrack.pipeline.explain import explain_event, find_event
 from bridgetrack.pipeline.inputs import is_table
 from bridgetrack.pipeline.methods import with_checked
 from bridgetrack.pipeline.result_folder import given_run, track_again, tracked_labels, write_json
-from bridgetrack.pipeline.summary import explain_event, find_event
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import near
 
@@ -166,7 +165,7 @@ def explain(
         "chosen": list(found.kept),
         "alternative": list(found.replaced_by),
         "margin": found.margin if math.isfinite(found.margin) else None,
-        "contributions": [{**asdict(c), "contribution": c.value} for c in found.contributions],
+        "contributions": [c._asdict() for c in found.contributions],
         "words": found.words(8),
     }
     return Answer(record, [found.words(8)])

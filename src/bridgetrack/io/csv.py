@@ -23,7 +23,6 @@ from bridgetrack.io.tables import (
     SIDECAR,
     CellTable,
     Sidecar,
-    TableReading,
     TextTable,
     read_cells,
     read_text_table,
@@ -222,7 +221,7 @@ def read_tracks_csv(
         the files are unreadable; names file and row.
     """
     try:
-        cells = read_cells(path, columns, TableReading(**reading), _in_pieces)
+        cells = read_cells(path, columns, _in_pieces, **reading)
     except InputError as error:
         raise _advised(Path(path), error) from error
     beside, notes = _beside(Path(path)), list(cells.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -224,18 +224,6 @@ def _more_header(cells: pd.DataFrame) -> int:
     return int(np.cumprod(has_words & ~has_number).sum())
 
 
-@dataclass(frozen=True)
-class TableReading:
-    """How a table of cells is read, where it does not say it; see `read_detections_csv`."""
-
-    scale: tuple[float, ...] | None = None
-    unit: str | None = None
-    frame_interval: float | None = None
-    shape: tuple[int, ...] | None = None
-    n_frames: int | None = None
-    positions: str | None = None
-
-
 def read_detections_csv(
     path: Path | str, columns: Mapping[str, str | None] | None = None, **reading: Any
 ) -> Detections:
@@ -274,7 +262,7 @@ def read_detections_csv(
     BridgetrackWarning
         If rows were left out, or something is not as in the file.
     """
-    cells = read_cells(path, columns, TableReading(**reading))
+    cells = read_cells(path, columns, **reading)
     for note in cells.notes:
         warnings.warn(f"{path}: {note}", BridgetrackWarning, stacklevel=2)
     geometry = cells.geometry
@@ -319,9 +307,15 @@ class CellTable:
 
 def read_cells(
     path: Path | str,
-    columns: Mapping[str, str | None] | None,
-    given: TableReading,
+    columns: Mapping[str, str | None] | None = None,
     prepare: Callable[[TextTable, Sidecar | None], TextTable] = lambda text, _: text,
+    *,
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
+    frame_interval: float | None = None,
+    shape: tuple[int, ...] | None = None,
+    n_frames: int | None = None,
+    positions: str | None = None,
 ) -> CellTable:
     """Read positions, sizes and identities of the cells of a file; see `read_detections_csv`.
 
@@ -331,7 +325,7 @@ def read_cells(
     text = prepare(read_text_table(path), sidecar)
     known = None if sidecar is None else sidecar.geometry
     found = columns_of(text.header, columns or {})
-    said = (len(given.scale or ()), len(given.shape or ()), known.ndim if known else 0)
+    said = (len(scale or ()), len(shape or ()), known.ndim if known else 0)
     if "z" not in (columns or {}) and 3 not in said and _is_flat(text, found.get("z")):
         del found["z"]
     check_columns(found, text.header, text.source)
@@ -341,23 +335,23 @@ def read_cells(
     ndim = len(axes)
     if known is not None and known.ndim != ndim:
         raise InputError(f"{text.source}: the table has {ndim} axes, its sidecar {known.ndim}")
-    if given.scale is not None and len(given.scale) != ndim:
+    if scale is not None and len(scale) != ndim:
         raise InputError(
-            f"{text.source}: the table has {ndim} spatial columns, the scale {given.scale} has "
-            f"{len(given.scale)} numbers"
+            f"{text.source}: the table has {ndim} spatial columns, the scale {scale} has "
+            f"{len(scale)} numbers"
         )
     notes: list[str] = []
-    frame, interval = _frames(text, found["frame"], given.n_frames, sidecar, notes)
-    micro = _micrometers_per_unit(text, found, given.positions, sidecar)
-    default = "micrometer" if given.scale is not None or micro else "pixel"
+    frame, interval = _frames(text, found["frame"], n_frames, sidecar, notes)
+    micro = _micrometers_per_unit(text, found, positions, sidecar)
+    default = "micrometer" if scale is not None or micro else "pixel"
     own = known or Geometry(1, None, (1.0,) * ndim, default, interval)
     there = max(int(frame.max()) + 1, known.n_frames if known else 0)
     geometry = Geometry(
-        n_frames=there if given.n_frames is None else given.n_frames,
-        shape=given.shape or own.shape,
-        scale=tuple(float(s) for s in given.scale or own.scale),
-        unit=given.unit or (default if given.scale is not None else own.unit),
-        frame_interval=own.frame_interval if given.frame_interval is None else given.frame_interval,
+        n_frames=there if n_frames is None else n_frames,
+        shape=shape or own.shape,
+        scale=tuple(float(s) for s in scale or own.scale),
+        unit=unit or (default if scale is not None else own.unit),
+        frame_interval=own.frame_interval if frame_interval is None else frame_interval,
     )
     to_pixels = micro / geometry.scale_array if micro else np.ones(ndim)
     cells = pd.DataFrame({"frame": frame}, index=text.cells.index)
