@@ -88,8 +88,8 @@ def test_from_a_result_to_a_sentence(run: Run, truth: Path, tmp_path: Path) -> N
     assert "Not checked" in (out / "methods.txt").read_text(encoding="utf-8")
     other = tmp_path / "other"
     shutil.copytree(out, other)
-    events = (other / "events.csv").read_text().splitlines(keepends=True)
-    (other / "events.csv").write_text("".join(e for e in events if ",move," not in e))
+    edges = (other / "edges.csv").read_text().splitlines(keepends=True)
+    (other / "edges.csv").write_text("".join(e for e in edges if ",move," not in e))
     wrong = run("check", other, "--judged", table)
     assert wrong.status == 1
     assert "not the events that were drawn from this result" in wrong.err

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bridgetrack.arrays import Mask
 from bridgetrack.errors import InputError
 from bridgetrack.files import program_version, writing
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.columns import LINK_COLUMNS, known_columns, plain_names
 from bridgetrack.io.ctc import followers, read_track_table
 from bridgetrack.io.tables import (
@@ -30,9 +28,7 @@ from bridgetrack.io.tables import (
 from bridgetrack.movie.geometry import geometry_to_json
 from bridgetrack.tracks.table import sizes_known, space_unit, track_table
 from bridgetrack.tracks.tracks import (
-    AT_LEAST,
     EDGE_EVENTS,
-    EVENT_COLUMNS,
     MARGINS,
     Tracks,
     assemble_tracks,
@@ -204,8 +200,8 @@ def read_tracks_csv(
 
     The lineage comes from the first of: the files beside the table (``edges.csv`` for
     ``detections.csv``, ``X_edges.csv`` or ``X_man_track.txt`` for ``X_nodes.csv``); a column of
-    parents; a column of tracks with, if there is one, a column of parent tracks. A table written
-    by `write_csv` is read back without loss, its events included.
+    parents; a column of tracks with, if there is one, a column of parent tracks. Tracks written
+    by `write_csv` are read back without loss; their events follow from ``edges.csv``.
 
     Parameters
     ----------
@@ -238,15 +234,14 @@ def read_tracks_csv(
     else:
         graph = _track_edges(cells, _parent_tracks(cells))
     nodes = _nodes(cells, graph, notes)
-    events = links = None
+    links = None
     if cells.sidecar is not None:
-        events, links = _own_events(Path(path)), _own_links(Path(path))
+        links = _own_links(Path(path))
         notes.extend(cells.sidecar.notes)
     return assemble_tracks(
         nodes,
         graph,
         cells.geometry,
-        events=events,
         links=links,
         notes=tuple(notes),
         source=str(path),
@@ -443,8 +438,13 @@ def _read_edges(path: Path) -> pd.DataFrame:
         raise InputError(f"{path}: needs the columns source and target, found {text.header}")
     edges = pd.DataFrame({"source": text.integers(source), "target": text.integers(target)})
     if "event" in plain:
+        kinds = text.cells[plain["event"]].str.strip()
         known = ", ".join(EDGE_EVENTS)
-        edges["event"] = _kinds(text, plain["event"], EDGE_EVENTS, f" of edges; known are {known}")
+        text.refuse(
+            ~kinds.isin(EDGE_EVENTS).to_numpy(),
+            lambda k: f"{kinds.iloc[k]!r} is not an event of edges; known are {known}",
+        )
+        edges["event"] = kinds.to_numpy(dtype=object)
     for name in ("score", *MARGINS):
         if name in plain:
             # an event that answers settle has no rival, and an infinite margin
@@ -452,66 +452,22 @@ def _read_edges(path: Path) -> pd.DataFrame:
     return edges
 
 
-def _own_events(detections: Path) -> pd.DataFrame | None:
-    """The ``events.csv`` beside a table that this program wrote, None if there is none."""
-    text = _table_beside(detections, "events.csv", EVENT_COLUMNS)
-    if text is None:
-        return None
-    margin = next((name for name in MARGINS if name in text.header), None)
-    if margin is None:
-        raise InputError(f"{text.source}: the column {AT_LEAST!r} is missing")
-    named = {column: _id_lists(text, column) for column in ("sources", "targets")}
-    return pd.DataFrame(
-        {
-            "frame": text.integers("frame"),
-            "event": _kinds(text, "event", [e.key for e in Event]),
-            **named,
-            "score": text.numbers("score", empty=np.nan),
-            margin: text.numbers(margin, empty=np.nan, infinite=True),
-        }
-    )
-
-
 def _own_links(detections: Path) -> pd.DataFrame | None:
     """Links between tracks from the ``tracks.csv`` beside a table that this program wrote."""
-    text = _table_beside(detections, "tracks.csv", ("track_id", "parent_id", "link"))
-    if text is None:
-        return None
-    parents = _id_lists(text, "parent_id")
-    events = [tuple(cell.split()) for cell in text.cells["link"]]
-    rows = []
-    for track, ids, kinds in zip(text.integers("track_id").tolist(), parents, events, strict=True):
-        if len(ids) != len(kinds):
-            raise InputError(
-                f"{text.source}: the track {track} has {len(ids)} parents, {len(kinds)} links"
-            )
-        rows += [(track, parent, kind) for parent, kind in zip(ids, kinds, strict=True)]
-    links = pd.DataFrame(rows, columns=["track_id", "parent_id", "event"])
-    return links.astype({"track_id": np.int64, "parent_id": np.int64, "event": object})
-
-
-def _table_beside(detections: Path, name: str, columns: Sequence[str]) -> TextTable | None:
-    """A table beside another one, where it is there, that must have some columns."""
-    path = detections.with_name(name)
+    path = detections.with_name("tracks.csv")
     if not path.is_file():
         return None
     text = read_text_table(path)
-    missing = [c for c in columns if c not in text.header]
+    missing = [c for c in ("track_id", "parent_id", "link") if c not in text.header]
     if missing:
         raise InputError(f"{path}: the columns {missing} are missing")
-    return text
-
-
-def _kinds(text: TextTable, column: str, known: Sequence[str], more: str = "") -> NDArray[Any]:
-    """Keys of events, shape (n,)."""
-    kinds = text.cells[column].str.strip()
-    wrong = ~kinds.isin(known).to_numpy()
-    text.refuse(wrong, lambda k: f"{kinds.iloc[k]!r} is not an event{more}")
-    return kinds.to_numpy(dtype=object)
-
-
-def _id_lists(text: TextTable, column: str) -> list[tuple[int, ...]]:
-    try:
-        return [tuple(int(word) for word in cell.split()) for cell in text.cells[column]]
-    except ValueError as error:
-        raise InputError(f"{text.source}: {column} must be ids ({error})") from error
+    rows = []
+    for track, ids, kinds in zip(
+        text.integers("track_id").tolist(), text.cells["parent_id"], text.cells["link"], strict=True
+    ):
+        parents, events = ids.split(), kinds.split()
+        if len(parents) != len(events) or not all(p.isdecimal() for p in parents):
+            raise InputError(f"{path}: the track {track} has the parents {ids!r}, links {kinds!r}")
+        rows += [(track, int(p), event) for p, event in zip(parents, events, strict=True)]
+    links = pd.DataFrame(rows, columns=["track_id", "parent_id", "event"])
+    return links.astype({"track_id": np.int64, "parent_id": np.int64, "event": object})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -24,19 +23,13 @@ from bridgetrack.io.tables import count_frames
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.movie.raw import micrometers, minutes
 from bridgetrack.schema import OpenEntry, check
-from bridgetrack.tracks.tracks import (
-    AT_LEAST,
-    MARGINS,
-    Tracks,
-    assemble_tracks,
-    margin_column,
-)
+from bridgetrack.tracks.tracks import MARGINS, Tracks, assemble_tracks
 
 _UNSAFE = ("pickle",)
 
 
 def read_geff(path: Path | str) -> Tracks:
-    """Read tracks from a GEFF store, this program's (without loss) or another's.
+    """Read tracks from a GEFF store, this program's (its tracks without loss) or another's.
 
     A store of another program needs a time axis, of frames or of times in equal steps, and two or
     three axes of space; where it names no axes, properties such as t, y and x are taken. Labels
@@ -179,16 +172,6 @@ def _values(prop: Any) -> NDArray[Any]:
     return values.astype(object) if values.dtype.kind in "UTS" else values
 
 
-class _Events(OpenEntry):
-    frame: list[int]
-    event: list[str]
-    sources: list[list[int]]
-    targets: list[list[int]]
-    score: list[float | None]
-    margin: list[float | None] | None = None
-    margin_at_least: list[float | None] | None = None
-
-
 class _Links(OpenEntry):
     track_id: list[int]
     parent_id: list[int]
@@ -199,33 +182,20 @@ class _Own(OpenEntry):
     """What `write_geff` keeps of tracks beside the graph."""
 
     geometry: GeometryField
-    events: _Events
     links: _Links
     notes: list[str]
 
 
 def _own(graph: Any, edges: pd.DataFrame, extra: Any, path: Path) -> Tracks:
-    """Tracks of this program, without loss."""
+    """Tracks of this program."""
     nodes = pd.DataFrame({"id": np.asarray(graph["node_ids"]).astype(np.int64)})
     for name, prop in graph["node_props"].items():
         nodes["frame" if name == "t" else name] = _values(prop)
     ours: _Own = check(_Own, extra, f"{path}, its 'extra' part")
-    events = pd.DataFrame(ours.events.model_dump(exclude_none=True))
-    if ours.events.margin is None and ours.events.margin_at_least is None:
-        events[AT_LEAST] = np.nan
-    for column in ("sources", "targets"):
-        events[column] = [tuple(ids) for ids in events[column]]
-    numbers = {"frame": np.int64, "score": np.float64, margin_column(events): np.float64}
     links = pd.DataFrame(ours.links.model_dump())
-    return assemble_tracks(
-        nodes,
-        edges,
-        ours.geometry,
-        events=events.astype({**numbers, "event": object}),
-        links=links.astype({"track_id": np.int64, "parent_id": np.int64, "event": object}),
-        notes=tuple(ours.notes),
-        source=str(path),
-    )
+    links = links.astype({"track_id": np.int64, "parent_id": np.int64, "event": object})
+    notes = tuple(ours.notes)
+    return assemble_tracks(nodes, edges, ours.geometry, links=links, notes=notes, source=str(path))
 
 
 def _axes(graph: Any, path: Path) -> tuple[Geometry, list[str], Index]:
@@ -301,8 +271,8 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
     """Write tracks to a GEFF store; `read_geff` gets back all of it.
 
     Nodes carry every column of ``tracks.nodes`` (the frame as ``t``), edges the event, score
-    and margin; links, events, notes and geometry are kept under ``extra``. Track ids are named as
-    tracklets where all tracks end in divisions, otherwise they are a plain property.
+    and margin; links between tracks, notes and geometry are kept under ``extra``. Track ids are
+    named as tracklets where all tracks end in divisions, otherwise they are a plain property.
 
     Parameters
     ----------
@@ -393,25 +363,11 @@ def _in_one_piece(tracks: Tracks) -> bool:
 
 
 def _extra(tracks: Tracks) -> dict[str, Any]:
-    events, links = tracks.events, tracks.links
-    margin = margin_column(events)
+    links = tracks.links
     return {
         "version": program_version(),
         "format": 1,
         "geometry": geometry_to_json(tracks.geometry),
         "links": {c: as_plain(links[c].to_numpy()).tolist() for c in links.columns},
-        "events": {
-            "frame": [int(f) for f in events["frame"]],
-            "event": [str(e) for e in events["event"]],
-            "sources": [[int(i) for i in ids] for ids in events["sources"]],
-            "targets": [[int(i) for i in ids] for ids in events["targets"]],
-            "score": _nullable(events["score"].tolist()),
-            margin: _nullable(events[margin].tolist()),
-        },
         "notes": list(tracks.notes),
     }
-
-
-def _nullable(values: Sequence[float]) -> list[float | None]:
-    """JSON has no NaN."""
-    return [float(v) if np.isfinite(v) else None for v in values]
