@@ -15,7 +15,7 @@ from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.progress import run
 from bridgetrack.ui.looks import LOOKS, rgba
 from bridgetrack.ui.overlay import Drawing, SliceShown, draw_question
-from bridgetrack.ui.pictures import picture_steps
+from bridgetrack.ui.pictures import FrameStrip, Picture, PictureTag, picture_steps
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))
 HERE, THERE, FAR = (CellRef(4, k, (50.0, 40.0 + 20 * k)) for k in (1, 2, 3))
@@ -140,3 +140,27 @@ def test_a_late_division_is_shown_in_all_its_frames(source):
     asked = question(event=event, slot=("fate", (1, 1)))
     pictures = run(picture_steps(source, asked, 10.0))
     assert [p.frame for p in pictures] == [1, 2, 3]
+
+
+def test_names_of_cells_out_of_view_are_not_drawn_at_the_rim():
+    far = replace(HERE, position=(50.0, 260.0))
+    asked = question(event=EventRef(Event.MOVE, (MOTHER,), (far,)))
+    assert [m.text for m in drawn(asked, 3).marks if m.text.startswith("#")] == ["#1"]
+    there = replace(MOTHER, label=7, position=(50.0, -30.0))
+    asked = question(event=EventRef(Event.MOVE, (there,), (far,)), slot=("fate", (3, 7)))
+    assert not [m.text for m in drawn(asked, 3).marks if m.text.startswith("#")]
+
+
+def test_names_on_a_small_picture_do_not_cover_each_other(qtbot):
+    colours = ("#ff0000", "#00ff00", "#0000ff", "#ffff00", "#ff00ff", "#00ffff")
+    strip = FrameStrip(lambda: named)
+    qtbot.addWidget(strip)
+    for y, x in ((0.98, 0.98), (0.02, 0.02), (0.65, 0.5), (0.75, 0.3)):
+        tags = tuple(PictureTag(y, x, "#888", colour) for colour in colours)
+        strip.show_pictures((Picture(0, np.zeros((90, 90, 3), np.uint8), tags),))
+        [button] = strip.buttons
+        shown = button.icon().pixmap(button.iconSize()).toImage()
+        pixels = [shown.pixelColor(i, k).name() for i in range(shown.width())
+                  for k in range(shown.height())]  # fmt: skip
+        seen = [pixels.count(colour) for colour in colours]
+        assert min(seen) > 0.8 * max(seen) > 10, seen

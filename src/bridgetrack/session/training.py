@@ -131,7 +131,7 @@ class Trainer:
         outcome = self.outcome
         if outcome is not None and self.training is not None:
             told = (_how_right(training.estimate), training.words)
-            words = (*(sentence(words) for words in told), *outcome.words)
+            words = (*(sentence(words) for words in told if words), *outcome.words)
             self.training = training
             self._movie.describe_model(training.model, replace(outcome, words=words))
         self.changed.emit()
@@ -234,16 +234,14 @@ class Trainer:
 
 
 def _how_right(estimate: ErrorEstimate | None) -> str:
-    """What the held-out answers say, in words that few of them bear."""
+    """What the held-out answers say, in words that few of them bear; nothing without any."""
     if estimate is None:
-        return "there are too few answers to say how good it is"
+        return ""
     if estimate.high - estimate.low <= WIDEST:
         return estimate.words
     right = round(sum(share for *_, share in estimate.per_event))
-    return (
-        f"the model predicts {right} of {plural(estimate.n_annotations, 'held-out answer')} "
-        "correctly: too few to say how accurate the whole movie is"
-    )
+    answers = plural(estimate.n_annotations, "held-out answer")
+    return f"the model predicts {right} of {answers} correctly"
 
 
 def _told(training: Training) -> tuple[str, ...]:

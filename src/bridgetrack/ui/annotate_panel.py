@@ -45,7 +45,7 @@ from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.pictures import FrameStrip, picture_steps
 from bridgetrack.ui.state import Answer
-from bridgetrack.ui.widgets import DIM, Column, button, grid, heading, row, text
+from bridgetrack.ui.widgets import DIM, Column, button, grid, heading, row, tell, text
 
 _EVENTS = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.APPEAR, Mode.FALSE, Mode.VERIFY)
 _MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
@@ -263,17 +263,26 @@ class AnnotatePanel(Panel):
             self.actions[name].setEnabled(not denied)
         self._picture(asked)
         self._on_frame()
-        for part in (self.question, self.reason, self.frames):
-            part.setVisible(asked is not None)
         self.stop.setVisible(asked is not None)
         # What the model thinks would sway whoever checks it.
         self.choices.setVisible(not isinstance(asked, SampleQuestion))
         check = self.questions.check
         self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
-        taken = "the last verdict" if check.running else self.session.undo_words
-        self.undoes.setText(f"Undo takes back: {taken}" if self.undo.isEnabled() else "")
+        self._say_undo(asked)
+        for part in (self.question, self.frames):
+            part.setVisible(asked is not None)
         self.redo.setEnabled(self.session.can_redo)
         self._show_cell()
+
+    def _say_undo(self, asked: Suggestion | None) -> None:
+        """Say what Undo takes back; beside a question only where it is not the last answer."""
+        answers, judging = self.session.answers, self.questions.check.running
+        past = () if answers is None else answers.history.past
+        taken = "the last verdict" if judging else self.session.undo_words
+        usual = asked is not None and (judging or not past or bool(past[-1].added))
+        self.undo.setToolTip(f"Undo: {taken or 'the last answer'} (key Z)")
+        tell(self.undoes, f"Undo takes back: {taken}" if taken and not usual else "")
+        self.reason.setVisible(asked is not None and usual)
 
     def _show_cell(self) -> None:
         asked, annotator = self._asked, self.annotator

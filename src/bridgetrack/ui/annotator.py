@@ -205,7 +205,8 @@ class Annotator:
             return -1
         if int(scene.detections.frame[row]) != self.frame:
             return -1
-        seen = row == self._under or self.in_view(self.finder.ref(row).position)
+        pointed = row == self._under and self._here is not None and self.in_view(self._here)
+        seen = pointed or self.in_view(self.finder.ref(row).position)
         return row if seen else -1
 
     def _pick(self, row: int, shift: bool = False) -> None:

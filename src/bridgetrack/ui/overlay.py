@@ -185,15 +185,18 @@ def _draw_listed(
     title: str,
     view: SliceShown,
     outline: Outline,
+    subject: CellRef | None = None,
 ) -> None:
     """The first of some events with their numbers, and the numbers of the others on their cells.
 
-    Cells of the frame in view are outlined, those of the other frame are rings.
+    Cells of the frame in view are outlined, those of the other frame are rings. With a `subject`,
+    only this cell of the first.
     """
     first = listed[0][1]
-    colour = rgba(LOOKS[first.event].colour)
-    shapes = _draw_cells(drawing, first.cells, view, outline, colour)
-    for source in first.sources:
+    colour = rgba(LOOKS[first.event].colour if subject is None else GHOST)
+    cells = first.cells if subject is None else (subject,)
+    shapes = _draw_cells(drawing, cells, view, outline, colour)
+    for source in first.sources if subject is None else ():
         for target in first.targets:
             drawing.arrow(source, target, colour)
     _draw_numbers(drawing, _numbered(listed, view), view)
@@ -205,7 +208,9 @@ def _draw_names(
     drawing: Drawing, cells: Iterable[CellRef], view: SliceShown, outline: Outline
 ) -> None:
     """Names of cells as the panel has them: below those in view, above those of other frames."""
-    known = {c.cell: c for c in cells if _near(c, view)}
+    low, high = np.reshape(view.seen, (2, 2))
+    seen = [c for c in cells if _near(c, view) and np.all((low <= _flat(c)) & (_flat(c) <= high))]
+    known = {c.cell: c for c in seen}
     here = [c for c in known.values() if c.frame == view.frame]
     for cell in sorted(known.values(), key=lambda c: c.frame != view.frame):
         name, flat, shown = view.name(cell), _flat(cell), cell.frame == view.frame
@@ -226,8 +231,9 @@ _LINES = 5
 def _half(words: str, view: SliceShown) -> Array:
     """Half the height and half the width of words, in pixels."""
     letter = view.letter or 2 * _LETTER * view.size
-    signed = not (words[:1].isalnum() or words.startswith("#"))  # signs are wider than letters
-    return np.array([letter, letter * (len(words) + (4 if signed else 1)) / 2])
+    # Signs are wider than letters.
+    more = 1 if words[:1].isalnum() else 2 if words.startswith("#") else 4
+    return np.array([letter, letter * (len(words) + more) / 2])
 
 
 def _overlap(one: Array, two: Array) -> float:
@@ -356,12 +362,8 @@ def draw_question(
     """
     if asked.frame <= view.frame <= asked.last_frame:
         listed = list(enumerate(asked.listed, 1))
-        if denied:
-            words, event = "What happened instead?", EventRef(asked.kind, (asked.asked,))
-            listed[0] = (1, event)
-        else:
-            words = question_words(asked, view.frame)
-        _draw_listed(drawing, listed, words, view, outline)
+        words = "What happened instead?" if denied else question_words(asked, view.frame)
+        _draw_listed(drawing, listed, words, view, outline, asked.asked if denied else None)
 
 
 def draw_subject(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:

@@ -250,17 +250,19 @@ def _painted(picture: Picture, side: int, name: Name) -> QPixmap:
     font = painter.font()
     font.setPixelSize(_SMALL)
     metrics, taken = QFontMetricsF(font), list[QRectF]()
+    high = metrics.ascent() + 2
     for tag in picture.tags:
         words = tag.words(name)
-        wide, high = metrics.horizontalAdvance(words) + 4, metrics.ascent()
+        wide = metrics.horizontalAdvance(words) + 6
         x = min(max(tag.x * side - wide / 2, 0), side - wide)
-        y = min(max(tag.y * side + high / 2, high), side - 3)
-        room = QRectF(x, y - high, wide, high)
-        while any(room.intersects(other) for other in taken):
-            room.translate(0, high if y < 0.7 * side else -high)
+        y = min(max(tag.y * side - high / 2, 0), side - high)
+        lines = sorted(range(-8, 9), key=lambda k: (abs(k), -k))  # as near as there is room
+        places = [QRectF(x, y + k * high, wide, high) for k in lines]
+        inside = [place for place in places if place.top() >= 0 and place.bottom() <= side]
+        room = min(inside, key=lambda place: sum(map(place.intersects, taken)))
         taken.append(room)
         path = QPainterPath()
-        path.addText(room.bottomLeft() + QPointF(2, 0), font, words)
+        path.addText(room.bottomLeft() + QPointF(3, -3), font, words)
         painter.strokePath(path, QPen(QColor("#000000"), 3))
         painter.fillPath(path, QColor(tag.colour))
     painter.end()

@@ -58,6 +58,10 @@ _MANY = 200
 """So many curves at most are drawn at once."""
 
 
+_TITLE = 18
+"""Pixels that the words above a plot are high."""
+
+
 class NumberPlot(Plot):
     """Curves of tracks, or bars."""
 
@@ -121,9 +125,10 @@ class NumberPlot(Plot):
         return True
 
     def name_axes(self, bottom: str, left: str) -> None:
-        """What the axes show."""
+        """What the axes show; the words of the left one lie above it, where a low plot has room."""
         self.setLabel("bottom", bottom)
-        self.setLabel("left", left)
+        self.setTitle(left, size="9pt", color=self.palette().windowText().color())
+        self.plotItem.layout.setRowFixedHeight(0, _TITLE)
 
 
 _BINS = 48
