@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Generic, NoReturn, TypeVar
 
@@ -41,6 +42,7 @@ _EXPECTED = {
 _SENTENCES = {
     "missing": "lacks {key}",
     "extra_forbidden": "has the unknown entry {key!r}",
+    "unexpected_keyword_argument": "has the unknown entry {key!r}",
     "enum": "{found} is not one of {expected}",
     "literal_error": "{found} is not one of {expected}",
     "greater_than": "must be more than {gt}, not {found}",
@@ -93,6 +95,17 @@ def made(content: Any, schema: type[E], make: Callable[[E], T]) -> T:
         raise _refusal("refused", str(error)) from None
 
 
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def to_json(content: Any) -> Any:
+    """A dataclass as the JSON values that `of_dataclass` reads, without what is None."""
+    kind: Any = type(content)
+    return _adapter(kind).dump_python(content, mode="json", exclude_none=True)
+
+
 def of_dataclass(kind: type[T], *dropped: str) -> PlainValidator:
     """How a field is read that holds fields of a dataclass, as `dataclasses.asdict` gives them.
 
@@ -104,12 +117,15 @@ def of_dataclass(kind: type[T], *dropped: str) -> PlainValidator:
         Fields that it had in earlier versions, which are not read.
     """
 
+    known: Any = kind
+
     def read(content: Any) -> T:
         if isinstance(content, dict):
             content = {key: value for key, value in content.items() if key not in dropped}
         try:
             text = json.dumps(content)
-            return TypeAdapter(kind).validate_json(text, strict=True, extra="forbid")
+            made: T = _adapter(known).validate_json(text, strict=True, extra="forbid")
+            return made
         except BridgetrackError as error:
             raise _refusal("refused", str(error)) from None
 
@@ -298,7 +314,7 @@ def in_words(content: Any, problem: ValidationError) -> str:
         k: f"{v:.15g}" if isinstance(v, float) else v for k, v in first.get("ctx", {}).items()
     }
     given: dict[str, Any] = {**limits, "found": _shown(first["input"])}
-    if kind in ("missing", "extra_forbidden"):
+    if kind in ("missing", "extra_forbidden", "unexpected_keyword_argument"):
         given["key"] = str(place.pop())[:40]
     expected = _EXPECTED.get(kind.partition("_")[0])
     usual = first["msg"] if expected is None else f"expected {expected}, found {given['found']}"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
-from bridgetrack.annotations.files import answer_to_json, load_mask_answers
+from bridgetrack.annotations.files import load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_targets import as_candidates, honoured, targets
 from bridgetrack.annotations.store import AutosavingStore
@@ -19,6 +19,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.regions import Regions, concatenate, regions_of_labels
+from bridgetrack.schema import to_json
 from drawn_movie import added
 
 SHAPE = (20, 30)
@@ -243,7 +244,7 @@ def test_files_of_earlier_versions_are_one_history(tmp_path) -> None:
         [answer] = MaskAnswers(MOVIE).next_for([mend])
         answer = replace(answer, created=f"2026-01-01T10:00:0{second}+00:00")
         shared = {**head, "answers": [], "last_id": 0, "last_label": 0}
-        added = {"removed": [], "added": [answer_to_json(answer)]}
+        added = {"removed": [], "added": [to_json(answer)]}
         (tmp_path / name).write_text(json.dumps(shared) + "\n" + json.dumps(added) + "\n")
     store = AutosavingStore(path, MOVIE)
     assert store.resumed == 2 and [a.says_nothing for a in store.masks.past] == [True, False]

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import isfinite
+from typing import Annotated
+
+from pydantic import PlainSerializer, PlainValidator
 
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import FATES, N_SOURCES, N_TARGETS, Event
@@ -85,6 +88,14 @@ class CellRef:
         return self.frame, self.label
 
 
+def _event(key: object) -> Event:
+    """An event by its name in files."""
+    names = [event.key for event in Event]
+    if key not in names:
+        raise InputError(f"{key!r} is no event; choose from {', '.join(names)}")
+    return Event.from_key(str(key))
+
+
 def _by_cell(ref: CellRef) -> tuple[int, int, tuple[float, ...]]:
     return ref.frame, ref.label, ref.position
 
@@ -109,7 +120,7 @@ class EventRef:
         Where the number of cells or their frames do not fit the event.
     """
 
-    event: Event
+    event: Annotated[Event, PlainValidator(_event), PlainSerializer(lambda event: event.key)]
     sources: tuple[CellRef, ...] = ()
     targets: tuple[CellRef, ...] = ()
 

@@ -11,32 +11,30 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator
+from pydantic import Field, WrapValidator
 
-from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerSet, natural_key
 from bridgetrack.annotations.history import LIMIT, AnswerChange, AnswerHistory
 from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswer, MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.files import write_text
-from bridgetrack.hypotheses.events import Event, EventName
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.notes import plural
-from bridgetrack.regions.mend import MendKind
 from bridgetrack.schema import (
     Count,
     FileFormat,
     FilePart,
     JsonObject,
     check,
-    made,
-    made_by,
+    of_dataclass,
     parse_json,
     read_text,
+    to_json,
 )
 
 ENDING = ".bridgetrack"
@@ -56,72 +54,14 @@ _LARGEST = 1_000_000_000
 # ---------------------------------------------------------------------- schemas
 
 
-class _Cell(FilePart):
-    frame: int
-    label: int
-    position: list[float]
-
-    def ref(self) -> CellRef:
-        return CellRef(self.frame, self.label, tuple(self.position))
+_AnnotationField = Annotated[Annotation, of_dataclass(Annotation)]
+_MaskField = Annotated[MaskAnswer, of_dataclass(MaskAnswer)]
 
 
-_CellField = Annotated[CellRef, made_by(_Cell, _Cell.ref)]
-
-
-class _Event(FilePart):
-    event: EventName
-    sources: list[_CellField]
-    targets: list[_CellField]
-
-    def ref(self) -> EventRef:
-        return EventRef(Event.from_key(self.event), tuple(self.sources), tuple(self.targets))
-
-
-class _Annotation(FilePart):
-    id: str
-    kind: Annotated[Kind, Field(strict=False)]
-    events: list[Annotated[EventRef, made_by(_Event, _Event.ref)]]
-    source: str
-    created: str | None = None
-    seconds: float | None = None
-    right: bool | None = None
-    named: str | None = None
-
-    def answer(self) -> Annotation:
-        return Annotation(**{**dict(self), "events": tuple(self.events)})
-
-
-class _MaskAnswer(FilePart):
-    id: str
-    frame: Count
-    kind: Annotated[MendKind, Field(strict=False)]
-    created: str
-    right: list[list[Count]]
-    wrong: list[list[Count]]
-    change: list[Count]
-
-    def answer(self) -> MaskAnswer:
-        sides = {
-            "right": tuple(_grouped(flat, 2) for flat in self.right),
-            "wrong": tuple(_grouped(flat, 2) for flat in self.wrong),
-            "change": _grouped(self.change, 4),
-        }
-        return MaskAnswer(**{**dict(self), **sides})
-
-
-def _grouped(flat: list[int], size: int) -> Any:
-    if len(flat) % size:
-        raise InputError(f"a list of runs must have {size} numbers for each")
-    return tuple(zip(*[iter(flat)] * size, strict=True))
-
-
-def _mention(schema: type[FilePart], make: Callable[[Any], Any]) -> PlainValidator:
-    """An answer of a step: in full, or by its id."""
-    return PlainValidator(lambda x: x if isinstance(x, str) else made(x, schema, make))
-
-
-_Mentions = list[Annotated[Any, _mention(_Annotation, _Annotation.answer)]]
-_MaskMentions = list[Annotated[Any, _mention(_MaskAnswer, _MaskAnswer.answer)]]
+# An answer of a step stands there in full, or by its id.
+_OR_ID = WrapValidator(lambda content, read: content if isinstance(content, str) else read(content))
+_Mentions = list[Annotated[Any, of_dataclass(Annotation), _OR_ID]]
+_MaskMentions = list[Annotated[Any, of_dataclass(MaskAnswer), _OR_ID]]
 
 
 class _Step(FilePart):
@@ -166,9 +106,7 @@ class _Steps(FilePart):
 
 
 class _Masks(FilePart):
-    answers: list[Annotated[MaskAnswer, made_by(_MaskAnswer, _MaskAnswer.answer)]] = Field(
-        default_factory=list
-    )
+    answers: list[_MaskField] = Field(default_factory=list)
     last_id: Count = 0
     last_label: Annotated[int, Field(ge=0, le=HIGHEST)] = 0
 
@@ -180,7 +118,7 @@ class _Masks(FilePart):
 
 class _Content(FilePart):
     movie: GeometryField
-    annotations: list[Annotated[Annotation, made_by(_Annotation, _Annotation.answer)]]
+    annotations: list[_AnnotationField]
     history: _Steps = Field(default_factory=_Steps)
     last_ids: dict[str, Count] = Field(default_factory=dict)
     masks: _Masks = Field(default_factory=_Masks)
@@ -223,41 +161,11 @@ ANNOTATION_FILE = FileFormat(
 # ---------------------------------------------------------------------- writing
 
 
-def answer_to_json(answer: Annotation | MaskAnswer) -> dict[str, Any]:
-    """An answer as JSON values."""
-    known: dict[str, Any]
-    if isinstance(answer, MaskAnswer):
-        known = {
-            "frame": answer.frame,
-            "created": answer.created,
-            "right": [_flat(runs) for runs in answer.right],
-            "wrong": [_flat(runs) for runs in answer.wrong],
-            "change": _flat(answer.change),
-        }
-    else:
-        events = [
-            {
-                "event": ref.event.key,
-                "sources": [asdict(c) for c in ref.sources],
-                "targets": [asdict(c) for c in ref.targets],
-            }
-            for ref in answer.events
-        ]
-        rest = ("source", "created", "seconds", "right", "named")
-        known = {"events": events, **{name: getattr(answer, name) for name in rest}}
-    said = {key: value for key, value in known.items() if value is not None}
-    return {"id": answer.id, "kind": str(answer.kind), **said}
-
-
-def _flat(runs: Iterable[tuple[int, ...]]) -> list[int]:
-    return [number for run in runs for number in run]
-
-
 def change_to_json(change: AnswerChange, there: AnswerHistory) -> dict[str, Any]:
     """A step as JSON values; answers that are there are named by their ids."""
 
     def named(answers: Iterable[Annotation | MaskAnswer], there: AnswerSet[Any]) -> list[Any]:
-        return [a.id if a.id in there and there[a.id] == a else answer_to_json(a) for a in answers]
+        return [a.id if a.id in there and there[a.id] == a else to_json(a) for a in answers]
 
     known = {
         "removed": named(change.removed, there.annotations),
@@ -279,13 +187,13 @@ def history_to_json(history: AnswerHistory) -> dict[str, Any]:
     content: dict[str, Any] = {
         **ANNOTATION_FILE.head,
         "movie": geometry_to_json(present.geometry),
-        "annotations": [answer_to_json(a) for a in present],
+        "annotations": [to_json(a) for a in present],
         "history": {"undo": undo, "redo": redo},
         "last_ids": {key: n for key, n in sorted(present.last_ids.items()) if n >= 0},
     }
     if last_id := masks.last_ids.get("m", 0):
         content["masks"] = {
-            "answers": [answer_to_json(a) for a in masks.past],
+            "answers": [to_json(a) for a in masks.past],
             "last_id": last_id,
             "last_label": masks.last_label,
         }

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BeforeValidator, PlainSerializer
 
 from bridgetrack.annotations.annotation import is_time, now
 from bridgetrack.annotations.annotation_set import AnswerSet
@@ -26,6 +28,22 @@ Runs = tuple[tuple[int, int], ...]
 
 ChangedRuns = tuple[tuple[int, int, int, int], ...]
 """Runs of pixels whose label changed: first place, length, label before and after."""
+
+
+def _grouped(size: int) -> BeforeValidator:
+    """Runs as lists of so many numbers, which files keep one after another."""
+
+    def group(flat: Any) -> Any:
+        if not isinstance(flat, list) or len(flat) % size:
+            raise InputError(f"a list of runs must have {size} numbers for each")
+        return tuple(zip(*[iter(flat)] * size, strict=True))
+
+    return BeforeValidator(group)
+
+
+_FLAT = PlainSerializer(lambda runs: [number for run in runs for number in run])
+_RunsField = Annotated[Runs, _grouped(2), _FLAT]
+_ChangeField = Annotated[ChangedRuns, _grouped(4), _FLAT]
 
 HIGHEST = 2**32 - 1
 _ID = re.compile(r"m(0|[1-9]\d{0,14})", re.ASCII)
@@ -46,9 +64,9 @@ class MaskAnswer:
     frame: int  # number of the frame
     kind: MendKind  # what was done
     created: str  # time in ISO 8601 with the zone
-    right: tuple[Runs, ...] = ()  # sets of pixels that are exactly one cell
-    wrong: tuple[Runs, ...] = ()  # sets of pixels that are not one cell
-    change: ChangedRuns = ()  # what it changed in the labels
+    right: tuple[_RunsField, ...] = ()  # sets of pixels that are exactly one cell
+    wrong: tuple[_RunsField, ...] = ()  # sets of pixels that are not one cell
+    change: _ChangeField = ()  # what it changed in the labels
 
     def __post_init__(self) -> None:
         if self.frame < 0:
