@@ -32,10 +32,9 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.files import replacing, resolved, write_text
-from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import read_detections_csv
-from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
+from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie, save_labels
 from bridgetrack.movie.geometry import GeometryField, geometry_to_json
@@ -196,19 +195,16 @@ class _Content(OpenEntry):
 
     def project(self) -> Project:
         known = {name: value for name, value in self if name != "movie"}
-        return Project(geometry=self.movie, history=_nothing(self.movie), **known)
+        history = AnswerHistory(AnnotationSet(self.movie))
+        return Project(geometry=self.movie, history=history, **known)
 
 
 PROJECT_FILE = FileFormat("bridgetrack-project", 2, "a project", _Content, _Content.project)
 """Which movie and cells a project is about; paths in it are seen from the project's folder."""
 
 
-class _Export(OpenEntry):
-    formats: list[str] = Field(default_factory=lambda: ["csv"])
-
-
 class _Earlier(OpenEntry):
-    """A project in one file, with its answers."""
+    """A project in one file, with its answers; settings are checked when they are used."""
 
     labels: _MovieField
     image: _MovieField | None = None
@@ -217,44 +213,33 @@ class _Earlier(OpenEntry):
     scale: list[float]
     unit: str
     frame_interval: float | None = None
-    export: _Export
-    model: Annotated[Model, MODEL_FILE.nested]
-    start: Annotated[Model, MODEL_FILE.nested] | None = None
+    export: JsonObject
+    model: JsonObject
+    start: JsonObject | None = None
     annotations: Annotated[AnswerHistory, replace(ANNOTATION_FILE, version=1).nested]
     notes: JsonObject
     without: list[str] = Field(default_factory=list)
 
     def project(self) -> Project:
-        geometry = Geometry(
-            self.n_frames, tuple(self.shape) or None, tuple(self.scale), self.unit,
-            self.frame_interval,
-        )  # fmt: skip
-        EventKinds.without(self.without)
+        shape, scale = tuple(self.shape) or None, tuple(self.scale)
+        movie = Geometry(self.n_frames, shape, scale, self.unit, self.frame_interval)
         settings = {
-            "model": model_to_json(self.model),
-            "start": None if self.start is None else model_to_json(self.start),
+            "model": self.model,
+            "start": self.start,
             "without": self.without,
-            "formats": self.export.formats,
+            "formats": self.export.get("formats"),
         }
-        known = {name: value for name, value in settings.items() if value}
-        found = self.notes.get("cells_found")
-        return Project(
-            self.labels,
-            self.image,
-            geometry,
-            replace(self.annotations, settings=known),
-            self.notes.get("channel", 0),
-            None if found is None else FINDING_FILE.check(found, "cells_found"),
+        history = replace(
+            self.annotations, settings={name: value for name, value in settings.items() if value}
         )
+        found, channel = self.notes.get("cells_found"), self.notes.get("channel", 0)
+        how = None if found is None else FINDING_FILE.check(found, "cells_found")
+        return Project(self.labels, self.image, movie, history, channel, how)
 
 
 _EARLIER_FILE = FileFormat(
     PROJECT_FILE.name, 1, "a project file", _Earlier, _Earlier.project, largest=1_000_000_000
 )
-
-
-def _nothing(geometry: Geometry) -> AnswerHistory:
-    return AnswerHistory(AnnotationSet(geometry))
 
 
 def is_project(path: str | os.PathLike[str]) -> bool:
@@ -287,9 +272,9 @@ def load_project(path: str | os.PathLike[str]) -> Project:
         found, base = _EARLIER_FILE.read(Path(path)), Path(path).resolve().parent
     else:
         found, base = PROJECT_FILE.read(folder / PROJECT), folder.resolve()
-        history = read_history(folder / ANSWERS, _nothing(found.geometry)).content
+        history = read_history(folder / ANSWERS, found.history).content
         found = replace(found, history=history)
-        settings_of(history.settings, str(folder / ANSWERS))
+    settings_of(found.history.settings, str(path if folder is None else folder / ANSWERS))
 
     def there(movie: MovieFile) -> MovieFile:
         return replace(movie, path=resolved(base / movie.path))

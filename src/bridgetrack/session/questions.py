@@ -122,7 +122,12 @@ class Questions:
     def prepare(self) -> None:
         """Compute the first questions ahead, as soon as the movie is tracked."""
         self._prepared = True
-        if self.active is None and self._begin():
+        movie = self._movie
+        scene, answers = movie.scene, movie.answers
+        if scene is None or answers is None or movie.tracking is None:
+            return
+        if self.active is None:
+            self.active = ActiveSession(scene, movie.start, answers, self._options)
             self._announce()
             self._update()
 
@@ -302,29 +307,13 @@ class Questions:
 
     # ------------------------------------------------------------------ learning
 
-    def _begin(self) -> bool:
-        """Begin once the movie is tracked; whether there is a session now."""
-        movie = self._movie
-        if movie.scene is None or movie.answers is None or movie.tracking is None:
-            return False
-        try:
-            self.active = ActiveSession(movie.scene, movie.start, movie.answers, self._options)
-        except BridgetrackError as error:
-            self.problem = str(error)
-            movie.tell(error)
-        return self.active is not None
-
     def _update(self) -> None:
         """Learn in the background, from what is known now."""
         active = self.active
         if active is None or self.busy:
             return
         self.problem = ""
-        try:
-            steps = active.update(self._movie.tracking)
-        except BridgetrackError as error:
-            self._failed(error)
-            return
+        steps = active.update(self._movie.tracking)
         self._movie.run(JOB, lambda: steps, lambda made: self._adopt(active, made), self._failed)
 
     def _adopt(self, active: ActiveSession, update: Update) -> None:
@@ -370,8 +359,8 @@ class Questions:
     # ------------------------------------------------------------------ what happens elsewhere
 
     def _on_movie(self) -> None:
+        self.engaged = False
         self._forget()
-        self.current, self.engaged = None, False
 
     def _forget(self) -> None:
         """End it; the answers stay."""

@@ -312,41 +312,46 @@ class Session:
             self.movie = replace(movie, labels=masks.labels)
 
     @property
+    def _steps(self) -> tuple[tuple[AnswerChange, ...], tuple[AnswerChange, ...]]:
+        """What can be undone and redone, the next one last."""
+        history = None if self.answers is None else self.answers.history
+        return ((), ()) if history is None else (history.past, history.future)
+
+    @property
     def undo_words(self) -> str:
         """What Undo takes back, in words; nothing where there is nothing."""
-        past = () if self.answers is None else self.answers.history.past
-        return step_words(past[-1], self.names) if past else ""
+        return step_words(self._steps[0][-1], self.names) if self.can_undo else ""
 
     @property
     def can_undo(self) -> bool:
         """Whether something can be taken back."""
-        return self.answers is not None and bool(self.answers.history.past)
+        return bool(self._steps[0])
 
     @property
     def can_redo(self) -> bool:
         """Whether something was taken back that can be repeated."""
-        return self.answers is not None and bool(self.answers.history.future)
+        return bool(self._steps[1])
 
     def undo(self) -> None:
         """Take back the last answer, change of masks, model or choice of what can happen."""
-        if self.answers is None or not self.can_undo:
-            self.message.emit("info", "There is nothing to undo.")
-        else:
-            change, step = self.answers.history.past[-1], self.answers.undo
-            self._step(change, step, "Undone: {}. Redo (R) brings it back.")
+        self._step(back=True)
 
     def redo(self) -> None:
         """Repeat what was taken back last."""
-        if self.answers is None or not self.can_redo:
-            self.message.emit("info", "There is nothing to redo.")
-        else:
-            change, step = self.answers.history.future[-1], self.answers.redo
-            self._step(change, step, "Redone: {}. Z undoes it.")
+        self._step(back=False)
 
-    def _step(self, change: AnswerChange, step: Callable[[], object], told: str) -> None:
+    def _step(self, *, back: bool) -> None:
+        store, steps = self.answers, self._steps[0 if back else 1]
+        if store is None or not steps:
+            self.message.emit("info", f"There is nothing to {'undo' if back else 'redo'}.")
+            return
+        told = "Undone: {}. Redo (R) brings it back." if back else "Redone: {}. Z undoes it."
         with self.telling():
-            self.message.emit("info", told.format(step_words(change, self.names)))
-            step()
+            self.message.emit("info", told.format(step_words(steps[-1], self.names)))
+            if back:
+                store.undo()
+            else:
+                store.redo()
 
     # ------------------------------------------------------------------ what is known
 
