@@ -20,7 +20,6 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -102,11 +101,13 @@ class _Workers(Generic[Shared, Part, Result]):
         self, function: Callable[[Shared, Part], Result], shared: Shared, client: Any
     ) -> None:
         self.function, self.shared, self.client = function, shared, client
+        self.here = isinstance(client, Executor)  # on this computer
+        self.gone = False
         self._given: tuple[Any, ...]
-        self._how: dict[str, Any] = {}
+        self._how: dict[str, Any] = {} if self.here else {"pure": False}
         if isinstance(client, ThreadPoolExecutor):
             self._given, self._ahead = (function, shared), 2 * THREADS
-        elif isinstance(client, Executor):
+        elif self.here:
             self._given = (_in_process, pickle.dumps(shared), function)
             self._ahead = 2 * (os.cpu_count() or 1)
         else:
@@ -114,8 +115,6 @@ class _Workers(Generic[Shared, Part, Result]):
             content = client.submit(pickle.loads, pickle.dumps(shared), pure=False)
             self._given = (_on_worker, program_version(), function, content)
             self._ahead = 2 * max(sum(client.nthreads().values()), 1)
-            self._how = {"pure": False}
-        self._gone = ""
 
     def results(self, parts: Iterable[Part]) -> Iterator[Result]:
         """Those of all parts, in order."""
@@ -129,69 +128,65 @@ class _Workers(Generic[Shared, Part, Result]):
                 yield self._result(*waiting.popleft())
         finally:
             for _, future in waiting:
-                if future is not None and not self._gone:
+                if future is not None and not self.gone:
                     future.cancel()
 
     def _submitted(self, part: Part) -> Any:
         """The future of a part; None if no worker is left."""
-        if not self._gone:
+        if not self.gone:
             try:
                 return self.client.submit(*self._given, part, **self._how)
             except Exception as error:
-                self._alone(f"accepts no more work ({type(error).__name__})")
+                self._go_on_here(f"accepts no more work ({type(error).__name__})")
         return None
 
     def _result(self, part: Part, future: Any) -> Result:
-        while not self._gone and future is not None:
-            with self._explained():
-                result: Result
-                try:
-                    result = future.result(timeout=_PATIENCE)
-                    return result
-                except TimeoutError:
-                    if future.done():  # in the meantime, or the error is its own
-                        result = future.result()
-                        return result
-                    if not isinstance(self.client, Executor) and not self._has_workers():
-                        self._alone(f"has had no worker for {_PATIENCE:.0f} seconds")
+        """What came of a part, by a worker or, if none is left, by this process."""
+        while future is not None and not self.gone:
+            try:
+                result: Result = future.result(timeout=_PATIENCE)
+                return result
+            except TimeoutError:
+                if future.done() and isinstance(future.exception(), TimeoutError):
+                    raise  # of the work itself
+                if not (future.done() or self.here or self._has_workers()):
+                    self._go_on_here(f"has had no worker for {_PATIENCE:.0f} seconds")
+            except (BrokenExecutor, CancelledError, OSError) as error:
+                if self.here and isinstance(error, OSError):
+                    raise  # of the work itself
+                self._go_on_here(f"no longer responds ({type(error).__name__})")
+            except Exception as error:
+                if (told := self._told(error)) is not None:
+                    raise told from error
+                raise
         return self.function(self.shared, part)
+
+    def _told(self, error: Exception) -> ClusterError | None:
+        """What to say of an error of the cluster; None of those of the work itself."""
+        if isinstance(error, ImportError) and not self.here:
+            return ClusterError(
+                f"the workers of {_address(self.client)} have no bridgetrack ({error}); install "
+                "the same version there"
+            )
+        if type(error).__name__ == "KilledWorker":
+            return ClusterError(
+                "several workers died on the same part of the movie; usually they have too little "
+                "memory: use smaller windows (--memory, --window), or workers with more memory"
+            )
+        return None
 
     def _has_workers(self) -> bool:
         # A scheduler that has ended may go on naming its workers.
         return self.client.status == "running" and bool(self.client.nthreads())
 
-    def _alone(self, why: str) -> None:
-        self._gone = why
+    def _go_on_here(self, why: str) -> None:
+        self.gone = True
         warnings.warn(
             f"the cluster at {_address(self.client)} {why}; the remaining work was done in this "
             "process",
             BridgetrackWarning,
             stacklevel=2,
         )
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Explain what went wrong with a cluster, and continue without it if it is gone."""
-        try:
-            yield
-        except ImportError as error:
-            if isinstance(self.client, Executor):
-                raise
-            raise ClusterError(
-                f"the workers of {_address(self.client)} have no bridgetrack ({error}); install "
-                "the same version there"
-            ) from error
-        except (BrokenExecutor, CancelledError, OSError) as error:
-            if isinstance(error, OSError) and isinstance(self.client, Executor):
-                raise
-            self._alone(f"no longer responds ({type(error).__name__})")
-        except Exception as error:
-            if type(error).__name__ != "KilledWorker":
-                raise
-            raise ClusterError(
-                "several workers died on the same part of the movie; usually they have too little "
-                "memory: use smaller windows (--memory, --window), or workers with more memory"
-            ) from error
 
 
 _loaded = lru_cache(maxsize=1)(pickle.loads)
