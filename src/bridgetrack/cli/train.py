@@ -35,7 +35,7 @@ from bridgetrack.pipeline.inputs import (
     check_belonging,
     check_link_scores,
     open_answers,
-    open_files,
+    open_cells,
     open_link_scores,
     open_weights,
 )
@@ -105,7 +105,7 @@ def annotate(
     check_file(out, labels, image, ground_truth)
     notes = list[Note]()
     with collecting_warnings(notes):
-        cells, pixels = open_files(labels, image, reading, [])
+        cells, pixels = open_cells(labels, image, reading, [])
         truth = read_ctc(ground_truth)
         detections = show(prepare(cells, pixels)).detections
         movie = None if isinstance(cells, Detections) else cells
@@ -200,7 +200,7 @@ def _open_scene(
     """Open and prepare a movie with its answers; adds to `notes`."""
     answers, scores = open_answers(annotations), open_link_scores(link_scores)
     features = None if scores is None else with_link_scores(scores)
-    cells, pixels = open_files(labels, image, reading, notes)
+    cells, pixels = open_cells(labels, image, reading, notes)
     scene = show(prepare(cells, pixels, answers, features, kinds))
     check_link_scores(scores, scene)
     if answers is not None and annotations is not None:

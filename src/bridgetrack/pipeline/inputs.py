@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +76,8 @@ class RunInputs:
 def open_cells(
     labels: Any,
     image: Any = None,
-    *,
-    axes: str | None = None,
-    scale: Sequence[float] | None = None,
-    unit: str | None = None,
-    frame_interval: float | None = None,
-    image_axes: str | None = None,
-    columns: Mapping[str, str | None] | None = None,
+    reading: Reading | None = None,
+    notes: list[Note] | None = None,
 ) -> tuple[Movie | Detections, Movie | None]:
     """Open labels, or a table of detections, and the image; labels without a scale take its one.
 
@@ -90,59 +85,41 @@ def open_cells(
     ----------
     labels, image
         See `bridgetrack.api.track`.
-    axes, scale, unit, frame_interval
-        See `open_movie`.
-    image_axes
-        Axis order of the image.
-    columns
-        Columns of a table, see `read_detections_csv`.
+    reading
+        How they are read, where they do not say it.
+    notes
+        What was left out or assumed is added to these; it is warned of where None.
 
     Raises
     ------
     InputError
         Where one of them cannot be read.
     """
-    known: dict[str, Any] = {"scale": scale, "unit": unit, "frame_interval": frame_interval}
-    if is_table(labels):
-        labels = read_detections_csv(labels, columns, **known)
-    elif columns:
+    reading, table = reading or Reading(), is_table(labels)
+    if reading.columns and not table:
         raise InputError("columns are those of a table (.csv, .tsv, .txt), and this is none")
-    pixels = None if image is None else open_movie(image, axes=image_axes, **known)
-    if isinstance(labels, Detections):
-        return labels, pixels
-    cells = open_labels(labels, axes=axes, **known)
-    if pixels is None:
-        return cells, None
-    return scaled_like(cells, pixels) if unit is None else cells, pixels
+    if notes is not None:
+        if table:
+            words = "a table of detections: cells are taken for discs, without shape and intensity"
+            notes.append(Note(NoteKind.REMARK, words))
+        elif image is None:
+            notes.append(Note(NoteKind.REMARK, "no image: features of intensity are left out"))
+    with nullcontext() if notes is None else collecting_warnings(notes):
+        known = {name: getattr(reading, name) for name in ("scale", "unit", "frame_interval")}
+        if table:
+            labels = read_detections_csv(labels, reading.columns, **known)
+        pixels = None if image is None else open_movie(image, axes=reading.image_axes, **known)
+        if isinstance(labels, Detections):
+            return labels, pixels
+        cells = open_labels(labels, axes=reading.axes, **known)
+        if pixels is not None and reading.unit is None:
+            cells = scaled_like(cells, pixels)
+        return cells, pixels
 
 
 def is_table(labels: Any) -> bool:
     """Whether this is the path of a table of detections."""
     return isinstance(labels, Path | str) and Path(labels).suffix.lower() in TABLES
-
-
-def open_files(
-    labels: Path, image: Path | None, reading: Reading, notes: list[Note]
-) -> tuple[Movie | Detections, Movie | None]:
-    """Open files of labels and image; what was left out or assumed is added to `notes`.
-
-    Raises
-    ------
-    InputError
-        Where one of them cannot be read, or an image is given with a table of detections.
-    """
-    table = is_table(labels)
-    if table and image is not None:
-        raise InputError(
-            "an image needs a label movie: a table of detections says nothing of pixels"
-        )
-    if table:
-        words = "a table of detections: cells are taken for discs, without shape and intensity"
-        notes.append(Note(NoteKind.REMARK, words))
-    elif image is None:
-        notes.append(Note(NoteKind.REMARK, "no image: features of intensity are left out"))
-    with collecting_warnings(notes):
-        return open_cells(labels, image, **asdict(reading))
 
 
 def open_answers(file: Path | None) -> AnnotationSet | None:

@@ -40,7 +40,7 @@ from bridgetrack.pipeline.inputs import (
     RunInputs,
     check_link_scores,
     open_answers,
-    open_files,
+    open_cells,
     open_link_scores,
     open_mask_answers,
     open_weights,
@@ -139,7 +139,7 @@ def run_steps(
                 if given.found_here:
                     cells, image, found = yield from _find_into(folder, given, how, notes)
                 else:
-                    cells, image = open_files(given.labels, given.image, given.reading, notes)
+                    cells, image = open_cells(given.labels, given.image, given.reading, notes)
                 if given.repair:
                     cells = yield from _repair_into(folder, out, cells, image, model, given, client)
                 tracking = yield from _tracked(given, cells, image, model, client)
@@ -166,7 +166,7 @@ def track_again(given: RunInputs) -> Steps[Tracking]:
     if given.project is not None:
         answers = open_answers(given.annotations)
         return (yield from run_project(load_project(given.project), model, answers))
-    cells, image = open_files(given.labels, given.image, given.reading, [])
+    cells, image = open_cells(given.labels, given.image, given.reading, [])
     return (yield from _tracked(given, cells, image, model or shipped_model()))
 
 
