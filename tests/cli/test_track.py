@@ -81,4 +81,4 @@ def test_a_table_of_detections_will_do(run: Run, movie: Path, truth: Path, tmp_p
     assert sorted(tracked["file_id"]) == cells["id"].tolist()
     assert any("table of detections" in note for note in record["notes"])
     seen = run("track", tmp_path / "points.csv", "--image", movie / "01", "--out", tmp_path / "x")
-    assert seen.status == 1 and "label movie" in seen.err
+    assert seen.status == 0 and "are not measured; give a label movie" in seen.out

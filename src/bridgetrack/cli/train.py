@@ -204,7 +204,7 @@ def _open_scene(
     scene = show(prepare(cells, pixels, answers, features, kinds))
     check_link_scores(scores, scene)
     if answers is not None and annotations is not None:
-        check_belonging(scene, labels, annotations, notes)
+        check_belonging(scene.anchored, labels, annotations, notes, some=True)
     return scene
 
 

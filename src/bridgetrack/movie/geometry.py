@@ -10,6 +10,7 @@ from pydantic import Field
 
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
+from bridgetrack.notes import plural
 from bridgetrack.schema import of_dataclass
 
 MOST_FRAMES = 10_000_000
@@ -82,6 +83,12 @@ class Geometry:
     def axes(self) -> tuple[str, ...]:
         """Names of the spatial axes, ``("y", "x")`` or ``("z", "y", "x")``."""
         return ("z", "y", "x")[-self.ndim :]
+
+    @property
+    def extent(self) -> str:
+        """E.g. ``"12 frames of 512 × 512 pixels"``."""
+        size = "" if self.shape is None else f" of {' × '.join(map(str, self.shape))} pixels"
+        return f"{plural(self.n_frames, 'frame')}{size}"
 
     @property
     def scale_array(self) -> Array:

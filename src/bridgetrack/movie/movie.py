@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.notes import plural
 
 _HIGHEST = 2**32 - 1
 
@@ -220,14 +219,12 @@ def check_same_extent(
     """
     if image is None:
         return
-    shapes = [(m.geometry.n_frames, *(m.geometry.shape or ())) for m in (image, labels)]
-    if shapes[0] != shapes[1]:
+    there, ours = image.geometry, labels.geometry
+    if (there.n_frames, there.shape) != (ours.n_frames, ours.shape):
         names = names or (f"the image ({image.source})", f"the labels ({labels.source})")
-        told = (
-            f"{name}: {plural(frames, 'frame')} of {' × '.join(map(str, space))} pixels"
-            for name, (frames, *space) in zip(names, shapes, strict=True)
+        raise InputError(
+            f"{names[0]}: {there.extent}; {names[1]}: {ours.extent}; they must be the same: {cure}"
         )
-        raise InputError(f"{'; '.join(told)}; they must be the same: {cure}")
 
 
 def _refuse(bad: Mask, pixels: NDArray[Any], where: str, why: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import is_mask_file, load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
@@ -23,7 +24,6 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie, scaled_like
 from bridgetrack.notes import Note, NoteKind, collecting_warnings
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.pipeline.summary import all_miss, misfit
 
 
 @dataclass(frozen=True)
@@ -185,15 +185,30 @@ def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
         warnings.warn(f"{said}they are left out", BridgetrackWarning, stacklevel=3)
 
 
-def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[Note]) -> None:
-    """Note where most answers are about another movie.
+def check_belonging(
+    anchored: Anchored, labels: Path, answers: Path, notes: list[Note], *, some: bool = False
+) -> None:
+    """Note where most answers miss the cells of a movie: cause and cure.
 
     Raises
     ------
     InputError
-        Where all are.
+        Where all miss, although `some` should not.
     """
-    said = misfit(scene.anchored, str(labels), str(answers))
-    if all_miss(scene.anchored):
+    missed, given = len(anchored.lost), len(anchored.annotations)
+    if not given or 2 * missed <= given:
+        return
+    first, extents = anchored.lost[0], ""
+    theirs, ours = anchored.annotations.geometry, anchored.detections.geometry
+    if (theirs.n_frames, theirs.shape) != (ours.n_frames, ours.shape):
+        extents = f" (made on {theirs.extent}, this movie has {ours.extent})"
+    many = "1 annotation points" if given == 1 else f"{given} annotations point"
+    said = (
+        f"{answers}: {missed} of {many} at places where {labels} has no such cell (e.g. "
+        f"{first.cell}: {first.reason}); they probably belong to another movie or another "
+        f"segmentation{extents}: give the annotations made on these labels, or the "
+        "labels that these annotations were made on"
+    )
+    if some and missed == given:
         raise InputError(said)
-    notes += [Note(NoteKind.WARNING, said)] if said else []
+    notes.append(Note(NoteKind.WARNING, said))

@@ -15,7 +15,6 @@ from bridgetrack.files import program_version
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.notes import plural
 from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.pipeline.summary import count_events, count_words, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
@@ -135,9 +134,7 @@ def _movie(tracking: Tracking, image: str | None, masks: str | None) -> str:
 
 
 def _extent(geometry: Geometry) -> str:
-    words = plural(geometry.n_frames, "frame")
-    if geometry.shape is not None:
-        words += f" of {' x '.join(map(str, geometry.shape))} pixels"
+    words = geometry.extent
     if geometry.shape is None and geometry.unit == "micrometer" and set(geometry.scale) == {1.0}:
         words += ", with positions in micrometers"
     elif geometry.unit == "micrometer":

@@ -38,6 +38,7 @@ from bridgetrack.pipeline.finding import (
 from bridgetrack.pipeline.inputs import (
     Reading,
     RunInputs,
+    check_belonging,
     check_link_scores,
     open_answers,
     open_cells,
@@ -51,7 +52,6 @@ from bridgetrack.pipeline.scene import measure
 from bridgetrack.pipeline.summary import (
     count_events,
     least_certain,
-    misfit,
     unclear_remarks,
     use_of_annotations,
 )
@@ -144,8 +144,7 @@ def run_steps(
                     cells = yield from _repair_into(folder, out, cells, image, model, given, client)
                 tracking = yield from _tracked(given, cells, image, model, client)
         if given.annotations is not None:
-            said = misfit(tracking.scene.anchored, str(given.labels), str(given.annotations))
-            notes += [Note(NoteKind.WARNING, said)] if said else []
+            check_belonging(tracking.scene.anchored, given.labels, given.annotations, notes)
         tracks, doubts = tracking.tracks, least_certain(tracking)
         methods = _methods(tracking, given, found)
         limits = stage_results(tracks, tracking.scene.labels, folder, given.formats, methods)

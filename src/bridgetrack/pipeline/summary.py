@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.annotations.anchor import Anchored, event_refs
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import NOUN, describe_event
 from bridgetrack.hypotheses.events import ODD, Event, kind_words
 from bridgetrack.inference.margins import smallest_first, smallest_margins
-from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.tracks import Tracks
@@ -96,40 +95,6 @@ def use_of_annotations(tracking: Tracking) -> dict[str, Any]:
         "lost": lost,
         "unused": unused,
     }
-
-
-def misfit(anchored: Anchored, labels: str, answers: str) -> str:
-    """What is to be said of annotations that mostly miss the cells of a movie: cause and cure.
-
-    Empty where at least half of them found their cells. `labels` and `answers` are the names of
-    the movie and of the annotations.
-    """
-    missed, given = len(anchored.lost), len(anchored.annotations)
-    if not given or 2 * missed <= given:
-        return ""
-    first, extents = anchored.lost[0], ""
-    theirs, ours = anchored.annotations.geometry, anchored.detections.geometry
-    if (theirs.n_frames, theirs.shape) != (ours.n_frames, ours.shape):
-        extents = f" (made on {_extent(theirs)}, this movie has {_extent(ours)})"
-    many = "1 annotation points" if given == 1 else f"{given} annotations point"
-    return (
-        f"{answers}: {missed} of {many} at places where {labels} has no such cell (e.g. "
-        f"{first.cell}: {first.reason}); they probably belong to another movie or another "
-        f"segmentation{extents}: give the annotations made on these labels, or the "
-        "labels that these annotations were made on"
-    )
-
-
-def all_miss(anchored: Anchored) -> bool:
-    """Whether there are annotations and none of them found its cells."""
-    return 0 < len(anchored.annotations) == len(anchored.lost)
-
-
-def _extent(geometry: Geometry) -> str:
-    frames = plural(geometry.n_frames, "frame")
-    if geometry.shape is None:
-        return frames
-    return f"{frames} of {' x '.join(map(str, geometry.shape))} pixels"
 
 
 def unclear_kinds(tracking: Tracking) -> dict[Event, int]:
