@@ -13,7 +13,7 @@ import pytest
 import tifffile
 from qtpy.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
 from qtpy.QtGui import QDropEvent
-from qtpy.QtWidgets import QApplication, QDialogButtonBox, QLineEdit, QRadioButton
+from qtpy.QtWidgets import QApplication, QComboBox, QDialogButtonBox, QLineEdit, QRadioButton
 
 from bridgetrack.movie import looks_like_labels, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.project import load_project
@@ -296,27 +296,31 @@ def test_columns_that_nobody_knows_are_named_in_a_dialog(viewer, qtbot, tmp_path
     table.write_text("\n".join(["bild,oben,links,name", *rows]))
     monkeypatch.setattr("bridgetrack.ui.segment_panel.ask_open", lambda *_: table)
     widget = fill(viewer, None, None)
-    state, told = state_of(viewer), []
+    state = state_of(viewer)
 
     def answering(answer) -> None:
         QTimer.singleShot(200, lambda: answer(QApplication.activeModalWidget()))
         qtbot.mouseClick(widget.segment.open, CLICK)
 
-    def naming(dialog) -> None:
-        ok = dialog.buttons.button(QDialogButtonBox.StandardButton.Ok)
-        told.append(ok.isEnabled())
-        for role, words in (("frame", "bild"), ("y", "oben"), ("x", "links")):
-            dialog.choices[role].setFocus()
-            qtbot.keyClicks(dialog.choices[role], words[0])
-        told.append(ok.isEnabled())
-        qtbot.mouseClick(ok, CLICK)
+    def press(dialog, kind) -> None:
+        [buttons] = dialog.findChildren(QDialogButtonBox)
+        qtbot.mouseClick(buttons.button(kind), CLICK)
 
-    answering(lambda dialog: dialog.reject())
+    def naming(dialog) -> None:
+        choices = dialog.findChildren(QComboBox)
+        for choice, words in zip(choices, ("bild", "oben", "links"), strict=False):
+            choice.setFocus()
+            qtbot.keyClicks(choice, words[0])
+        press(dialog, QDialogButtonBox.StandardButton.Ok)
+
+    answering(lambda dialog: press(dialog, QDialogButtonBox.StandardButton.Cancel))
     qtbot.wait(100)
     assert not len(viewer.layers), "nobody said what they are"
+    answering(lambda dialog: press(dialog, QDialogButtonBox.StandardButton.Ok))
+    qtbot.waitUntil(lambda: "column" in widget.notice.text(), timeout=20_000)
+    assert not len(viewer.layers)
     answering(naming)
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    assert told == [False, True]
     cells = state.session.scene.detections
     assert len(cells) == 9 and cells.table["y"].tolist()[:3] == [10, 20, 30]
 

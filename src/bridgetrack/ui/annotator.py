@@ -26,9 +26,7 @@ _AGAIN = "Choose the masks again"
 GLANCE = 0.25
 """Seconds that a question is in view before it is answered: nobody sees and answers sooner."""
 
-_INSTEAD = (
-    "No: what happened instead? Press the number of an alternative, or C, Y, L, A or F and click."
-)
+_INSTEAD = "Noted as wrong. What happened instead? Press its number, or C, Y, L, A or F and click."
 
 _CHOOSE = "Point at a cell, or click one, to see what the model thinks of it; then answer."
 
@@ -95,24 +93,11 @@ class Annotator:
             return f"It could not learn from these answers: {questions.problem}"
         if not self.asking and questions.engaged:
             return f"{self.picking.hint} G goes back to the question."
-        if self.picking.mode == Mode.REVIEW and self._denied:
-            return _INSTEAD
         if not self.asking or questions.current is not None:
             return self.picking.hint
         if session.tracking is None or questions.busy:
             return "Looking for the next question; this takes a moment."
         return "Nothing is left to ask: every event that could be otherwise is answered."
-
-    @property
-    def _denied(self) -> bool:
-        """Whether somebody said no of the outlined cell, and not yet what happened instead."""
-        answers, row = self._session.annotations, self.outlined
-        if answers is None or row < 0 or self.finder is None:
-            return False
-        cell = self.finder.ref(row).cell
-        of_it = [a for a in answers.in_frame(self.frame) if a.cells[0].cell == cell]
-        kinds = {a.kind for a in of_it}
-        return Kind.REJECT in kinds and Kind.CONFIRM not in kinds
 
     # ------------------------------------------------------------------ following
 
@@ -446,7 +431,11 @@ class Annotator:
             last = self.outlined >= 0 and self._session.tracking is not None
             self._say("This is the last frame: nothing comes after it." if last else _CHOOSE)
         elif number <= len(self.proposals) and self._looked_at:
+            store = self._session.answers
+            before = None if store is None else store.history
             self._note(kind, self.proposals[number - 1].event, "review")
+            if kind == Kind.REJECT and store is not None and store.history is not before:
+                self._say(_INSTEAD)
 
     def name_fate(self, fate: str) -> None:
         """Say what the end or the beginning of the outlined cell is, one of `FATES`."""

@@ -254,8 +254,8 @@ def look_at(viewer: Any, world: Sequence[float]) -> None:
 
 # ---------------------------------------------------------------------- a movie and its cells
 
-_OF = "movies"
-"""Tag of a layer of cells: names of the movies that it was used with, the latest last.
+_OF = "movie"
+"""Tag of a layer of cells: the movie that it was used with last, its mark and its name.
 
 A movie is known by its file, so that its other channels, and the same file opened again, have the
 same cells. One without a file is known by its name.
@@ -263,36 +263,29 @@ same cells. One without a file is known by its name.
 
 
 def _mark(image: Any) -> str:
-    return str(path_of(image) or name_of(image))
+    return "" if image is None else str(path_of(image) or name_of(image))
 
 
 def join(image: Any, cells: Any) -> None:
     """Note that these are used together; each may be None."""
     if image is not None and cells is not None:
-        others = {k: name for k, name in tags_of(cells).get(_OF, {}).items() if k != _mark(image)}
-        cells.metadata[KEY] = {**tags_of(cells), _OF: {**others, _mark(image): str(image.name)}}
+        cells.metadata[KEY] = {**tags_of(cells), _OF: (_mark(image), str(image.name))}
 
 
-def part(viewer: Any, image: Any) -> None:
-    """Note that somebody wants no cells for this movie."""
-    for layer in viewer.layers:
-        tags_of(layer).get(_OF, {}).pop(_mark(image), None)
+def _movie_of(cells: Any) -> tuple[str, str]:
+    return ("", "") if cells is None else tags_of(cells).get(_OF, ("", ""))
 
 
 def cells_used_with(viewer: Any, image: Any) -> Any | None:
     """The layer of cells that was used with a movie last; None where there was none."""
-    found = [
-        x for x in viewer.layers if image is not None and _mark(image) in tags_of(x).get(_OF, {})
-    ]
+    found = [x for x in viewer.layers if image is not None and _movie_of(x)[0] == _mark(image)]
     return found[-1] if found else None
 
 
 def other_movie(image: Any, cells: Any) -> str:
     """Name of the movie whose cells these are, where it is another one; otherwise nothing."""
-    known = {} if cells is None else tags_of(cells).get(_OF, {})
-    if image is None or not known or _mark(image) in known:
-        return ""
-    return str(list(known.values())[-1])
+    mark, name = _movie_of(cells)
+    return name if image is not None and mark != _mark(image) else ""
 
 
 def show_instead(viewer: Any, before: Any, image: Any) -> None:

@@ -12,81 +12,56 @@ from bridgetrack.ui.looks import LOOKS, PROPOSAL
 
 
 class Mode(Enum):
-    """What a click means: its key, if any, the words of its button, what it says, and what to do.
+    """What a click means: its key, if any, the words of its button, and what to do.
 
     Those that say an event or mend masks have the name of that.
     """
 
     key: str
     words: str
-    says: str
     hint: str
 
-    def __init__(self, key: str, words: str, says: str, hint: str) -> None:
-        self.key, self.words, self.says, self.hint = key, words, says, hint
+    def __init__(self, key: str, words: str, hint: str) -> None:
+        self.key, self.words, self.hint = key, words, hint
 
     REVIEW = (
-        "", "", "",
-        "Point at a cell to see what the model thinks. Enter says yes, Backspace no.",
+        "", "", "Point at a cell to see what the model thinks. Enter says yes, Backspace no."
     )  # fmt: skip
     SUGGEST = (
-        "", "", "",
+        "", "",
         "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
         "U: cannot tell. G: another one. Esc: stop.",
     )  # fmt: skip
-    MOVE = (
-        "C", "Connect", "Connect a cell with itself in a later frame",
-        "Click a cell, then the same cell one frame later.",
-    )  # fmt: skip
-    DIVIDE = (
-        "Y", "Divides", "A mother and her two daughters",
-        "Click the mother, then her two daughters one frame later.",
-    )  # fmt: skip
+    MOVE = "C", "Connect", "Click a cell, then the same cell one frame later."
+    DIVIDE = "Y", "Divides", "Click the mother, then her two daughters one frame later."
     DISAPPEAR = (
-        "L", "Leaves", "The cell leaves, dies or fades",
-        "Click a cell in the last frame in which it is seen.",
+        "L", "Leaves",
+        "Click a cell in the last frame in which it is seen: it leaves, dies or fades.",
     )  # fmt: skip
-    APPEAR = (
-        "A", "Appears", "The cell is new in this frame",
-        "Click a cell in the first frame in which it is seen.",
-    )  # fmt: skip
+    APPEAR = "A", "Appears", "Click a cell in the first frame in which it is seen."
     FALSE = (
-        "F", "Not a cell", "This is not a cell; Shift+click: nor is any of its track",
-        "Click what is not a cell. Shift+click: nothing in its track is a cell.",
+        "F", "Not a cell", "Click what is not a cell. Shift+click: nothing in its track is a cell."
     )  # fmt: skip
     VERIFY = (
         "", "Verify track",
-        "This track is right: lock it; again: release it; Shift+click: its family, too",
         "Click a cell whose track is right: it is locked. Again: it is released. With Shift: its "
         "whole family.",
     )  # fmt: skip
     CUT = (
         "K", "Two cells",
-        "These are two cells: cut the mask (Shift+click one, then click the other, to say where "
-        "they are), or draw the cut",
         "Click two cells drawn as one; or Shift+click one, then click the other; or click beside "
         "them on both sides.",
     )  # fmt: skip
-    JOIN = (
-        "J", "One cell", "These two masks are one cell",
-        "Click two pieces of one cell.",
-    )  # fmt: skip
-    GROW = (
-        "N", "New cell", "Here is a cell that has no mask",
-        "Click a cell that is not drawn.",
-    )  # fmt: skip
-    REMOVE = (
-        "E", "No cell", "This is not a cell: remove its mask",
-        "Click what is drawn but is no cell.",
-    )  # fmt: skip
+    JOIN = "J", "One cell", "Click two pieces of one cell."
+    GROW = "N", "New cell", "Click a cell that is not drawn."
+    REMOVE = "E", "No cell", "Click what is drawn but is no cell."
     OUTLINE = (
         "O", "Outline",
-        "A better outline: the next one; with Shift+click, that of another layer of masks",
         "Click a cell for its next outline. Shift+click: the outline that another layer of masks "
         "in view has here.",
     )  # fmt: skip
     CHECK = (
-        "I", "All right", "All cells in view are right as drawn, and none is missing",
+        "I", "All right",
         "Correct what is wrong in view first. Then click the image or press Enter: every cell in "
         "view is right, and none is missing.",
     )  # fmt: skip

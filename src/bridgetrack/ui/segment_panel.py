@@ -6,15 +6,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from magicgui.widgets import request_values
 from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QDialogButtonBox,
-    QDoubleSpinBox,
-    QFormLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QDoubleSpinBox, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.io.columns import guess_columns
@@ -24,13 +18,7 @@ from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_dialogs import ask_open
 from bridgetrack.ui.file_menu import layers_of, table_of
 from bridgetrack.ui.find_cells import FindCells
-from bridgetrack.ui.layers import (
-    IMPORTED,
-    LayerData,
-    find_role,
-    set_scale,
-    tags_of,
-)
+from bridgetrack.ui.layers import IMPORTED, LayerData, find_role, set_scale, tags_of
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import DIM, Section, button, form_in, text
@@ -44,7 +32,6 @@ class SegmentPanel(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self._left = ""  # what is said of cells that another movie left
         self.open = button(
             "Open…", "A movie (TIFF, any frame of a folder of them, OME-Zarr, .npy), masks in "
             "which every cell has a number, a table of cells, tracks of other programs, or a "
@@ -69,8 +56,6 @@ class SegmentPanel(Panel):
         # Later: where the panel grows, napari would draw a layer that it is taking away.
         removed = qdebounced(self._on_scene, timeout=0, parent=self)
         self.listen(self.state.viewer.layers.events.removed, removed)
-        self.source.parted.connect(self._on_parted)
-        self.source.image.chosen.connect(self._on_image)
         self._offered: weakref.WeakSet[Any] = weakref.WeakSet()
         offer = qdebounced(self._offer, timeout=_OFFER, parent=self)
         self.source.image.chosen.connect(lambda _: offer())
@@ -122,31 +107,20 @@ class SegmentPanel(Panel):
 
         self.state.files.read(name, read, add)
 
-    def _on_parted(self, cells: str, movie: str) -> None:
-        """The cells of a movie are not those of one opened after it."""
-        self._left = f" “{cells}” are those of “{movie}”; choose them above to use them here, too."
-        self._on_scene()
-
     def _open_sample(self) -> None:
         self.state.viewer.open_sample("bridgetrack", "sample")
 
-    def _on_image(self, _: Any) -> None:
-        self._left = ""
-
     def _on_scene(self, _: Any = None) -> None:
-        scene = self.session.scene
-        viewer = self.state.viewer
-        nothing = viewer is not None and not len(viewer.layers)
-        self.sample.setVisible(nothing)
-        if scene is None:
-            found = self.source.labels.layer is not None
-            words = "" if found else f"No cells yet: choose a layer, or find them.{self._left}"
-        else:
+        scene, viewer, movie = self.session.scene, self.state.viewer, self.session.movie
+        self.sample.setVisible(viewer is not None and not len(viewer.layers))
+        words = ""
+        if scene is not None:
             n, frames = len(scene.detections), scene.detections.geometry.n_frames
-            words = f"{n} cells in {frames} frames, about {round(n / frames)} a frame."
-            movie = self.session.movie
+            words = f"{n:,} cells in {frames} frames, about {round(n / frames)} a frame."
             if movie is not None and movie.found is not None:
                 words += f" {movie.found.sentence}"
+        elif self.source.labels.layer is None:
+            words = f"No cells yet: choose a layer, or find them.{self.source.left}"
         self.summary.setText(f"{words} {self._of_tracks()}".strip())
 
     def _of_tracks(self) -> str:
@@ -165,43 +139,20 @@ _ROLES = {
     "frame": "Frame", "y": "y", "x": "x", "z": "z, where there is one", "track": "Track, if any",
 }  # fmt: skip
 """What columns of a table may have, in words."""
-
-
-class ColumnsDialog(QDialog):
-    """Asks which columns of a table say where its cells are."""
-
-    def __init__(self, parent: QWidget, header: Sequence[str]) -> None:
-        super().__init__(parent)
-        self.setWindowTitle("What do these columns have?")
-        form, guessed = QFormLayout(self), guess_columns(header)
-        self.choices = {role: QComboBox() for role in _ROLES}
-        for role, choice in self.choices.items():
-            choice.addItems(["–", *header])
-            choice.setCurrentText(guessed.get(role, "–"))
-            choice.currentIndexChanged.connect(lambda _: self._on_choice())
-            form.addRow(_ROLES[role], choice)
-        kinds = QDialogButtonBox.StandardButton
-        self.buttons = QDialogButtonBox(kinds.Ok | kinds.Cancel)
-        self.buttons.accepted.connect(self.accept)
-        self.buttons.rejected.connect(self.reject)
-        form.addRow(self.buttons)
-        self._on_choice()
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The columns chosen, by what they have."""
-        chosen = self.choices.items()
-        return {role: choice.currentText() for role, choice in chosen if choice.currentIndex() > 0}
-
-    def _on_choice(self) -> None:
-        enough = {"frame", "y", "x"} <= set(self.columns)
-        self.buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(enough)
+_NONE = "–"
 
 
 def ask_columns(parent: QWidget, header: Sequence[str]) -> dict[str, str] | None:
     """What somebody says of the columns of a table; None where they say nothing."""
-    dialog = ColumnsDialog(parent, header)
-    return dialog.columns if dialog.exec() == QDialog.DialogCode.Accepted else None
+    guessed, columns = guess_columns(header), [_NONE, *header]
+    asked = {
+        role: {"label": words, "value": guessed.get(role, _NONE), "options": {"choices": columns}}
+        for role, words in _ROLES.items()
+    }
+    said = request_values(asked, title="What do these columns have?", parent=parent)
+    if said is None:
+        return None
+    return {role: column for role, column in said.items() if column != _NONE}
 
 
 _TYPED = 1000

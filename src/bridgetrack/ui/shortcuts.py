@@ -31,7 +31,7 @@ _CHOICES = 5
 """Alternatives that have a key: as many as a question lists."""
 
 SHORTCUTS = (
-    *(Shortcut(m.name, tuple(m.key), m.says, _begin(m)) for m in Mode if m.says),
+    *(Shortcut(m.name, tuple(m.key), m.hint, _begin(m)) for m in Mode if m.words),
     Shortcut("again", (), "Cut, join, add and remove cells in all frames where the image shows "
              "that it is needed. Your answers about masks are kept, and learned from",
              Annotator.choose_again),

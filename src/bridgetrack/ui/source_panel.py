@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QMessageBox, QWidget
 from superqt.utils import qdebounced
 
@@ -34,12 +33,7 @@ _OTHERS = "choose the cells of this movie, or the movie that they were found in"
 
 
 class SourceChooser(QWidget):
-    """Image and segmentation layers; opens the movie as soon as both make sense.
-
-    Emits `parted` with the names of cells and of their movie where another movie was chosen.
-    """
-
-    parted = Signal(str, str)
+    """Image and segmentation layers; opens the movie as soon as both make sense."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
@@ -55,6 +49,7 @@ class SourceChooser(QWidget):
         self.notice = Notice()
         form.addRow(self.notice)
         self._last: Any = None  # the image that was looked at last
+        self.left = ""  # what is said of cells that another movie left
         self._listed: weakref.WeakSet[Any] = weakref.WeakSet()
         self._asked: weakref.WeakSet[Any] = weakref.WeakSet()  # about the order of their axes
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()  # images whose cells were open
@@ -165,17 +160,16 @@ class SourceChooser(QWidget):
         """Choose the cells of a movie that was chosen now, in place of those of another one."""
         viewer = self._panel.state.viewer
         if image is None or image is self._last or viewer is None:
-            if labels is None and image is not None and viewer is not None:
-                layers.part(viewer, image)
             return False
+        self.left = ""
         layers.show_instead(viewer, self._last, image)
         self._last = image
         other, own = layers.other_movie(image, labels), layers.cells_used_with(viewer, image)
         if not other and (labels is not None or own not in self.labels):
             return False
+        if other and own not in self.labels:
+            self.left = f" “{labels.name}” are those of “{other}”; choose them above to use them."
         self.labels.choose(own)
-        if other and self.labels.layer is None:
-            self.parted.emit(str(labels.name), other)
         return self.labels.layer is not labels
 
     def _ask_for_time(self, image: Any, labels: Any) -> None:

@@ -15,8 +15,8 @@ from bridgetrack.ui.plots import NumberPlot
 from bridgetrack.ui.widgets import button, fitted, heading, tell, text
 
 _FILES = "Bridgetrack model (*.json)"
-_FILE = "/"
-"""Stands for a model that is not in the folder."""
+_LOAD, _SAVE = "/", "/save"
+"""Stand for files in the list of models."""
 
 
 class TrainPanel(Panel):
@@ -31,7 +31,6 @@ class TrainPanel(Panel):
         self.choice.setToolTip("Tracks follow at once; training starts from it and stays close")
         self.choice.activated.connect(self._on_choice)
         self.begins = self.add(text())
-        self.add(button("Save model…", "Save the model in use to a file", self._ask_save))
         self.go = self.add(
             button("Train", "Learn from your answers; takes seconds to minutes", self.trainer.train)
         )
@@ -58,13 +57,16 @@ class TrainPanel(Panel):
 
     def _show_models(self) -> None:
         self.choice.clear()
-        for key, title in (self.trainer.models() | {_FILE: "a file…"}).items():
+        files = {_LOAD: "a file…", _SAVE: "(save the model in use…)"}
+        for key, title in (self.trainer.models() | files).items():
             self.choice.addItem(title, key)
         self.begins.setText(self.trainer.begins)
 
     def _on_choice(self, place: int) -> None:
         key = str(self.choice.itemData(place))
-        if key == _FILE:
+        if key == _SAVE:
+            self._ask_save()
+        elif key == _LOAD:
             name, _ = QFileDialog.getOpenFileName(self, "Load a model", self._folder(), _FILES)
             if name:
                 self.trainer.load(Path(name))
@@ -78,7 +80,6 @@ class TrainPanel(Panel):
         name, _ = QFileDialog.getSaveFileName(self, "Save the model", wanted, _FILES)
         if name:
             self.trainer.save(Path(name))
-            self._show_models()
 
     def _folder(self) -> str:
         """The folder of models, made where there is none."""
