@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored, event_refs
 from bridgetrack.annotations.annotation import Kind
@@ -18,21 +19,11 @@ from bridgetrack.hypotheses.events import Events, active_slots
 _SHOWN = 5
 
 
-class WhyUnused(StrEnum):
-    """Why an annotation constrains nothing, as sentences without a full stop."""
-
-    OUTSIDE = "its cell's fate or history lies outside the movie (first or last frame)"
-    NOT_PROPOSED = "what it rejects is not proposed here anyway"
-    CANNOT_TELL = "the answer was: cannot tell"
-    ALL_REJECTED = "everything proposed for this cell is rejected; say what happens instead"
-
-
-@dataclass(frozen=True)
-class Unused:
-    """An annotation that constrains nothing."""
-
-    id: str
-    reason: WhyUnused
+OUTSIDE = "its cell's fate or history lies outside the movie (first or last frame)"
+NOT_PROPOSED = "what it rejects is not proposed here anyway"
+CANNOT_TELL = "the answer was: cannot tell"
+ALL_REJECTED = "everything proposed for this cell is rejected; say what happens instead"
+"""Why an annotation constrains nothing, as sentences without a full stop."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +42,8 @@ class Constraints:
     # index of each row's annotation in ``Anchored.listed``, shape (A,), rising, and its id
     annotation: Index
     ids: tuple[str, ...]
-    unused: tuple[Unused, ...] = ()  # annotations without a row
+    # why annotations without a row constrain nothing, by their ids
+    unused: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.slot)
@@ -126,12 +118,11 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     """
     slot = answered_slots(anchored)
     live = np.flatnonzero(slot >= 0)
-    reasons = dict.fromkeys(np.flatnonzero(slot < 0).tolist(), WhyUnused.OUTSIDE)
-    undecided = np.flatnonzero(_said(anchored, Kind.CANNOT_TELL)).tolist()
-    reasons |= dict.fromkeys(undecided, WhyUnused.CANNOT_TELL)
+    why = np.where(_said(anchored, Kind.CANNOT_TELL), CANNOT_TELL, OUTSIDE).astype(object)
+    why[live] = None
     if not len(live):
         nothing = sp.csr_matrix((0, len(hypotheses)))
-        return Constraints(live, nothing, nothing, live, (), _unused(anchored, reasons))
+        return Constraints(live, nothing, nothing, live, (), _unused(anchored, why))
     told, reject = anchored.take(live), _said(anchored, Kind.REJECT)[live]
     incidence = hypotheses.incidence(active_slots(anchored.detections))
     here = sp.csr_matrix(incidence.T)[slot[live]]
@@ -142,14 +133,14 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     constraints = Constraints(slot[live], sets, others, live, ids)
     idle = reject & (np.diff(others.indptr) == 0)
     exhausted = _exhausted(told, incidence, constraints, reject) & ~idle
-    reasons |= dict.fromkeys(live[idle].tolist(), WhyUnused.NOT_PROPOSED)
-    reasons |= dict.fromkeys(live[exhausted].tolist(), WhyUnused.ALL_REJECTED)
+    why[live[idle]], why[live[exhausted]] = NOT_PROPOSED, ALL_REJECTED
     constraints = constraints.take(np.flatnonzero(~idle & ~exhausted))
-    return replace(constraints, unused=_unused(anchored, reasons))
+    return replace(constraints, unused=_unused(anchored, why))
 
 
-def _unused(anchored: Anchored, reasons: dict[int, WhyUnused]) -> tuple[Unused, ...]:
-    return tuple(Unused(anchored.listed[k].id, reasons[k]) for k in sorted(reasons))
+def _unused(anchored: Anchored, why: NDArray[np.object_]) -> dict[str, str]:
+    listed = zip(anchored.listed, why.tolist(), strict=True)
+    return {a.id: reason for a, reason in listed if reason is not None}
 
 
 def _part(matrix: sp.csr_matrix, chosen: Mask) -> sp.csr_matrix:

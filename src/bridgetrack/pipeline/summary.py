@@ -88,7 +88,7 @@ def use_of_annotations(tracking: Tracking) -> dict[str, Any]:
     """How many annotations were used, and why others were not."""
     anchored, constraints = tracking.scene.anchored, tracking.scene.constraints
     lost = [{"id": item.id, "reason": f"{item.cell}: {item.reason}"} for item in anchored.lost]
-    unused = [{"id": item.id, "reason": item.reason} for item in constraints.unused]
+    unused = [{"id": name, "reason": why} for name, why in constraints.unused.items()]
     return {
         "given": len(anchored.annotations),
         "used": len(set(constraints.ids)),

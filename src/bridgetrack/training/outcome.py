@@ -145,8 +145,8 @@ def remarks(
     for scene in scenes:
         for lost in scene.anchored.lost:
             unused.append(f"annotation {lost.id} was not used: {lost.cell}: {lost.reason}")
-        for left in scene.constraints.unused:
-            unused.append(f"annotation {left.id} was not used: {left.reason}")
+        for name, why in scene.constraints.unused.items():
+            unused.append(f"annotation {name} was not used: {why}")
     if not data.single.any():
         notes.append("all annotations are rejections; confirm some events, too")
     for event in (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR):
