@@ -61,8 +61,9 @@ def test_a_merge_and_a_skip():
     ("edges", "words"),
     [
         ([*EDGES, (12, 24, "move")], "cell 2 in frame 1 has 3 links to later cells"),
-        ([*without((1, 11)), (22, 11, "move")], "links at cell 2 in frame 2"),
-        ([*EDGES, (1, 99, "move")], "link 1 to 99, one of which is not a node"),
+        ([*EDGES, (1, 13, "move"), (2, 13, "move")], "cell 3 in frame 1 has 3 links to earlier"),
+        ([*without((1, 11)), (22, 11, "move")], "from 22 .* does not run forward in time"),
+        ([*EDGES, (1, 99, "move")], "names the id 99, but there is no such"),
     ],
 )
 def test_links_that_are_no_event_are_named(edges, words):

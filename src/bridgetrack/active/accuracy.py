@@ -46,12 +46,6 @@ class Clicking:
     clicks: int  # answers, "cannot tell" included
     seconds: float  # time that they took
 
-    @classmethod
-    def of(cls, answers: Iterable[Annotation]) -> Clicking:
-        """The work that some answers took."""
-        listed = list(answers)
-        return cls(len(listed), sum(a.seconds or 0.0 for a in listed))
-
 
 @dataclass(frozen=True)
 class Point:
@@ -64,14 +58,6 @@ class Point:
     low: float | None
     high: float | None
     changed: int  # events that the last update explains otherwise than the one before
-
-    @classmethod
-    def of(cls, effort: Clicking, estimate: ErrorEstimate | None, changed: int) -> Point:
-        """Where a session stands."""
-        clicks, seconds = effort.clicks, effort.seconds
-        if estimate is None:
-            return cls(clicks, seconds, None, None, None, changed)
-        return cls(clicks, seconds, estimate.accuracy, estimate.low, estimate.high, changed)
 
 
 @dataclass(frozen=True)
@@ -206,9 +192,7 @@ def verdict_on(
 class Report:
     """How far people are with their answers."""
 
-    words: str = (
-        ""  # clicks and minutes so far, the estimate, and whether more answers are worth it
-    )
+    words: str = ""  # answers and minutes so far, the estimate, and whether to go on
     points: tuple[Point, ...] = ()  # the progress curve, by rising clicks, once it says something
 
 

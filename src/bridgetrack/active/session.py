@@ -306,7 +306,11 @@ class ActiveSession:
             self._judged_clicks = len(self.counted)
         effort = self.effort
         before = (p for p in self.points if p.clicks <= effort.clicks)  # others were taken back
-        self.points = (*before, Point.of(effort, self.estimate(), update.changed))
+        accuracy, low, high, found = None, None, None, self.estimate()
+        if found is not None:
+            accuracy, low, high = found.accuracy, found.low, found.high
+        now = Point(effort.clicks, effort.seconds, accuracy, low, high, update.changed)
+        self.points = (*before, now)
         return True
 
     @property
@@ -324,7 +328,8 @@ class ActiveSession:
     @property
     def effort(self) -> Clicking:
         """Clicks and time so far."""
-        return Clicking.of(self.counted)
+        counted = self.counted
+        return Clicking(len(counted), sum(a.seconds or 0.0 for a in counted))
 
     def estimate(self) -> ErrorEstimate | None:
         """Share of right events in the tracking as it is now, with its 95 % interval.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.movie import Movie
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, edge_rows, events_from_edges
 
 Answer = tuple[Kind, EventRef]
 """What is said of one event."""
@@ -86,57 +85,39 @@ def link_events(tracks: Tracks) -> list[EventRef]:
     InputError
         Where links are no events, or name cells that are not there.
     """
-    cells = _cells(tracks)
-    kind: dict[tuple[int, int], str] = {}
-    ahead, back = defaultdict(list), defaultdict(list)
-    columns = (tracks.edges[name].tolist() for name in ("source", "target", "event"))
-    for i, j, event in zip(*columns, strict=True):
-        if i not in cells or j not in cells:
-            raise InputError(f"the imported tracks link {i} to {j}, one of which is not a node")
-        if (i, j) not in kind:
-            kind[i, j] = event
-            ahead[i].append(j)
-            back[j].append(i)
-    merged = {j for j, sources in back.items() if len(sources) > 1}
-    found = []
-    for i, targets in sorted(ahead.items()):
-        if len(targets) > 2 or (len(targets) == 2 and merged.intersection(targets)):
-            raise InputError(
-                f"{cells[i]} has {len(targets)} links to later cells that are neither a division "
-                "nor a merge; a cell goes to at most two, and not when it merges"
-            )
-        if len(targets) == 2:
-            split = all(kind[i, j] == Event.SPLIT.key for j in targets)
-            found.append(_event(Event.SPLIT if split else Event.DIVIDE, [i], targets, cells))
-        elif targets[0] not in merged:
-            gap = cells[targets[0]].frame - cells[i].frame
-            found.append(_event(Event.MOVE if gap == 1 else Event.SKIP, [i], targets, cells))
-    for j in sorted(merged):
-        if len(back[j]) > 2:
-            raise InputError(
-                f"{cells[j]} has {len(back[j])} links to earlier cells; at most two merge"
-            )
-        found.append(_event(Event.MERGE, back[j], [j], cells))
-    return found
-
-
-def _cells(tracks: Tracks) -> dict[int, CellRef]:
-    nodes, axes = tracks.nodes, list(tracks.geometry.axes)
-    places = nodes[axes].to_numpy(dtype=float).round(2).tolist()
+    nodes, links = tracks.nodes, tracks.edges.drop_duplicates(["source", "target"])
+    src, tgt = edge_rows(nodes, links, "the imported tracks")
+    frame, n = nodes["frame"].to_numpy(dtype=np.int64), len(nodes)
+    later, earlier = np.bincount(src, minlength=n)[src], np.bincount(tgt, minlength=n)[tgt]
+    cut = (links["event"] == Event.SPLIT.key).to_numpy()
+    kind = np.where(frame[tgt] - frame[src] > 1, Event.SKIP.key, Event.MOVE.key).astype(object)
+    kind[later > 1] = Event.DIVIDE.key
+    kind[np.bincount(src[cut], minlength=n)[src] > 1] = Event.SPLIT.key
+    kind[earlier > 1] = Event.MERGE.key
+    places = nodes[list(tracks.geometry.axes)].to_numpy(dtype=float).round(2).tolist()
     columns = (nodes[name].tolist() for name in ("id", "frame", "label"))
-    listed = zip(*columns, places, strict=True)
-    return {int(i): CellRef(int(t), int(label), tuple(p)) for i, t, label, p in listed}
-
-
-def _event(
-    event: Event, sources: list[int], targets: list[int], cells: dict[int, CellRef]
-) -> EventRef:
-    try:
-        return EventRef(event, tuple(cells[i] for i in sources), tuple(cells[j] for j in targets))
-    except InputError as error:
+    cells = {i: CellRef(t, k, tuple(p)) for i, t, k, p in zip(*columns, places, strict=True)}
+    wrong = np.flatnonzero((later > 2) | ((later > 1) & (earlier > 1)) | (earlier > 2))
+    if len(wrong):
+        e = wrong[0]
+        to, of = (earlier[e], tgt[e]) if earlier[e] > 2 else (later[e], src[e])
         raise InputError(
-            f"the links at {cells[sources[0]]} in the imported tracks: {error}"
-        ) from None
+            f"{cells[nodes['id'].iloc[of]]} has {to} links to "
+            f"{'earlier' if of == tgt[e] else 'later'} cells; a cell goes to at most two, and not "
+            "when it merges, and at most two cells merge"
+        )
+    events = events_from_edges(nodes, links.assign(event=kind), src, tgt, tracks.geometry.n_frames)
+    found = []
+    for key, sources, targets in events[["event", "sources", "targets"]].itertuples(index=False):
+        if sources and targets:
+            named = tuple(cells[i] for i in sources), tuple(cells[j] for j in targets)
+            try:
+                found.append(EventRef(Event.from_key(key), *named))
+            except InputError as error:
+                raise InputError(
+                    f"the links at {named[0][0]} in the imported tracks: {error}"
+                ) from None
+    return found
 
 
 # ---------------------------------------------------------------------- drawn from a truth

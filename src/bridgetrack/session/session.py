@@ -204,8 +204,7 @@ class Session:
         except (BridgetrackError, OSError) as error:
             self.tell(error)
             return False
-        ended = self._ended()
-        self.close()
+        ended = self.close()
         self.movie, self.answers, self.masks = movie, answers, masks
         self._take_masks()
         if model is not None:
@@ -238,36 +237,37 @@ class Session:
         self.tracker.measure()
         return True
 
-    def close(self) -> None:
-        """Let go of the movie and end the work on it; answers and cells stay on disk."""
-        self.project.keep_now()
-        if self.answers is not None:
-            self.answers.changed.disconnect(self._follow)
-        self.movie = self.answers = self.scene = self.tracking = self.masks = None
-        self.tracker.forget()
-        self.settings.read()
-        self.work.close()
+    def close(self) -> str:
+        """Let go of the movie and end the work on it; answers and cells stay on disk.
 
-    def forget(self) -> None:
-        """Let go of the movie and say so."""
-        if self.movie is not None:
-            ended = self._ended()
-            self.close()
-            self.movie_changed.emit()
-            self.answers_changed.emit()
-            self.tracking_changed.emit()
-            if ended:
-                self.message.emit("warning", ended)
-
-    def _ended(self) -> str:
-        """What is told of work that ends with the movie, if there is any, and of what is lost."""
+        Returns
+        -------
+        str
+            What is told of work that ends with the movie and of what is lost, if there is any.
+        """
         ends, told = " and ".join(self.work.unfinished), []
         if ends:
             told.append(f"{ends} ended before it was done: its movie or its cells were closed.")
         self.project.keep_now()
         if self.project.problem:
             told.append(f"The project that was open could not be kept: {self.project.problem}.")
+        if self.answers is not None:
+            self.answers.changed.disconnect(self._follow)
+        self.movie = self.answers = self.scene = self.tracking = self.masks = None
+        self.tracker.forget()
+        self.settings.read()
+        self.work.close()
         return " ".join(told)
+
+    def forget(self) -> None:
+        """Let go of the movie and say so."""
+        if self.movie is not None:
+            ended = self.close()
+            self.movie_changed.emit()
+            self.answers_changed.emit()
+            self.tracking_changed.emit()
+            if ended:
+                self.message.emit("warning", ended)
 
     # ------------------------------------------------------------------ what comes of a change
 
