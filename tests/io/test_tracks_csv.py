@@ -56,9 +56,6 @@ def test_files_beside_the_table_are_found(tmp_path: Path) -> None:
     cells = "node,t,y,x,track\n0,0,1,1,1\n1,1,1,1,2\n2,1,2,2,3\n"
     path = put(tmp_path, P_nodes__csv=cells, P_edges__csv="source,target\n0,2\n0,1\n")
     assert read_tracks_csv(path).events["event"].tolist() == ["divide"]
-    (tmp_path / "P_edges.csv").unlink()
-    put(tmp_path, P_man_track__txt="1 0 0 0\n2 1 1 1\n3 1 1 0\n")
-    assert read_tracks_csv(path).events["event"].tolist() == ["move", "appear"]
     cells = "node,t,y,x\n0,0,1,1\n1,0,1,3\n2,1,1,2\n"
     path = put(tmp_path, Q_nodes__csv=cells, Q_edges__csv="source,target\n0,2\n1,2\n")
     assert read_tracks_csv(path).events["event"].tolist() == ["merge"]

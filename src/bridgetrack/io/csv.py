@@ -15,7 +15,7 @@ from bridgetrack.arrays import Mask
 from bridgetrack.errors import InputError
 from bridgetrack.files import program_version, writing
 from bridgetrack.io.columns import LINK_COLUMNS, known_columns, plain_names
-from bridgetrack.io.ctc import followers, read_track_table
+from bridgetrack.io.ctc import followers
 from bridgetrack.io.tables import (
     NOTHING,
     SIDECAR,
@@ -199,7 +199,7 @@ def read_tracks_csv(
     """Read tracks with lineages from CSV files.
 
     The lineage comes from the first of: the files beside the table (``edges.csv`` for
-    ``detections.csv``, ``X_edges.csv`` or ``X_man_track.txt`` for ``X_nodes.csv``); a column of
+    ``detections.csv``, ``X_edges.csv`` for ``X_nodes.csv``); a column of
     parents; a column of tracks with, if there is one, a column of parent tracks. Tracks written
     by `write_csv` are read back without loss; their events follow from ``edges.csv``.
 
@@ -221,14 +221,12 @@ def read_tracks_csv(
     except InputError as error:
         raise _advised(Path(path), error) from error
     beside, notes = _beside(Path(path)), list(cells.notes)
-    if beside is not None and beside.suffix == ".csv" and "id" not in cells.columns:
+    if beside is not None and "id" not in cells.columns:
         raise InputError(
             f"{path}: {beside.name} names cells by ids, and no column holds unique ones"
         )
-    if beside is not None and beside.suffix == ".csv":
+    if beside is not None:
         graph = _known_only(_read_edges(beside), cells, notes)
-    elif beside is not None:
-        graph = _track_edges(cells, read_track_table(beside))
     elif _has_parents(cells):
         graph = _parent_edges(cells)
     else:
@@ -271,15 +269,10 @@ def _in_pieces(text: TextTable, sidecar: Sidecar | None) -> TextTable:
 
 
 def _beside(path: Path) -> Path | None:
-    """The table of edges, or of tracks, that belongs to a table of cells."""
-    if path.name == "detections.csv":
-        names = ["edges.csv"]
-    elif path.name.endswith("_nodes.csv"):
-        prefix = path.name.removesuffix("nodes.csv")
-        names = [f"{prefix}edges.csv", f"{prefix}man_track.txt"]
-    else:
-        names = []
-    return next((p for p in map(path.with_name, names) if p.is_file()), None)
+    """The table of edges that belongs to a table of cells."""
+    ours = path.name == "detections.csv"
+    edges = path.with_name("edges.csv" if ours else path.name.replace("_nodes.csv", "_edges.csv"))
+    return edges if edges != path and edges.is_file() else None
 
 
 def _known_only(graph: pd.DataFrame, cells: CellTable, notes: list[str]) -> pd.DataFrame:
@@ -357,11 +350,6 @@ def _parent_tracks(cells: CellTable) -> np.ndarray:
 
 def _track_edges(cells: CellTable, tracks: np.ndarray) -> pd.DataFrame:
     """Edges along every track, and from the end of a parent to the begin of its child."""
-    if "track" not in cells.table:
-        raise InputError(
-            f"{cells.text.source}: there is a table of tracks, but no column of tracks here; "
-            "name it in the column mapping"
-        )
     table = cells.table[cells.table["track"] != NOTHING]
     track, frame, ids = (table[c].to_numpy(dtype=np.int64) for c in ("track", "frame", "id"))
     twice = table.duplicated(["track", "frame"]).to_numpy()

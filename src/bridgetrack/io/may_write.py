@@ -121,6 +121,19 @@ def signed(path: Path) -> Iterator[Path]:
         sign(path)
 
 
+@contextmanager
+def result_folder(out: Path, *inputs: Path | str | None) -> Iterator[Path]:
+    """A new folder for a result, which takes the place of an earlier one when the block succeeds.
+
+    Raises an OutputError as `check_folder`, before the block and after it.
+    """
+    check_folder(out, *inputs)
+    with signed(out) as folder:
+        folder.mkdir()
+        yield folder
+        refuse_other(out)  # it may have changed meanwhile
+
+
 def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) -> None:
     """Refuse to overwrite, or to write into, files that are being read.
 

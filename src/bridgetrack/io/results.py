@@ -11,7 +11,7 @@ from bridgetrack.io.columns import SCORE_COLUMNS, known_columns
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
 from bridgetrack.io.geff import read_geff, read_trackmate, write_geff
-from bridgetrack.io.may_write import check_folder, refuse_other, signed
+from bridgetrack.io.may_write import result_folder
 from bridgetrack.io.tables import read_text_table
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.cycles import cell_cycles
@@ -82,12 +82,9 @@ def write_results(
     """
     check_formats(formats)
     folder = Path(out_dir)
-    check_folder(folder, None if labels is None else labels.source)
     replaced = folder.is_dir() and any(folder.iterdir())
-    with signed(folder) as staging:
-        staging.mkdir()
+    with result_folder(folder, None if labels is None else labels.source) as staging:
         notes = stage_results(tracks, labels, staging, formats, methods)
-        refuse_other(folder)  # it may have changed meanwhile
     return (*notes, "the earlier result in this folder was replaced") if replaced else notes
 
 

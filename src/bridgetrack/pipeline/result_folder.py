@@ -19,7 +19,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.features.link_scores import with_link_scores
 from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import EventKinds
-from bridgetrack.io.may_write import check_folder, refuse_other, signed
+from bridgetrack.io.may_write import result_folder
 from bridgetrack.io.results import FILES, FORMATS, METHODS, RUN_FILE, stage_results
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -123,13 +123,11 @@ def run_steps(
     BridgetrackError
         Where the input cannot be used, or the results have no place.
     """
-    check_folder(out, *given.inputs)
     notes, began = list(noted), time.perf_counter()
     found = None if project is None else project.found
     cells: Movie | Detections
     image: Movie | None
-    with signed(out) as folder:
-        folder.mkdir()
+    with result_folder(out, *given.inputs) as folder:
         # ends before the record is written, which tells of the warnings
         with collecting_warnings(notes):
             if project is not None:
@@ -155,7 +153,6 @@ def run_steps(
             record["repair"] = _repairs(folder)
         record["files"] = [name for name in _NAMES if (folder / name).exists()]
         write_json(record, folder / RUN_FILE)
-        refuse_other(out)  # it may have changed meanwhile
     return tracking, record, notes
 
 
