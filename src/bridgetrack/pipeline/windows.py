@@ -1,42 +1,56 @@
 """Track a movie in windows of frames, so that memory does not grow with its length.
 
 Cells are measured, and how they move is estimated, for the whole movie. A short movie is one
-window. Otherwise events are proposed, described and chosen in windows that meet in one frame; then
-they are chosen again around these frames. Windows do not need each other, so any executor can
-share them out (see `bridgetrack.spread`).
+window. Otherwise events are proposed, described and chosen in windows, which do not need each
+other, so any executor can share them out (see `bridgetrack.spread`).
 
-What that may cost is bounded by the prices of the slots (see `pipeline/window.py`): as every slot
-is covered once, all prices together exceed the choice by the reduced costs of the chosen events.
+Moves, divisions, splits and merges cover fates of one frame and histories of the next, so the
+slots of a movie fall into pairs of frames that only skips and false detections tie together. A
+window from frame a to frame b has the fates of a..b-1 and the histories of a+1..b; windows that
+meet in a frame share no slot, and each is solved for itself.
+
+What may reach from window to window is looked at afterwards. Around the frame where two meet the
+events are chosen again, and the prices of the slots (the duals of the relaxations) are set
+again such that the price of its slots is at least the score of every event: then no choice of
+events of the whole movie is worth more than all prices together. As every slot is covered once,
+these exceed the choice by the reduced costs of the chosen events: that bounds what windows cost.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from bridgetrack.annotations.anchor import Anchored, anchor
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.arrays import Array, Mask
+from bridgetrack.annotations.constraints import (
+    answered_slots,
+    compile_constraints,
+    required_events,
+    usable_with,
+)
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackError, InfeasibleError, InputError
+from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import FeatureSet
-from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events
+from bridgetrack.features.feature import FeatureSet, compute_features
+from bridgetrack.features.view import CellMeasures, describe_cells
+from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
-from bridgetrack.hypotheses.generate import events_between
-from bridgetrack.inference.margins import margin_bounds
-from bridgetrack.inference.problem import Solution
+from bridgetrack.hypotheses.generate import LAST_RESORT, events_between
+from bridgetrack.hypotheses.motion import MAX_GAP
+from bridgetrack.inference.margins import margin_bounds, reduced_costs
+from bridgetrack.inference.problem import Problem, Solution, components
+from bridgetrack.inference.relax import SolverLimits, prices
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.scene import measure, propose
+from bridgetrack.pipeline.memory import even_windows, parse_memory, windows_within
+from bridgetrack.pipeline.scene import Scene, check_kinds, measure, propose
 from bridgetrack.pipeline.tracking import (
     Tracking,
     Windows,
@@ -44,45 +58,20 @@ from bridgetrack.pipeline.tracking import (
     track_scene,
     tracked,
 )
-from bridgetrack.pipeline.window import (
-    REACH,
-    Chosen,
-    Meeting,
-    Part,
-    WholeMovie,
-    mend_meeting,
-    solve_window,
-)
 from bridgetrack.progress import Progress, Steps, begin
 from bridgetrack.spread import spread
 
+REACH = MAX_GAP
+"""Frames that an event spans at most."""
 _AROUND = 8
 """Frames on either side of a meeting that are chosen again: from there on windows of simulated
 movies are as good, and their bound as tight, as the whole movie, also with many answers."""
-_NEAR = 4 * REACH
-"""Frames on either side of an event among whose alternatives the best is looked for."""
-_PROGRAM, _PER_CELL, _PER_HYPOTHESIS = 3.2e8, 1000.0, 400.0
-"""Bytes that the program takes; a cell in tables and evidence; and a hypothesis while it is chosen.
-See benchmarks/memory.py."""
 _TOGETHER = 2 * (_AROUND + REACH - 1) + 1
 """Frames that memory must hold at least, as they are known together where windows meet."""
-_USED = 0.8
-"""Share of the free memory that is used."""
-_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-
-
-def parse_memory(text: str) -> float:
-    """Bytes, from words such as ``"4GB"`` or ``"800 MB"``.
-
-    Raises
-    ------
-    InputError
-        Where it is no amount of memory.
-    """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?)i?b?\s*", text.lower())
-    if found is None or not float(found[1]):
-        raise InputError(f"{text!r} is no amount of memory; give one such as 4GB or 800MB")
-    return float(found[1]) * _UNITS[found[2]]
+_NEAR = 4 * REACH
+"""Frames on either side of an event among whose alternatives the best is looked for."""
+TOLERANCE = 1e-6
+"""How far the solver lets prices stay below scores."""
 
 
 def track_steps(
@@ -127,7 +116,7 @@ def track_steps(
     labels = source if isinstance(source, Movie) else None
     evidence = yield from gather_evidence(detections, labels, client=client)
     if window is None:
-        windows = windows_within(evidence, memory)
+        windows = windows_within(evidence, _TOGETHER, memory)
     else:
         windows = even_windows(detections.geometry.n_frames, window)
     if len(windows) == 1:
@@ -143,77 +132,29 @@ def track_steps(
     return choice.tracking(labels, model)
 
 
-def even_windows(n_frames: int, frames: int) -> list[range]:
-    """Windows of at most so many frames, about equally long; each begins where the last ends."""
-    count = max(-(-(n_frames - 1) // max(frames - 1, 1)), 1)
-    return _between(np.linspace(0, n_frames - 1, count + 1).round().astype(int).tolist())
+def near(tracking: Tracking, frame: int) -> Tracking:
+    """A tracking around a frame with all that might have happened there, chosen or not.
 
-
-def _between(ends: list[int]) -> list[range]:
-    return [range(a, b + 1) for a, b in pairwise(ends)]
-
-
-def windows_within(evidence: Evidence, memory: float | None = None) -> list[range]:
-    """As few windows as the memory allows (None: what is free), of about as many cells each.
-
-    Raises
-    ------
-    BridgetrackError
-        Where it is too little.
+    That of a movie in one window is given back as it is: it knows everything.
     """
-    asked = memory is not None
-    memory = free_memory() if memory is None else memory
-    detections = evidence.detections
-    offsets, n_frames = detections.offsets, detections.geometry.n_frames
-    tables, per_cell = _bytes_needed(evidence)
-    if tables + per_cell * len(detections) <= memory:
-        return [range(n_frames)]
-    if tables >= memory:
-        raise _too_little(memory, tables, f"the tables of {len(detections):,} cells", asked)
-    few = min(_TOGETHER, n_frames)
-    least = tables + per_cell * float((offsets[few:] - offsets[:-few]).max())
-    if least > memory:
-        raise _too_little(memory, least, f"{few} frames at a time", asked)
-    # Windows end with a frame, and so hold some cells more than their share.
-    room = (memory - tables) / per_cell - float(np.diff(offsets).max())
-    shares = np.linspace(0, len(detections), int(np.ceil(len(detections) / room)) + 1)[1:-1]
-    return _between([0, *np.searchsorted(offsets, shares).tolist(), n_frames - 1])
-
-
-def _bytes_needed(evidence: Evidence) -> tuple[float, float]:
-    """Bytes for the program and its tables, and for every cell of a window."""
-    counts = np.diff(evidence.detections.offsets)
-    hypotheses = 1.0
-    if len(counts) > 1:  # where there are the most cells
-        t = min(int(np.argmax(counts)), len(counts) - 2)
-        few = events_between(evidence, range(t, t + 2), Events.join([]))
-        hypotheses = max(len(few) / max(int(counts[t]), 1), 1.0)
-    return _PROGRAM + _PER_CELL * len(evidence.detections), _PER_HYPOTHESIS * hypotheses
-
-
-def _too_little(memory: float, least: float, what: str, asked: bool) -> BridgetrackError:
-    enough = f"{np.ceil(1.1 * least / 1e7) / 100:g}GB"
-    here = f"{memory / 1e9:.2g} GB"
-    if asked:
-        return BridgetrackError(
-            f"{here} are not enough for {what}; about {enough} are: give --memory {enough}"
-        )
-    return BridgetrackError(
-        f"this machine has {here} free, which are not enough for {what}; about {enough} are: "
-        "close other programs, take a larger machine or a part of the movie"
+    if tracking.windows is None:
+        return tracking
+    known, model = tracking.scene, tracking.model
+    movie = WholeMovie.of(
+        known.evidence, known.labels, known.matrix.features, model,
+        known.anchored.annotations, known.kinds, [],
+    )  # fmt: skip
+    chosen = known.hypotheses.take(tracking.solution.chosen)
+    scene, scores = movie.near(movie.around(frame, _NEAR), chosen)
+    allowed = scene.constraints.allowed
+    solution = solve(scene.problem, scores, allowed)
+    margins = margin_bounds(scene.problem, scores, solution, allowed)
+    return replace(
+        tracking, scene=scene, scores=scores, solution=solution, margins=margins, windows=None
     )
 
 
-def free_memory() -> float:
-    """Bytes that may be used here; a lot where the system does not say."""
-    found = np.inf
-    with suppress(OSError, ValueError, IndexError):
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-        found = 1024 * float(text.split("MemAvailable:")[1].split()[0])
-    if not np.isfinite(found):
-        with suppress(OSError, ValueError, AttributeError):
-            found = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return _USED * found
+# ---------------------------------------------------------------------- the whole movie
 
 
 def _solved(movie: WholeMovie, client: Any) -> Steps[list[Part]]:
@@ -328,23 +269,318 @@ def _mend(choice: _Choice, client: Any) -> Steps[None]:
         stuck = again
 
 
-def near(tracking: Tracking, frame: int) -> Tracking:
-    """A tracking around a frame with all that might have happened there, chosen or not.
+# ---------------------------------------------------------------------- a few frames
 
-    That of a movie in one window is given back as it is: it knows everything.
+
+@dataclass(frozen=True)
+class WholeMovie:
+    """What all windows of a movie share.
+
+    Parameters
+    ----------
+    evidence, cells
+        The movie, and the measures of its cells.
+    rare
+        Skips, false detections, and what annotations name.
+    features, weights
+        What scores are made of.
+    anchored, answered
+        The annotations, and the slot of each, -1 where it has none, shape (A,).
+    kinds
+        What can happen in the movie.
+    windows
+        Frames of each; the last frame of one is the first of the next.
     """
-    if tracking.windows is None:
-        return tracking
-    known, model = tracking.scene, tracking.model
-    movie = WholeMovie.of(
-        known.evidence, known.labels, known.matrix.features, model,
-        known.anchored.annotations, known.kinds, [],
-    )  # fmt: skip
-    chosen = known.hypotheses.take(tracking.solution.chosen)
-    scene, scores = movie.near(movie.around(frame, _NEAR), chosen)
-    allowed = scene.constraints.allowed
-    solution = solve(scene.problem, scores, allowed)
-    margins = margin_bounds(scene.problem, scores, solution, allowed)
-    return replace(
-        tracking, scene=scene, scores=scores, solution=solution, margins=margins, windows=None
-    )
+
+    evidence: Evidence
+    cells: CellMeasures
+    rare: Events
+    features: FeatureSet
+    weights: Array
+    anchored: Anchored
+    answered: Index
+    kinds: EventKinds
+    windows: list[range]
+
+    @classmethod
+    def of(
+        cls,
+        evidence: Evidence,
+        labels: Movie | None,
+        features: FeatureSet,
+        model: Model,
+        annotations: AnnotationSet | None,
+        kinds: EventKinds,
+        windows: list[range],
+    ) -> WholeMovie:
+        """Of what is known of a movie.
+
+        Raises
+        ------
+        InputError
+            Where appearances or disappearances are ruled out: which of them cannot be spared is
+            known of the whole movie only.
+        ContradictionError
+            Where an annotation names an event of a kind that does not occur.
+        """
+        if kinds.absent & LAST_RESORT:
+            raise InputError(
+                "a movie that is tracked a few frames at a time cannot be without appearances or "
+                "disappearances; allow them, or more memory"
+            )
+        annotations = annotations or AnnotationSet(evidence.detections.geometry)
+        check_kinds(annotations, kinds)
+        anchored = anchor(annotations, evidence.detections, labels)
+        cells, rare = describe_cells(evidence), evidence.missed.events
+        rare = rare.take(~np.isin(rare.event, list(kinds.absent)))
+        if anchored.listed:
+            rare = Events.join([rare, required_events(anchored)]).unique()
+        known = evidence, cells, rare, features, model.aligned(features), anchored
+        return cls(*known, answered_slots(anchored), kinds, windows)
+
+    @property
+    def meetings(self) -> list[int]:
+        """Frames where windows meet."""
+        return [frames.start for frames in self.windows[1:]]
+
+    @property
+    def limits(self) -> SolverLimits:
+        """When the choice in a window gives up: frames around meetings are chosen twice."""
+        return SolverLimits(max_seconds=SolverLimits.max_seconds / (2 * len(self.windows)))
+
+    @cached_property
+    def active(self) -> Mask:
+        """Slots of the movie, shape (2n,)."""
+        return active_slots(self.evidence.detections)
+
+    @property
+    def n_frames(self) -> int:
+        """How many frames there are."""
+        return self.evidence.detections.geometry.n_frames
+
+    def around(self, frame: int, reach: int) -> range:
+        """A frame with those up to so far from it."""
+        return range(max(frame - reach, 0), min(frame + reach + 1, self.n_frames))
+
+    def slots_of(self, frames: range) -> Mask:
+        """Fates and histories that events within some frames decide, shape (2n,)."""
+        detections = self.evidence.detections
+        offsets, n = detections.offsets, len(detections)
+        out = np.zeros(2 * n, dtype=bool)
+        out[offsets[frames.start] : offsets[frames.stop - 1]] = True
+        out[n + offsets[frames.start + 1] : n + offsets[frames.stop]] = True
+        return out & self.active
+
+    def rows(self, frames: range) -> Index:
+        """All slots of the cells of some frames, shape (2m,)."""
+        detections = self.evidence.detections
+        first, stop = detections.offsets[frames.start], detections.offsets[frames.stop]
+        return np.r_[first:stop, len(detections) + first : len(detections) + stop]
+
+    def proposed(self, frames: range) -> tuple[Events, Array]:
+        """Events that name cells of some frames alone, with an active slot, and their scores."""
+        events = events_between(self.evidence, frames, self.rare, kinds=self.kinds)
+        covered = events.touching(self.active)
+        events = events if covered.all() else events.take(covered)
+        matrix = compute_features(self.evidence, events, self.features, self.cells)
+        return events, matrix.scores(self.weights)
+
+    def undecided(self, slots: Mask, chosen: Events) -> Mask:
+        """Those of some slots that no chosen event ties to others, shape (2n,)."""
+        free = np.zeros_like(slots)
+        inside = chosen.take(~chosen.touching(self.active & ~slots))
+        free[inside.incidence(self.active).indices] = True
+        return free
+
+    def usable(self, events: Events, free: Mask) -> Index:
+        """Numbers of the events that cover some slots and no other ones."""
+        return np.flatnonzero(events.touching(free) & ~events.touching(self.active & ~free))
+
+    def allowed(self, events: Events, slots: Mask) -> Mask:
+        """Which events the annotations at some slots allow, shape (E,).
+
+        An annotation that names an event which is not among these says nothing here.
+        """
+        at = np.flatnonzero((self.answered >= 0) & slots[self.answered])
+        if not len(at):
+            return np.ones(len(events), dtype=bool)
+        local = self.anchored.take(at)
+        local = local.take(np.flatnonzero(usable_with(local, events)))
+        return compile_constraints(local, events).allowed
+
+    def scene(self, events: Events) -> Scene:
+        """The whole movie with some of its events; its labels are not known here."""
+        return Scene.of(None, self.evidence, events, self.features, self.anchored, self.kinds)
+
+    def near(self, frames: range, chosen: Events) -> tuple[Scene, Array]:
+        """Some frames with all that may happen there, and the scores of that.
+
+        What is chosen beyond these frames, or leads there, stays.
+        """
+        events, scores = self.proposed(frames)
+        free = self.undecided(self.slots_of(frames), chosen)
+        usable = self.usable(events, free)
+        events, told = events.take(usable), self.anchored
+        told = told.take(np.flatnonzero(usable_with(told, events)))
+        scene = Scene.of(None, self.evidence, events, self.features, told, self.kinds, free)
+        return scene, scores[usable]
+
+    def noted(self, events: Events, scores: Array) -> Chosen:
+        """Those of some events that annotations speak of, which the result must know."""
+        at = np.zeros_like(self.active)
+        at[self.answered[self.answered >= 0]] = True
+        rows = np.flatnonzero(events.touching(at)) if at.any() else np.zeros(0, dtype=np.int64)
+        return Chosen(events.take(rows), scores[rows], np.full(len(rows), np.nan))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Chosen events with their scores, and lower bounds on their margins."""
+
+    events: Events
+    scores: Array
+    margins: Array
+
+    @classmethod
+    def join(cls, parts: list[Chosen]) -> Chosen:
+        """Those of several parts, one after another."""
+        return cls(
+            Events.join([part.events for part in parts]),
+            *(
+                np.concatenate([np.zeros(0), *(getattr(part, name) for part in parts)])
+                for name in ("scores", "margins")
+            ),
+        )
+
+    def take(self, rows: Index | Mask | slice) -> Chosen:
+        """Some of them."""
+        return Chosen(self.events.take(rows), self.scores[rows], self.margins[rows])
+
+
+@dataclass(frozen=True)
+class Part:
+    """What became of a window.
+
+    Parameters
+    ----------
+    chosen
+        The events that cover the slots `covered`.
+    covered
+        Slots that were decided, ascending.
+    slots, prices
+        Slots that have new prices.
+    noted
+        Events that annotations speak of.
+    hypotheses
+        How many events but rare ones were proposed for the covered slots.
+    """
+
+    chosen: Chosen
+    covered: Index
+    slots: Index
+    prices: Array
+    noted: Chosen
+    hypotheses: int = 0
+
+
+def solve_window(movie: WholeMovie, frames: range) -> Part:
+    """Choose the events of a window, which shares no slot with the others.
+
+    Annotations that events beyond it may meet are left to `mend_meeting`.
+    """
+    slots = movie.slots_of(frames)
+    events, scores = movie.proposed(frames)
+    noted = movie.noted(events, scores)
+    usable = movie.usable(events, slots)
+    events, scores = events.take(usable), scores[usable]
+    near = np.zeros_like(slots)
+    for meeting in {frames.start, frames.stop - 1} & set(movie.meetings):
+        near[movie.rows(movie.around(meeting, REACH - 1))] = True
+    allowed = movie.allowed(events, slots & ~near)
+    problem = Problem(events.covering(slots))
+    solution = solve(problem, scores, allowed, movie.limits)
+    bounds = margin_bounds(problem, scores, solution, allowed)
+    chosen = Chosen(events, scores, bounds).take(solution.chosen)
+    where, frequent = np.flatnonzero(slots), int((movie.rare.find(events) < 0).sum())
+    return Part(chosen, where, where, solution.duals, noted, frequent)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A frame where two windows meet, and what is known around it.
+
+    Parameters
+    ----------
+    frame, reach
+        Events are chosen again up to so many frames from it.
+    chosen
+        Chosen events that name a cell of these frames or of those just beyond.
+    prices
+        Of the slots of these cells, as `WholeMovie.rows` gives them.
+    """
+
+    frame: int
+    reach: int
+    chosen: Events
+    prices: Array
+
+
+def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Part | None:
+    """Choose events around a frame again, and set prices there that suit all events.
+
+    None where no choice there meets the annotations.
+    """
+    inner = movie.around(meeting.frame, meeting.reach)
+    wide = movie.around(meeting.frame, meeting.reach + REACH - 1)
+    slots = movie.slots_of(inner)
+    events, scores = movie.proposed(wide)
+    free = movie.undecided(slots, meeting.chosen)
+    allowed = movie.allowed(events, movie.slots_of(wide))
+    usable = movie.usable(events, free)
+    problem = Problem(events.take(usable).covering(free))
+    try:
+        solution = solve(problem, scores[usable], allowed[usable], movie.limits)
+    except InfeasibleError:
+        return None
+    again = usable[solution.chosen]
+
+    # The prices of slots farther away stay, so that theirs hold as before.
+    price = np.zeros(len(slots))
+    price[movie.rows(wide)] = meeting.prices
+    middle = movie.slots_of(movie.around(meeting.frame, max(meeting.reach - REACH, 1)))
+    part, rest = _priced(events, scores, price, middle)
+    price[middle] = prices(part, rest, allowed[events.touching(middle)])
+
+    part, rest = _priced(events, scores, price, slots)
+    near = np.flatnonzero(events.touching(slots))
+    stay = meeting.chosen.take(~meeting.chosen.touching(free) & meeting.chosen.touching(slots))
+    held = np.zeros(len(events), dtype=bool)
+    held[again] = True
+    found = events.find(stay)
+    held[found[found >= 0]] = True
+    bounds = np.full(len(events), np.nan)
+    bounds[near] = _bounds(part, rest, held[near], price[slots], allowed[near])
+    where = np.flatnonzero(middle)
+    chosen = Chosen(events, scores, bounds).take(again)
+    covered, noted = np.flatnonzero(free), movie.noted(events, scores)
+    return Part(chosen, covered, where, price[where], noted)
+
+
+def _priced(events: Events, scores: Array, price: Array, slots: Mask) -> tuple[Problem, Array]:
+    """The problem of some slots alone; what events cover elsewhere is paid at its price."""
+    near = events.touching(slots)
+    part = events.take(near)
+    problem = Problem(part.covering(slots))
+    return problem, scores[near] - part.incidence(~slots) @ price
+
+
+def _bounds(problem: Problem, scores: Array, chosen: Mask, price: Array, allowed: Mask) -> Array:
+    """Bounds on margins at given prices, shape (H,); see `margin_bounds`."""
+    nothing = np.zeros(problem.n_slots)
+    whole = Solution(chosen, 0.0, 0.0, price, nothing, nothing.astype(np.int64))
+    short = np.maximum(reduced_costs(problem, scores, whole), 0.0) * chosen
+    if short.max(initial=0.0) > TOLERANCE:
+        count, label, of_column = components(problem.incidence)
+        slack = np.bincount(of_column, weights=short, minlength=count)
+        whole = replace(whole, slack=slack[label].astype(np.float64), component=label)
+    return margin_bounds(problem, scores, whole, allowed)
