@@ -14,7 +14,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.progress import run
 from bridgetrack.ui.looks import LOOKS, rgba
-from bridgetrack.ui.overlay import Drawing, SliceShown, draw_question
+from bridgetrack.ui.overlay import Drawing, SliceShown
 from bridgetrack.ui.pictures import FrameStrip, Picture, PictureTag, picture_steps
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))
@@ -36,20 +36,20 @@ def named(cell):
 
 def drawn(asked, frame, letter=0.0, half=1.0):
     """A drawing of the question, with a square as every cell's outline."""
-    found = Drawing()
-    view = SliceShown(frame, None, 10.0, (0.0, 0.0, 200.0, 200.0), letter=letter, name=named)
 
     def outline(cell):
         corners = np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]])
         return np.asarray(cell.position[-2:]) + half * corners
 
-    draw_question(found, asked, view, outline)
+    seen = (0.0, 0.0, 200.0, 200.0)
+    found = Drawing(SliceShown(frame, None, 10.0, seen, 1.0, letter, named, outline))
+    found.question(asked)
     return found
 
 
 def test_cells_have_the_names_that_the_panel_uses():
     divide = EventRef(Event.DIVIDE, (MOTHER,), (THERE, FAR))
-    names = {m.text: m.point for m in drawn(question(divide), 3).marks if m.text.startswith("#")}
+    names = {m.text: m.place for m in drawn(question(divide), 3).marks if m.text.startswith("#")}
     assert set(names) == {"#1", "#2", "#3"}, "number 1 is the cell in both frames"
     assert names["#1"][0] > MOTHER.position[0], "below a cell of the frame in view"
     assert names["#3"][0] < FAR.position[0] and names["#3"][1] == FAR.position[1]
@@ -63,7 +63,7 @@ def test_no_words_cover_the_cell_in_view():
     found = [m for m in drawn(divide, 3, half=15.0).marks if m.text]
     assert len(found) == 4
     for mark in found:
-        y, x = np.abs(np.subtract(mark.point, MOTHER.position))
+        y, x = np.abs(np.subtract(mark.place, MOTHER.position))
         assert y > 15 or x > 15, mark.text
 
 
@@ -78,7 +78,7 @@ def test_daughters_close_together_have_names_that_can_be_read(frame, letter):
     names = [m for m in drawn(asked, frame, letter=letter).marks if m.text.startswith("#")]
     assert {m.text for m in names} == {"#1", "#94", "#97", "#89"}
     for one, two in combinations(names, 2):
-        away = np.abs(np.subtract(one.point, two.point))
+        away = np.abs(np.subtract(one.place, two.place))
         wide = letter * (len(one.text) + len(two.text) + 2) / 2
         assert away[0] >= 2 * letter or away[1] >= wide, (one, two)
 
@@ -88,7 +88,7 @@ def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not
     divide = EventRef(Event.DIVIDE, (MOTHER,), (HERE, FAR))
     listed = (EventRef(Event.MOVE, (MOTHER,), (THERE,)), merge, divide)
     found = drawn(question(*listed), 3)
-    numbers = {m.text: (m.point, m.border) for m in found.marks if m.text[:1].isdigit()}
+    numbers = {m.text: (m.place, m.border) for m in found.marks if m.text[:1].isdigit()}
     blue, green, orange = (rgba(LOOKS[e].colour) for e in (Event.MOVE, Event.MERGE, Event.DIVIDE))
     assert numbers == {
         "2 3": (THERE.position, blue),

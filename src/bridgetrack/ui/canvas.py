@@ -22,16 +22,7 @@ from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import Links
 from bridgetrack.ui.layers import camera_of, kind_of, look_at, role_of
 from bridgetrack.ui.looks import PROPOSAL, rgba
-from bridgetrack.ui.overlay import (
-    Drawing,
-    SliceShown,
-    draw_answers,
-    draw_ghost,
-    draw_pointed,
-    draw_proposals,
-    draw_question,
-    draw_subject,
-)
+from bridgetrack.ui.overlay import Drawing, SliceShown
 from bridgetrack.ui.overlay_layers import OverlayLayers
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import SHORTCUTS
@@ -436,8 +427,9 @@ class Canvas(SliceInView):
             return
         dot, plane = self._pixel, self.plane
         view = SliceShown(
-            self.frame, plane, self._size, self._edges, self.depth, _LETTER * dot, session.names
-        )
+            self.frame, plane, self._size, self._edges, self.depth, _LETTER * dot, session.names,
+            self.outline,
+        )  # fmt: skip
         # Words have a rim where it lies in the plane that is looked at.
         rim = dot if viewer.dims.ndisplay == 2 else 0.0
         self.overlay.draw(self._drawn_in(view), rim, plane)
@@ -450,28 +442,24 @@ class Canvas(SliceInView):
         return finder.outline(scene.detections.row_of(*cell.cell))
 
     def _drawn_in(self, view: SliceShown) -> Drawing:
-        annotator, session = self._annotator, self._session
-        drawing = Drawing()
+        annotator, session, drawing = self._annotator, self._session, Drawing(view)
         asked = session.questions.current
         if asked is not None and session.questions.asking:
-            draw_question(drawing, asked, view, self.outline, session.questions.denied)
+            drawing.question(asked, session.questions.denied)
         elif asked is not None and session.questions.engaged:
-            draw_subject(drawing, asked, view, self.outline)
+            drawing.subject(asked)
         if session.annotations is not None:
-            draw_answers(drawing, session.annotations.in_frame(view.frame), view)
-        finder, picked = annotator.finder, annotator.picking
-        if session.scene is None or finder is None:
+            drawing.answers(session.annotations.in_frame(view.frame))
+        finder, picking, row = annotator.finder, annotator.picking, annotator.outlined
+        if finder is None:
             return drawing
-        row = annotator.outlined
-        if annotator.picking.mode == Mode.REVIEW:
-            if row >= 0 and annotator.proposals:
-                draw_proposals(drawing, annotator.proposals, view, self.outline)
-        else:
+        if picking.mode != Mode.REVIEW:
             if row >= 0 and not annotator.asking:
-                draw_pointed(drawing, finder.outline(row), picked.mode, view)
-            ghost = np.zeros((0, 2)) if picked.source is None else self.outline(picked.source)
-            draw_ghost(drawing, ghost, picked.targets, view)
-        first = picked.place  # of two clicks on masks
+                drawing.pointed(finder.ref(row), picking.mode)
+            drawing.picked(picking.source, picking.targets)
+        elif row >= 0 and annotator.proposals:
+            drawing.proposals(annotator.proposals)
+        first = picking.place  # of two clicks on masks
         if first is not None and first[0] == view.frame:
             drawing.mark(first[1], "cross", 0.4 * view.size, rgba(PROPOSAL))
         return drawing

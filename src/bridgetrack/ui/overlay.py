@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,233 +18,39 @@ from bridgetrack.ui.picking import Mode
 
 Colour = tuple[float, float, float, float]
 
-Outline = Callable[[CellRef], Array]
-"""Points along the border of a cell."""
-
 CLEAR: Colour = (0.0, 0.0, 0.0, 0.0)
 EDGE: Colour = (0.0, 0.0, 0.0, 0.8)
 
+_SHADE: Colour = (0.0, 0.0, 0.0, 0.55)
+"""Behind numbers, so that they are legible on bright cells."""
 
-class Mark(NamedTuple):
-    """A marker: where (y, x) in pixels, its shape, its size in pixels, its colours and words."""
-
-    point: tuple[float, float]
-    symbol: str
-    size: float
-    face: Colour
-    border: Colour
-    text: str
-    z: float | None = None  # its plane in a 3D movie, None where it is in no certain one
-
-
-class Arrow(NamedTuple):
-    """An arrow: where it starts and how far it goes, (y, x) in pixels, and its colour."""
-
-    start: tuple[float, float]
-    step: tuple[float, float]
-    colour: Colour
-    rise: tuple[float, float] = (0.0, 0.0)  # plane where it starts in a 3D movie, and how far up
-
-
-@dataclass
-class Drawing:
-    """Markers, words and arrows of the slice in view."""
-
-    marks: list[Mark] = field(default_factory=list)
-    arrows: list[Arrow] = field(default_factory=list)
-    rooms: list[Array] = field(default_factory=list)  # boxes of words and outlined cells
-
-    def mark(
-        self,
-        position: Sequence[float],
-        symbol: str,
-        size: float,
-        face: Colour,
-        border: Colour = EDGE,
-        text: str = "",
-    ) -> None:
-        """Add a marker."""
-        point = position[-2], position[-1]
-        z = position[0] if len(position) > 2 else None
-        self.marks.append(Mark(point, symbol, size, face, border, text, z))
-
-    def ring(self, position: Sequence[float], size: float, colour: Colour) -> None:
-        """Add an open circle."""
-        self.mark(position, "disc", size, CLEAR, colour)
-
-    def arrow(self, start: CellRef, stop: CellRef, colour: Colour) -> None:
-        """Add an arrow between two cells; cells that hardly move get a short one."""
-        (y, x), (v, u) = start.position[-2:], stop.position[-2:]
-        low, high = (c.position[0] if len(c.position) > 2 else 0.0 for c in (start, stop))
-        self.arrows.append(Arrow((y, x), (v - y, u - x), colour, (low, high - low)))
-
-    def keep_free(self, points: Array) -> None:
-        """No words where some points are, shape (k, 2), as far as there is room elsewhere."""
-        if len(points):
-            self.rooms.append(np.concatenate([points.min(axis=0), points.max(axis=0)]))
-
-    def write(
-        self,
-        words: str,
-        beside: Array,
-        view: SliceShown,
-        *,
-        below: bool = False,
-        depth: tuple[float, ...] = (),
-    ) -> None:
-        """Write words above (or below) some points, shape (k, 2), beside and not on them.
-
-        Where other words are, or the screen ends, they stand farther away or on the other side.
-        """
-        (top, left), (bottom, right) = beside.min(axis=0), beside.max(axis=0)
-        low, high = np.reshape(view.seen, (2, 2))
-        half = _half(words, view)
-        rim = np.minimum(half, (high - low) / 2)
-        lines = half[0] * (1.5 + 2.2 * np.arange(_LINES))
-        above, under = top - lines, bottom + lines
-        y = np.column_stack([under, above] if below else [above, under]).ravel()
-        x = np.full(len(y), (left + right) / 2)
-        places = np.clip(np.column_stack([y, x]), low + rim, high - rim)
-        taken = [*self.rooms, np.array([top, left, bottom, right])]
-        rooms = [np.concatenate([place - half, place + half]) for place in places]
-        k = int(np.argmin([sum(_overlap(room, other) for other in taken) for room in rooms]))
-        self.rooms.append(rooms[k])
-        self.mark((*depth, *places[k].tolist()), "disc", 0.1, CLEAR, CLEAR, words)
-
-
-@dataclass(frozen=True)
-class SliceShown:
-    """The slice in view."""
-
-    frame: int
-    plane: float | None  # in 3D
-    size: float  # of a cell
-    seen: tuple[float, ...]  # top, left, bottom, right of what is on the screen
-    depth: float = 1.0  # distance of two planes
-    letter: float = 0.0  # width of a letter in pixels of the movie
-    name: Name = by_label  # what cells are called
-
-    def holds(self, cell: CellRef) -> bool:
-        """Whether a cell is to be drawn here."""
-        if cell.frame != self.frame:
-            return False
-        return (
-            self.plane is None or self.depth * abs(cell.position[0] - self.plane) <= self.size / 2
-        )
-
-
-def draw_answers(drawing: Drawing, answers: Iterable[Annotation], view: SliceShown) -> None:
-    """Annotations that concern a frame: shape and colour by event, rejections barred."""
-    for annotation in answers:
-        event = annotation.events[0]
-        if annotation.kind == Kind.CONFIRM:
-            _draw_event(drawing, event, view)
-        elif annotation.kind == Kind.REJECT:
-            _draw_rejection(drawing, event, view)
-
-
-def _draw_rejection(drawing: Drawing, event: EventRef, view: SliceShown) -> None:
-    colour = rgba(LOOKS[event.event].colour)
-    for cell in event.sources or event.targets:
-        if view.holds(cell):
-            drawing.ring(cell.position, 0.7 * view.size, colour)
-            drawing.mark(cell.position, "hbar", 0.7 * view.size, colour)
-
-
-def _draw_event(drawing: Drawing, event: EventRef, view: SliceShown) -> None:
-    look = LOOKS[event.event]
-    colour = rgba(look.colour)
-    mark = 0.5 * view.size
-    now = [c for c in event.sources if view.holds(c)]
-    for cell in now:
-        drawing.mark(cell.position, look.symbol, mark, colour)
-        for target in event.targets:
-            drawing.arrow(cell, target, colour)
-    for cell in event.targets:
-        if view.holds(cell) and event.sources:
-            drawing.ring(cell.position, mark, colour)
-        elif view.holds(cell):
-            drawing.mark(cell.position, look.symbol, mark, colour)
-
-
-def draw_proposals(
-    drawing: Drawing, found: Sequence[Proposal], view: SliceShown, outline: Outline
-) -> None:
-    """The best proposal with its confidence, and numbers on the cells of those that may be."""
-    best = found[0]
-    listed = [(k, p.event) for k, p in enumerate(found, 1) if k == 1 or not p.excluded]
-    look = LOOKS[best.event.event]
-    _draw_listed(
-        drawing, listed, f"{look.sign} {look.name}, {percent(best.confidence)}", view, outline
-    )
-
-
-def _draw_listed(
-    drawing: Drawing,
-    listed: Sequence[tuple[int, EventRef]],
-    title: str,
-    view: SliceShown,
-    outline: Outline,
-    subject: CellRef | None = None,
-) -> None:
-    """The first of some events with their numbers, and the numbers of the others on their cells.
-
-    Cells of the frame in view are outlined, those of the other frame are rings. With a `subject`,
-    only this cell of the first.
-    """
-    first = listed[0][1]
-    colour = rgba(LOOKS[first.event].colour if subject is None else GHOST)
-    cells = first.cells if subject is None else (subject,)
-    shapes = _draw_cells(drawing, cells, view, outline, colour)
-    for source in first.sources if subject is None else ():
-        for target in first.targets:
-            drawing.arrow(source, target, colour)
-    _draw_numbers(drawing, _numbered(listed, view), view)
-    _draw_names(drawing, [c for _, event in listed for c in event.cells], view, outline)
-    drawing.write(title, shapes, view)
-
-
-def _draw_names(
-    drawing: Drawing, cells: Iterable[CellRef], view: SliceShown, outline: Outline
-) -> None:
-    """Names of cells as the panel has them: below those in view, above those of other frames."""
-    low, high = np.reshape(view.seen, (2, 2))
-    seen = [c for c in cells if _near(c, view) and np.all((low <= _flat(c)) & (_flat(c) <= high))]
-    known = {c.cell: c for c in seen}
-    here = [c for c in known.values() if c.frame == view.frame]
-    for cell in sorted(known.values(), key=lambda c: c.frame != view.frame):
-        name, flat, shown = view.name(cell), _flat(cell), cell.frame == view.frame
-        if not shown and any(
-            view.name(c) == name and np.abs(flat - _flat(c)).max() <= view.size for c in here
-        ):
-            continue
-        shape = outline(cell)[:, -2:] if shown else np.zeros((0, 2))
-        ring = flat + 0.25 * view.size * np.array([[-1, -1], [1, 1]])
-        beside = np.concatenate([shape, ring])
-        drawing.write(name, beside, view, below=shown, depth=cell.position[:-2])
-
+_LETTER = 0.08
+"""Half the width of a letter in cell diameters, as cells are zoomed when a question comes."""
 
 _LINES = 5
 """So many lines above and below a cell are tried for its name."""
 
-
-def _half(words: str, view: SliceShown) -> Array:
-    """Half the height and half the width of words, in pixels."""
-    letter = view.letter or 2 * _LETTER * view.size
-    # Signs are wider than letters.
-    more = 1 if words[:1].isalnum() else 2 if words.startswith("#") else 4
-    return np.array([letter, letter * (len(words) + more) / 2])
+_DOTS = 150
+"""Dots around a cell at most, where a volume is in view."""
 
 
-def _overlap(one: Array, two: Array) -> float:
-    """Area that two boxes share."""
-    sides = np.minimum(one[2:], two[2:]) - np.maximum(one[:2], two[:2])
-    return float(np.prod(np.maximum(sides, 0.0)))
+class Mark(NamedTuple):
+    """A marker: where it is in pixels, its shape, its size in pixels, its colours and words."""
+
+    place: tuple[float, ...]  # ([z,] y, x); without z in 3D where it is in no certain plane
+    symbol: str
+    size: float
+    face: Colour
+    border: Colour
+    text: str = ""
 
 
-def percent(share: float) -> str:
-    """A confidence in words: never 0 or 100."""
-    return f"{min(max(round(100 * share), 1), 99)} %"
+class Arrow(NamedTuple):
+    """An arrow from one place in pixels to another, and its colour."""
+
+    start: tuple[float, ...]
+    stop: tuple[float, ...]
+    colour: Colour
 
 
 class Numbered(NamedTuple):
@@ -271,20 +77,9 @@ def numbered(listed: Iterable[tuple[int, EventRef]]) -> list[Numbered]:
     return list(found.values())
 
 
-def _numbered(listed: Iterable[tuple[int, EventRef]], view: SliceShown) -> list[Numbered]:
-    """Those near the slice in view; a cell seen in both frames has its numbers once."""
-    shown: list[Numbered] = []
-    near = [n for n in numbered(listed) if _near(n.cell, view)]
-    for each in sorted(near, key=lambda n: n.cell.frame != view.frame):
-        for k, known in enumerate(shown):
-            away = np.abs(_flat(each.cell) - _flat(known.cell)).max() / view.size
-            if away <= 0.6 or (away <= 1 and each.numbers == known.numbers):
-                both = {*known.numbers.split(), *each.numbers.split()}
-                shown[k] = known._replace(numbers=" ".join(sorted(both, key=int)))
-                break
-        else:
-            shown.append(each)
-    return shown
+def percent(share: float) -> str:
+    """A confidence in words: never 0 or 100."""
+    return f"{min(max(round(100 * share), 1), 99)} %"
 
 
 def _flat(cell: CellRef) -> Array:
@@ -292,104 +87,240 @@ def _flat(cell: CellRef) -> Array:
     return np.asarray(cell.position[-2:], dtype=np.float64)
 
 
-def _draw_numbers(drawing: Drawing, found: Iterable[Numbered], view: SliceShown) -> None:
-    """Numbers of the alternatives on their cells, in the colours of the events."""
-    for cell, numbers, colour in found:
-        size = max(0.4 * view.size, 1.2 * view.letter * (len(numbers) + 0.5))
-        half = _half(numbers, view)
-        drawing.keep_free(np.stack([_flat(cell) - half, _flat(cell) + half]))
-        drawing.mark(cell.position, "disc", size, _SHADE, colour, numbers)
+@dataclass(frozen=True)
+class SliceShown:
+    """The slice in view."""
+
+    frame: int = 0
+    plane: float | None = None  # in 3D
+    size: float = 10.0  # of a cell
+    seen: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)  # top, left, bottom, right of the screen
+    depth: float = 1.0  # distance of two planes
+    letter: float = 0.0  # width of a letter in pixels of the movie
+    name: Name = by_label  # what cells are called
+    outline: Callable[[CellRef], Array] = lambda _: np.zeros((0, 2))  # points along its border
+
+    def near(self, cell: CellRef, share: float = 1.0) -> bool:
+        """Whether a cell of any frame lies in the plane in view, or so many diameters from it."""
+        away = 0.0 if self.plane is None else abs(cell.position[0] - self.plane)
+        return self.depth * away <= share * self.size
+
+    def holds(self, cell: CellRef) -> bool:
+        """Whether a cell is to be drawn here."""
+        return cell.frame == self.frame and self.near(cell, 0.5)
+
+    def sees(self, cell: CellRef) -> bool:
+        """Whether the place of a cell of any frame is on the screen."""
+        low, high = np.reshape(self.seen, (2, 2))
+        return self.near(cell) and bool(np.all((low <= _flat(cell)) & (_flat(cell) <= high)))
+
+    def half(self, words: str) -> Array:
+        """Half the height and half the width of words, in pixels."""
+        letter = self.letter or 2 * _LETTER * self.size
+        # Signs are wider than letters.
+        more = 1 if words[:1].isalnum() else 2 if words.startswith("#") else 4
+        return np.array([letter, letter * (len(words) + more) / 2])
 
 
-def draw_pointed(drawing: Drawing, outline: Array, mode: Mode, view: SliceShown) -> None:
-    """The cell that a click or Enter takes, with what that would say of it."""
-    if not len(outline):
-        return
-    draw_outline(drawing, outline, rgba(mode.colour), view)
-    drawing.write(f"{mode.title}? [Enter]", outline[:, -2:], view)
+class Drawing:
+    """Markers, words and arrows of the slice in view."""
 
+    def __init__(self, view: SliceShown | None = None) -> None:
+        self.view = view or SliceShown()
+        self.marks: list[Mark] = []
+        self.arrows: list[Arrow] = []
+        self._rooms: list[Array] = []  # boxes of words and outlined cells
 
-def draw_ghost(
-    drawing: Drawing, outline: Array, picked: Iterable[CellRef], view: SliceShown
-) -> None:
-    """Outline of the cell clicked a frame earlier, and rings on what is clicked here."""
-    draw_outline(drawing, outline, rgba(GHOST, 0.9), view)
-    for cell in picked:
-        if view.holds(cell):
-            drawing.ring(cell.position, 0.8 * view.size, rgba(PROPOSAL))
+    def mark(
+        self, place: Sequence[float], symbol: str, size: float, face: Colour,
+        border: Colour = EDGE, text: str = "",
+    ) -> None:  # fmt: skip
+        """Draw a marker."""
+        self.marks.append(Mark(tuple(place), symbol, size, face, border, text))
 
+    # ------------------------------------------------------------------ what is drawn
 
-def draw_outline(drawing: Drawing, outline: Array, colour: Colour, view: SliceShown) -> None:
-    """Dots along the border of a cell: in its plane in view, or around all of it."""
-    if outline.shape[1] > 2 and view.plane is not None:
-        away = np.abs(outline[:, 0] - view.plane)
-        outline = outline[away <= max(float(away.min(initial=np.inf)), 0.5)]
-    elif outline.shape[1] > 2:
-        # So few that the cell is seen between them.
-        for point in outline[:: 1 + len(outline) // _DOTS].tolist():
-            drawing.mark(point, "disc", 0.7, colour, colour)
-        return
-    dot = min(1.4, 0.1 * view.size)  # of cells of a few pixels, little would be seen else
-    for point in outline.tolist():
-        drawing.mark(point, "disc", dot, colour, colour)
+    def answers(self, given: Iterable[Annotation]) -> None:
+        """Annotations that concern a frame: shape and colour by event, rejections barred."""
+        for annotation in given:
+            event = annotation.events[0]
+            if annotation.kind == Kind.CONFIRM:
+                self._event(event)
+            elif annotation.kind == Kind.REJECT:
+                colour, size = rgba(LOOKS[event.event].colour), 0.7 * self.view.size
+                for cell in filter(self.view.holds, event.sources or event.targets):
+                    self._ring(cell, size, colour)
+                    self.mark(cell.position, "hbar", size, colour)
 
+    def proposals(self, found: Sequence[Proposal]) -> None:
+        """The best proposal with its confidence, and numbers on the cells of those that may be."""
+        best, look = found[0], LOOKS[found[0].event.event]
+        listed = [(k, p.event) for k, p in enumerate(found, 1) if k == 1 or not p.excluded]
+        self._listed(listed, f"{look.sign} {look.name}, {percent(best.confidence)}")
 
-_DOTS = 150
-"""Dots around a cell at most, where a volume is in view."""
+    def question(self, asked: Suggestion, denied: bool = False) -> None:
+        """The proposed event, and numbers on the cells of the alternatives.
 
-
-_SHADE: Colour = (0.0, 0.0, 0.0, 0.55)
-"""Behind numbers, so that they are legible on bright cells."""
-_LETTER = 0.08
-"""Half the width of a letter in cell diameters, as cells are zoomed when a question comes."""
-
-
-def question_words(asked: Suggestion, frame: int) -> str:
-    """The question as a label: what the model believes, how firmly, and the frame in view."""
-    look = LOOKS[asked.kind]
-    if isinstance(asked, SampleQuestion):
-        # No belief, which would sway who checks.
-        return f"{look.sign} {look.name} (frame {frame} in view)"
-    return f"{look.sign} {look.name}, {percent(asked.beliefs[0])} (frame {frame} in view)"
-
-
-def draw_question(
-    drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline, denied: bool = False
-) -> None:
-    """The proposed event, and numbers on the cells of the alternatives.
-
-    Where it was `denied`, only the cell asked about and the alternatives.
-    """
-    if asked.frame <= view.frame <= asked.last_frame:
+        Where it was `denied`, only the cell asked about and the alternatives.
+        """
+        if not asked.frame <= self.view.frame <= asked.last_frame:
+            return
+        look = LOOKS[asked.kind]
+        # The belief would sway who checks a sample.
+        belief = "" if isinstance(asked, SampleQuestion) else f", {percent(asked.beliefs[0])}"
+        words = f"{look.sign} {look.name}{belief} (frame {self.view.frame} in view)"
         listed = list(enumerate(asked.listed, 1))
-        words = "What happened instead?" if denied else question_words(asked, view.frame)
-        _draw_listed(drawing, listed, words, view, outline, asked.asked if denied else None)
+        if denied:
+            self._listed(listed, "What happened instead?", asked.asked)
+        else:
+            self._listed(listed, words)
+
+    def subject(self, asked: Suggestion) -> None:
+        """Only the cell asked about, while the answer is clicked."""
+        if asked.frame <= self.view.frame <= asked.last_frame:
+            self._cells((asked.asked,), rgba(GHOST, 0.9))
+
+    def pointed(self, cell: CellRef, mode: Mode) -> None:
+        """The cell that a click or Enter takes, with what that would say of it."""
+        outline = self.view.outline(cell)
+        if len(outline):
+            self._outline(outline, rgba(mode.colour))
+            self._write(f"{mode.title}? [Enter]", outline[:, -2:])
+
+    def picked(self, source: CellRef | None, targets: Iterable[CellRef]) -> None:
+        """Outline of the cell clicked a frame earlier, and rings on what is clicked here."""
+        if source is not None:
+            self._outline(self.view.outline(source), rgba(GHOST, 0.9))
+        for cell in filter(self.view.holds, targets):
+            self._ring(cell, 0.8 * self.view.size, rgba(PROPOSAL))
+
+    # ------------------------------------------------------------------ its parts
+
+    def _event(self, event: EventRef) -> None:
+        look, view = LOOKS[event.event], self.view
+        colour, size = rgba(look.colour), 0.5 * view.size
+        for cell in filter(view.holds, event.sources):
+            self.mark(cell.position, look.symbol, size, colour)
+            self.arrows += [Arrow(cell.position, c.position, colour) for c in event.targets]
+        for cell in filter(view.holds, event.targets):
+            if event.sources:
+                self._ring(cell, size, colour)
+            else:
+                self.mark(cell.position, look.symbol, size, colour)
+
+    def _listed(
+        self, listed: Sequence[tuple[int, EventRef]], title: str, subject: CellRef | None = None
+    ) -> None:
+        """The first of some events, and the numbers of the others on their cells.
+
+        Cells of the frame in view are outlined, those of the other frame are rings. With a
+        `subject`, only this cell of the first.
+        """
+        first = listed[0][1]
+        colour = rgba(LOOKS[first.event].colour if subject is None else GHOST)
+        shapes = self._cells(first.cells if subject is None else (subject,), colour)
+        for source in first.sources if subject is None else ():
+            self.arrows += [Arrow(source.position, c.position, colour) for c in first.targets]
+        self._numbers(numbered(listed))
+        self._names([c for _, event in listed for c in event.cells])
+        self._write(title, shapes)
+
+    def _cells(self, cells: Iterable[CellRef], colour: Colour) -> Array:
+        """Outlines of what is in view and rings for the rest; what they take up, shape (k, 2)."""
+        taken = [np.zeros((0, 2))]
+        for cell in cells:
+            if self.view.holds(cell):
+                shape = self.view.outline(cell)
+                self._outline(shape, colour)
+                self._keep_free(shape[:, -2:])
+                taken.append(shape[:, -2:])
+            elif self.view.near(cell):
+                self._ring(cell, 0.5 * self.view.size, colour)
+            taken.append(_flat(cell)[None])
+        return np.concatenate(taken)
+
+    def _ring(self, cell: CellRef, size: float, colour: Colour) -> None:
+        self.mark(cell.position, "disc", size, CLEAR, colour)
+
+    def _outline(self, outline: Array, colour: Colour) -> None:
+        """Dots along the border of a cell: in its plane in view, or around all of it."""
+        plane = self.view.plane
+        # Of cells of a few pixels, little would be seen else.
+        dot = min(1.4, 0.1 * self.view.size)
+        if outline.shape[1] > 2 and plane is not None:
+            away = np.abs(outline[:, 0] - plane)
+            outline = outline[away <= max(float(away.min(initial=np.inf)), 0.5)]
+        elif outline.shape[1] > 2:
+            # So few that the cell is seen between them.
+            outline, dot = outline[:: 1 + len(outline) // _DOTS], 0.7
+        for point in outline.tolist():
+            self.mark(point, "disc", dot, colour, colour)
+
+    def _numbers(self, found: Iterable[Numbered]) -> None:
+        """Numbers on cells of alternatives; a cell seen in both frames has its numbers once."""
+        view, shown = self.view, list[Numbered]()
+        near = [n for n in found if view.near(n.cell)]
+        for each in sorted(near, key=lambda n: n.cell.frame != view.frame):
+            for k, known in enumerate(shown):
+                away = np.abs(_flat(each.cell) - _flat(known.cell)).max() / view.size
+                if away <= 0.6 or (away <= 1 and each.numbers == known.numbers):
+                    both = {*known.numbers.split(), *each.numbers.split()}
+                    shown[k] = known._replace(numbers=" ".join(sorted(both, key=int)))
+                    break
+            else:
+                shown.append(each)
+        for cell, numbers, colour in shown:
+            size = max(0.4 * view.size, 1.2 * view.letter * (len(numbers) + 0.5))
+            half = view.half(numbers)
+            self._keep_free(np.stack([_flat(cell) - half, _flat(cell) + half]))
+            self.mark(cell.position, "disc", size, _SHADE, colour, numbers)
+
+    def _names(self, cells: Iterable[CellRef]) -> None:
+        """Names of cells on the screen: below those in view, above those of other frames."""
+        view = self.view
+        known = {c.cell: c for c in cells if view.sees(c)}
+        here = [c for c in known.values() if c.frame == view.frame]
+        for cell in sorted(known.values(), key=lambda c: c.frame != view.frame):
+            name, flat, shown = view.name(cell), _flat(cell), cell.frame == view.frame
+            twins = (c for c in here if view.name(c) == name)
+            if not shown and any(np.abs(flat - _flat(c)).max() <= view.size for c in twins):
+                continue
+            shape = view.outline(cell)[:, -2:] if shown else np.zeros((0, 2))
+            ring = flat + 0.25 * view.size * np.array([[-1, -1], [1, 1]])
+            beside = np.concatenate([shape, ring])
+            self._write(name, beside, below=shown, depth=cell.position[:-2])
+
+    # ------------------------------------------------------------------ words beside others
+
+    def _keep_free(self, points: Array) -> None:
+        """No words where some points are, shape (k, 2), as far as there is room elsewhere."""
+        if len(points):
+            self._rooms.append(np.concatenate([points.min(axis=0), points.max(axis=0)]))
+
+    def _write(
+        self, words: str, beside: Array, *, below: bool = False, depth: tuple[float, ...] = ()
+    ) -> None:
+        """Write words above (or below) some points, shape (k, 2), beside and not on them.
+
+        Where other words are, or the screen ends, they stand farther away or on the other side.
+        """
+        (top, left), (bottom, right) = beside.min(axis=0), beside.max(axis=0)
+        low, high = np.reshape(self.view.seen, (2, 2))
+        half = self.view.half(words)
+        rim = np.minimum(half, (high - low) / 2)
+        lines = half[0] * (1.5 + 2.2 * np.arange(_LINES))
+        above, under = top - lines, bottom + lines
+        y = np.column_stack([under, above] if below else [above, under]).ravel()
+        x = np.full(len(y), (left + right) / 2)
+        places = np.clip(np.column_stack([y, x]), low + rim, high - rim)
+        taken = [*self._rooms, np.array([top, left, bottom, right])]
+        rooms = [np.concatenate([place - half, place + half]) for place in places]
+        k = int(np.argmin([sum(_overlap(room, other) for other in taken) for room in rooms]))
+        self._rooms.append(rooms[k])
+        self.mark((*depth, *places[k].tolist()), "disc", 0.1, CLEAR, CLEAR, words)
 
 
-def draw_subject(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:
-    """Only the cell asked about, while the answer is clicked."""
-    if asked.frame <= view.frame <= asked.last_frame:
-        _draw_cells(drawing, (asked.asked,), view, outline, rgba(GHOST, 0.9))
-
-
-def _draw_cells(
-    drawing: Drawing, cells: Iterable[CellRef], view: SliceShown, outline: Outline, colour: Colour
-) -> Array:
-    """Outlines of what is in view and rings for the rest; what they take up, shape (k, 2)."""
-    taken = [np.zeros((0, 2))]
-    for cell in cells:
-        if view.holds(cell):
-            shape = outline(cell)
-            taken.append(shape[:, -2:])
-            draw_outline(drawing, shape, colour, view)
-            drawing.keep_free(shape[:, -2:])
-        elif _near(cell, view):
-            drawing.ring(cell.position, 0.5 * view.size, colour)
-        taken.append(np.asarray([cell.position[-2:]]))
-    return np.concatenate(taken)
-
-
-def _near(cell: CellRef, view: SliceShown) -> bool:
-    """Whether a cell of the other frame lies in the plane in view."""
-    away = 0.0 if view.plane is None else view.depth * abs(cell.position[0] - view.plane)
-    return away <= view.size
+def _overlap(one: Array, two: Array) -> float:
+    """Area that two boxes share."""
+    sides = np.minimum(one[2:], two[2:]) - np.maximum(one[:2], two[:2])
+    return float(np.prod(np.maximum(sides, 0.0)))

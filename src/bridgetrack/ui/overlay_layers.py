@@ -10,7 +10,7 @@ from napari.layers import Points, Vectors
 
 from bridgetrack.arrays import Array
 from bridgetrack.ui.layers import add_below, place_like, placed_like, tag
-from bridgetrack.ui.overlay import CLEAR, Arrow, Drawing, Mark
+from bridgetrack.ui.overlay import CLEAR, Arrow, Drawing
 
 _ON_TOP = "translucent_no_depth"
 """Not hidden by opaque cells in front, where a volume is in view."""
@@ -102,17 +102,13 @@ class OverlayLayers:
 
 
 def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:
+    nowhere = (0.0,) * layer.ndim
     # Of none, napari cannot draw frames as a volume: one without length then, as at first.
-    arrows = drawing.arrows or [Arrow((0.0, 0.0), (0.0, 0.0), CLEAR)]
-    flat = np.array([a[:2] for a in arrows], dtype=np.float64)
-    if layer.ndim > 2:
-        rise = np.array([a.rise for a in arrows], dtype=np.float64)
-        if plane is not None:
-            rise[:] = plane, 0.0
-        flat = np.concatenate([rise[..., None], flat], axis=2)
+    arrows = drawing.arrows or [Arrow(nowhere, nowhere, CLEAR)]
+    start, stop = (_placed([a[k] for a in arrows], layer.ndim, plane) for k in (0, 1))
     # Told of the data, the viewer would ask all layers how far they reach.
     with layer.events.blocker_all():
-        layer.data = flat
+        layer.data = np.stack([start, stop - start], axis=1)
         if drawing.arrows:
             layer.edge_color = np.array([a.colour for a in drawing.arrows])
     layer.refresh()
@@ -122,14 +118,15 @@ _RIM = (np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, -1]]) * 1.3).to
 """Dots on the screen by which dark copies of words are moved, so that these have a rim."""
 
 
-def _places(marks: Sequence[Mark], ndim: int, plane: float | None) -> Array:
-    """Where marks are, shape (k, ndim): in the plane in view, or each in its own."""
-    flat = np.array([m.point for m in marks], dtype=np.float64).reshape(-1, 2)
+def _placed(places: Sequence[tuple[float, ...]], ndim: int, plane: float | None) -> Array:
+    """Places as an array, shape (k, ndim): in the plane in view, or each in its own."""
+    flat = np.array([place[-2:] for place in places], dtype=np.float64).reshape(-1, 2)
     if ndim == 2:
         return flat
-    known = [m.z for m in marks if m.z is not None]
+    known = [place[0] for place in places if len(place) > 2]
     middle = float(np.mean(known)) if known else 0.0
-    z = [(middle if m.z is None else m.z) if plane is None else plane for m in marks]
+    own = [place[0] if len(place) > 2 else middle for place in places]
+    z = own if plane is None else [plane] * len(places)
     return np.column_stack([np.array(z, dtype=np.float64), flat])
 
 
@@ -138,17 +135,17 @@ def _set_marks(
 ) -> None:
     """Show marks; words have a dark rim, without which they would be unseen on bright cells."""
     said = [m for m in drawing.marks if m.text] if dot else []
+    words = [m._replace(symbol="disc", size=0.1, face=CLEAR, border=CLEAR) for m in said]
     rims = [
-        Mark((m.point[0] + dot * y, m.point[1] + dot * x), "disc", 0.1, CLEAR, CLEAR, m.text, z=m.z)
-        for m in said
+        m._replace(place=(*m.place[:-2], m.place[-2] + dot * y, m.place[-1] + dot * x))
+        for m in words
         for y, x in _RIM
     ]
-    words = [m._replace(symbol="disc", size=0.1, face=CLEAR, border=CLEAR) for m in said]
     shapes = [m._replace(text="") if dot else m for m in drawing.marks]
     marks = [*shapes, *rims, *words]
     ink = ["black"] * (len(shapes) + len(rims)) + ["white"] * len(words) if dot else []
     with layer.events.blocker_all():
-        layer.data = _places(marks, layer.ndim, plane)
+        layer.data = _placed([m.place for m in marks], layer.ndim, plane)
         if marks:
             layer.symbol = [m.symbol for m in marks]
             layer.size = np.array([m.size for m in marks])
