@@ -18,11 +18,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.anchor import event_refs
-from bridgetrack.annotations.annotation import NOUN, Kind, Slot
+from bridgetrack.annotations.annotation import NOUN, EventRef, Kind, Slot
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
@@ -32,6 +31,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import choose_events
 from bridgetrack.progress import Progress, Steps, run
+from bridgetrack.tracks.table import certainty_of
 
 TEMPERATURE = 1.0
 """Margin at which uncertainty has dropped to 1/e, in units of the task loss."""
@@ -304,20 +304,17 @@ def _reason(kind: Event, margin: float, kinds: Array) -> str:
 def _suggestion(scene: Scene, beliefs: Beliefs, column: int, slot: int, random: bool) -> Suggestion:
     """A suggestion with the alternatives at its slot, the most plausible first."""
     columns = scene.problem.by_slot[slot].indices.astype(np.int64)
-    columns = columns[np.isfinite(beliefs.cost[columns]) & (columns != column)]
-    order = columns[np.argsort(beliefs.cost[columns], kind="stable")][:ALTERNATIVES]
-    listed = np.concatenate([[column], order]).astype(np.int64)
-    refs = event_refs(scene.detections, scene.hypotheses.take(listed))
-    margin = float(beliefs.margin[column])
-    sure, rest = float(expit(margin)), max(float(beliefs.total[slot]) - 1.0, 1e-12)
-    others = (1.0 - sure) / rest * np.exp(-beliefs.cost[order] / TEMPERATURE)
+    cost, margins = beliefs.cost[columns], beliefs.margin[columns]
+    found = ranked(scene, columns, cost, columns == column, margins, 1 + ALTERNATIVES)
+    found = [one for one in found if not one.excluded]
+    margin, event = float(beliefs.margin[column]), found[0].event
     reason = "drawn at random from all cells, to know how accurate the tracking is"
     if not random:
-        reason = _reason(refs[0].event, margin, beliefs.kinds[slot])
+        reason = _reason(event.event, margin, beliefs.kinds[slot])
     return Suggestion(
-        event=refs[0],
-        alternatives=tuple(refs[1:]),
-        beliefs=(sure, *others.tolist()),
+        event=event,
+        alternatives=tuple(one.event for one in found[1:]),
+        beliefs=tuple(one.confidence for one in found),
         slot=slot_name(scene, slot),
         hypothesis=column,
         margin=margin,
@@ -325,3 +322,65 @@ def _suggestion(scene: Scene, beliefs: Beliefs, column: int, slot: int, random: 
         reason=reason,
         random=random,
     )
+
+
+# ---------------------------------------------------------------------- what else could be
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One event that could explain a cell's fate or history.
+
+    Parameters
+    ----------
+    event
+        The event with its cells.
+    confidence
+        Share of belief among the alternatives of the same cell, 0 to 1.
+    cost
+        How much the whole movie's score would drop at least, 0 for the present choice.
+    chosen
+        Whether the present tracking holds it.
+    excluded
+        Whether an annotation rules it out.
+    """
+
+    event: EventRef
+    confidence: float
+    cost: float
+    chosen: bool
+    excluded: bool
+
+
+def ranked(
+    scene: Scene, columns: Index, cost: Array, chosen: Mask, margin: Array, limit: int
+) -> list[Proposal]:
+    """Events that could explain a slot: the chosen one first, then by what they would cost.
+
+    The confidence of the chosen event is that of the tables (`certainty_of` its margin); the others
+    share what is left by ``exp(-cost / TEMPERATURE)``.
+
+    Parameters
+    ----------
+    scene
+        The movie.
+    columns
+        All hypotheses at the slot, shape (k,).
+    cost, chosen, margin
+        Their reduced costs, whether they are chosen, and margins where they are, shapes (k,).
+    limit
+        How many at most.
+    """
+    excluded = ~scene.constraints.allowed[columns]
+    weight = np.where(excluded, 0.0, np.exp(-np.where(chosen, 0.0, cost) / TEMPERATURE))
+    share, rest = weight / max(float(weight.sum()), 1e-12), float(weight[~chosen].sum())
+    if chosen.sum() == 1 and rest > 0 and not np.isnan(margin[chosen]).any():
+        sure = certainty_of(margin[chosen])[0]
+        share = np.where(chosen, sure, (1.0 - sure) * weight / rest)
+    order = np.lexsort((cost, excluded, ~chosen))[:limit]
+    refs = event_refs(scene.detections, scene.hypotheses.take(columns[order]))
+    known = (share[order], cost[order], chosen[order], excluded[order])
+    return [
+        Proposal(ref, *values)
+        for ref, *values in zip(refs, *(each.tolist() for each in known), strict=True)
+    ]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.spatial import cKDTree
 from skimage.segmentation import find_boundaries
 
+from bridgetrack.active.suggester import Proposal, ranked
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.anchor import cell_refs, event_refs
+from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import (
     CellRef,
     EventRef,
@@ -28,7 +28,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Movie
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.tracks.table import certainty_of, verified_tracks
+from bridgetrack.tracks.table import verified_tracks
 
 
 class CellNames:
@@ -142,31 +142,6 @@ def step_words(change: AnswerChange, name: Name = by_label) -> str:
     return " and ".join(parts)
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """One event that could explain a cell's fate or history.
-
-    Parameters
-    ----------
-    event
-        The event with its cells.
-    confidence
-        Share of belief among the alternatives of the same cell, 0 to 1.
-    cost
-        How much the whole movie's score would drop at least, 0 for the present choice.
-    chosen
-        Whether the present tracking holds it.
-    excluded
-        Whether an annotation rules it out.
-    """
-
-    event: EventRef
-    confidence: float
-    cost: float
-    chosen: bool
-    excluded: bool
-
-
 def proposals(
     tracking: Tracking, row: int, *, history: bool = False, limit: int = 6
 ) -> list[Proposal]:
@@ -186,9 +161,7 @@ def proposals(
     Returns
     -------
     list of Proposal
-        Empty for fates in the last frame and histories in the first. The confidence of the chosen
-        event is that of the tables (`certainty_of` its margin); the others share what is left
-        by ``exp(-cost)``, where the cost of an event is its reduced cost.
+        As `ranked` gives them; empty for fates in the last frame and histories in the first.
     """
     scene, problem = tracking.scene, tracking.scene.problem
     wanted = row + (len(scene.detections) if history else 0)
@@ -198,29 +171,8 @@ def proposals(
     columns = problem.by_slot[slot].indices
     price = problem.incidence[columns] @ tracking.solution.duals
     cost = np.maximum(price - tracking.scores[columns], 0.0)
-    excluded = ~scene.constraints.allowed[columns]
     chosen = tracking.solution.chosen[columns]
-    weight = np.where(excluded, 0.0, np.exp(-np.where(chosen, 0.0, cost)))
-    share = _shared(weight, np.flatnonzero(chosen), tracking.margins[columns[chosen]])
-    order = np.lexsort((cost, excluded, ~chosen))[:limit]
-    picked = columns[order]
-    refs = event_refs(scene.detections, scene.hypotheses.take(picked))
-    return [
-        Proposal(ref, float(share[k]), float(cost[k]), bool(chosen[k]), bool(excluded[k]))
-        for ref, k in zip(refs, order.tolist(), strict=True)
-    ]
-
-
-def _shared(weight: Array, first: Index, margin: Array) -> Array:
-    """Probabilities of alternatives: of the one that holds, if any, by its margin; the rest of
-    them share what is left by their weights."""
-    share: Array = weight / max(float(weight.sum()), 1e-12)
-    rest = np.delete(weight, first)
-    if len(first) == 1 and len(rest) and rest.sum() > 0 and not np.isnan(margin[0]):
-        sure = float(certainty_of(margin)[0])
-        share = (1.0 - sure) * weight / float(rest.sum())
-        share[first] = sure
-    return share
+    return ranked(scene, columns, cost, chosen, tracking.margins[columns], limit)
 
 
 # ---------------------------------------------------------------------- where cells are

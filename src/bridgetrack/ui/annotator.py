@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 from psygnal import Signal
 
+from bridgetrack.active.suggester import Proposal
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import FATES, N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.taught import FEW
-from bridgetrack.session.cells import CellFinder, Proposal, proposals
+from bridgetrack.session.cells import CellFinder, proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
 from bridgetrack.ui.picking import Mode, Picking, PickStep

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bridgetrack.active.suggester import Proposal
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, Name, by_label
 from bridgetrack.arrays import Array
-from bridgetrack.session.cells import Proposal
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.ui.looks import GHOST, LOOKS, PROPOSAL, rgba
 from bridgetrack.ui.picking import Mode
