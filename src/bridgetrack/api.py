@@ -23,7 +23,7 @@ from bridgetrack.models.model import Model, check_usable
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding, find_masks, open_beside, usual_choice
-from bridgetrack.pipeline.inputs import Reading, check_link_scores, open_cells, open_link_scores
+from bridgetrack.pipeline.inputs import OpenOptions, check_link_scores, open_cells, open_link_scores
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Tracking, track_scene
@@ -118,7 +118,7 @@ def track(
     known = _known_scene(labels, answers, more)
     if known is not None:
         return run(track_scene(known, weights), progress)
-    cells, pixels = open_cells(labels, image, Reading(**reading))
+    cells, pixels = open_cells(labels, image, OpenOptions(**reading))
     scores = open_link_scores(link_scores, weights)
     features = features if scores is None else with_link_scores(scores, features)
     kinds = EventKinds.without(without)
@@ -189,7 +189,7 @@ def train(
     answers = _answers(clicks)
     scene = _known_scene(labels, answers, (image, without, link_scores, reading))
     if scene is None:
-        cells, pixels = open_cells(labels, image, Reading(**reading))
+        cells, pixels = open_cells(labels, image, OpenOptions(**reading))
         scores = open_link_scores(link_scores, open_model(start))
         features = None if scores is None else with_link_scores(scores)
         steps_ = prepare(cells, pixels, answers, features, EventKinds.without(without))
@@ -380,7 +380,7 @@ def repair(
 
 
 def _opened(labels: Any, image: Any, reading: dict[str, Any]) -> tuple[Movie, Movie]:
-    cells, movie = open_cells(labels, image, Reading(**reading))
+    cells, movie = open_cells(labels, image, OpenOptions(**reading))
     if not isinstance(cells, Movie) or movie is None:
         raise InputError(
             "repairing masks needs the image that they were made from: give a label movie, not a "

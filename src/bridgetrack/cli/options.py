@@ -18,7 +18,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.columns import parse_columns
 from bridgetrack.io.results import FORMATS
-from bridgetrack.pipeline.inputs import Reading
+from bridgetrack.pipeline.inputs import OpenOptions
 from bridgetrack.pipeline.memory import parse_memory
 from bridgetrack.settings import options_of
 from bridgetrack.spread import connect, worth_it
@@ -313,9 +313,9 @@ def _declared(
 
 def _of_settings(settings: type[Any], names: list[str]) -> list[inspect.Parameter]:
     """An option for each field of a dataclass."""
-    if settings is Reading:
-        kinds: Mapping[str, Any] = get_type_hints(Reading)
-        wanted = names or [field.name for field in fields(Reading)]
+    if settings is OpenOptions:
+        kinds: Mapping[str, Any] = get_type_hints(OpenOptions)
+        wanted = names or [field.name for field in fields(OpenOptions)]
         return [_declared(name, kinds[name], None) for name in wanted]
     added = []
     for each in options_of(settings, *names):

@@ -24,7 +24,7 @@ from bridgetrack.pipeline.finding import (
     open_beside,
     usual_choice,
 )
-from bridgetrack.pipeline.inputs import Reading, open_mask_answers
+from bridgetrack.pipeline.inputs import OpenOptions, open_mask_answers
 from bridgetrack.pipeline.result_folder import masks_record, write_json, write_margins
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 
@@ -34,7 +34,7 @@ def segment(
     /,
     out: Path,
     settings: SegmentationSettings,
-    reading: Annotated[Reading, "axes", "scale", "unit", "frame_interval"],
+    reading: Annotated[OpenOptions, "axes", "scale", "unit", "frame_interval"],
     choose: Choose | None = None,
     backend: Backend = "builtin",
     network: str | None = None,

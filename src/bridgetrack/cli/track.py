@@ -24,7 +24,7 @@ from bridgetrack.models.model import check_usable
 from bridgetrack.notes import Note, plural
 from bridgetrack.pipeline.batch import TABLE, batch_steps
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.inputs import Reading, RunInputs
+from bridgetrack.pipeline.inputs import OpenOptions, RunInputs
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.result_folder import REPAIRS, run_steps
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
@@ -35,7 +35,7 @@ def track(
     labels: Path,
     /,
     out: Path,
-    reading: Reading,
+    reading: OpenOptions,
     image: Path | None = None,
     model: Path | None = None,
     annotations: Path | None = None,
@@ -75,7 +75,7 @@ def run(project: Path, /, out: Path) -> Answer:
     loaded = load_project(project)
     check_usable(loaded.model, f"{project}, model")
     image, movie = loaded.image, loaded.geometry
-    reading = Reading(
+    reading = OpenOptions(
         loaded.labels.axes, movie.scale, movie.unit, movie.frame_interval,
         None if image is None else image.axes,
     )  # fmt: skip
@@ -92,7 +92,7 @@ def batch(
     /,
     out: Path,
     settings: Annotated[SegmentationSettings, "diameter"],
-    reading: Reading,
+    reading: OpenOptions,
     model: Path | None = None,
     labels: Path | None = None,
     format: str = "csv",
@@ -169,7 +169,7 @@ def demo(out: Path = Path("demo")) -> Answer:
     clicks, labels, model = sample / "annotations.json", out / "labels.tif", out / "model.json"
     results = {"untrained": out / "untrained", "trained, with annotations": out / "result"}
     before, after = results.values()
-    reading = Reading()
+    reading = OpenOptions()
     segment(image, labels, SegmentationSettings(), reading)
     track(labels, before, reading, image)
     learned = train(labels, model, reading, TrainingOptions(), clicks, image)

@@ -31,7 +31,7 @@ from bridgetrack.models.model import Model, check_usable, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, collecting_warnings, note_texts, plural
 from bridgetrack.pipeline.inputs import (
-    Reading,
+    OpenOptions,
     check_belonging,
     check_link_scores,
     open_answers,
@@ -50,7 +50,7 @@ from bridgetrack.training.sources import Strategy
 def suggest(
     labels: Path,
     /,
-    reading: Reading,
+    reading: OpenOptions,
     options: Annotated[SuggestOptions, "random_share", "seed"],
     image: Path | None = None,
     model: Path | None = None,
@@ -89,7 +89,7 @@ def annotate(
     /,
     ground_truth: Path,
     out: Path,
-    reading: Annotated[Reading, "axes"],
+    reading: Annotated[OpenOptions, "axes"],
     fraction: float | None = None,
     count: int | None = None,
     seed: int = 0,
@@ -124,7 +124,7 @@ def train(
     labels: Path,
     /,
     out: Path,
-    reading: Reading,
+    reading: OpenOptions,
     options: Annotated[
         TrainingOptions, "loss", "regularizer", "lambda_", "learner", "curriculum", "treatment"
     ],
@@ -192,7 +192,7 @@ def _open_scene(
     labels: Path,
     image: Path | None,
     annotations: Path | None,
-    reading: Reading,
+    reading: OpenOptions,
     notes: list[Note],
     kinds: EventKinds = EVERYTHING,
     link_scores: Path | None = None,

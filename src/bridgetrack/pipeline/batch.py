@@ -22,7 +22,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import looks_like_labels
 from bridgetrack.movie.opening import open_movie
-from bridgetrack.movie.tiff import is_tiff
+from bridgetrack.movie.tiff import is_tiff, one_frame
 from bridgetrack.movie.zarr_store import is_zarr
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.finding import Finding
@@ -213,7 +213,7 @@ def movies_of(folder: Path, labels: Path | None = None) -> tuple[BatchFiles, ...
         )
         own = path.name if names.count(name) > 1 else name
         found.append(_paired(own, path, known))
-    if len(found) > 2 and all(_single(f.image or f.labels) for f in found):
+    if len(found) > 2 and all(_holds_one_frame(f) for f in found):
         raise InputError(
             f"{folder}: every file holds one frame, so this folder is itself a movie; give the "
             "folder that holds such folders, or track this one by bridgetrack track"
@@ -233,12 +233,9 @@ def _paired(name: str, path: Path, labels: Path | None) -> BatchFiles:
     return BatchFiles(name, None, path) if masks else BatchFiles(name, path, None)
 
 
-def _single(path: Path | None) -> bool:
-    """Whether a file is a TIFF of one frame."""
-    try:
-        return path is not None and is_tiff(path) and open_movie(path).n_frames == 1
-    except BridgetrackError:
-        return False
+def _holds_one_frame(movie: BatchFiles) -> bool:
+    path = movie.image or movie.labels
+    return path is not None and is_tiff(path) and one_frame(path)
 
 
 def _entries(folder: Path, what: str) -> list[Path]:

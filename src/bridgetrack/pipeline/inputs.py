@@ -27,7 +27,7 @@ from bridgetrack.pipeline.scene import Scene
 
 
 @dataclass(frozen=True)
-class Reading:
+class OpenOptions:
     """How a movie is read, where its files do not say it; see `open_movie`."""
 
     axes: str | None = None  # of the label movie
@@ -53,7 +53,7 @@ class RunInputs:
     image: Path | None
     model: Path | None
     annotations: Path | None
-    reading: Reading = field(default_factory=Reading)
+    reading: OpenOptions = field(default_factory=OpenOptions)
     formats: tuple[str, ...] = ()
     project: Path | None = None  # holds the model and the answers
     command: str = "track"
@@ -76,7 +76,7 @@ class RunInputs:
 def open_cells(
     labels: Any,
     image: Any = None,
-    reading: Reading | None = None,
+    reading: OpenOptions | None = None,
     notes: list[Note] | None = None,
 ) -> tuple[Movie | Detections, Movie | None]:
     """Open labels, or a table of detections, and the image; labels without a scale take its one.
@@ -95,7 +95,7 @@ def open_cells(
     InputError
         Where one of them cannot be read.
     """
-    reading, table = reading or Reading(), is_table(labels)
+    reading, table = reading or OpenOptions(), is_table(labels)
     if reading.columns and not table:
         raise InputError("columns are those of a table (.csv, .tsv, .txt), and this is none")
     if notes is not None:

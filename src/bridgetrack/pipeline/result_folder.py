@@ -36,7 +36,7 @@ from bridgetrack.pipeline.finding import (
     how_found,
 )
 from bridgetrack.pipeline.inputs import (
-    Reading,
+    OpenOptions,
     RunInputs,
     check_belonging,
     check_link_scores,
@@ -423,7 +423,7 @@ def _inputs(content: dict[str, Any], run: Path) -> RunInputs:
     asked = {name: settings[name] for name in _SETTINGS if name in settings}
     asked["without"] = tuple(asked.get("without", ()))
     EventKinds.without(asked["without"])  # refuses others
-    reading = {each.name: settings.get(each.name) for each in fields(Reading)}
+    reading = {each.name: settings.get(each.name) for each in fields(OpenOptions)}
     if "repair" in content:  # in our own order of axes, with the scale that was known
         known = content["geometry"]
         interval = known["frame_interval_minutes"]
@@ -431,4 +431,4 @@ def _inputs(content: dict[str, Any], run: Path) -> RunInputs:
         reading |= {"scale": tuple(known["scale"]), "frame_interval": interval}
     elif reading["scale"] is not None:
         reading["scale"] = tuple(map(float, reading["scale"].split(",")))
-    return RunInputs(**{**paths, **asked, "labels": labels, "reading": Reading(**reading)})
+    return RunInputs(**{**paths, **asked, "labels": labels, "reading": OpenOptions(**reading)})

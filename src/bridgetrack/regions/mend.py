@@ -80,12 +80,6 @@ class Mend:
         """Whether a frame's labels are still what they were before."""
         return bool(np.array_equal(labels.reshape(-1)[self.pixels], self.before))
 
-    def applied(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """A frame's labels after this change."""
-        changed = labels.copy()
-        changed.reshape(-1)[self.pixels] = self.after
-        return changed
-
 
 @dataclass(frozen=True)
 class MendSite:

@@ -95,7 +95,7 @@ class _Frame:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _Proposals:
     """Candidates of one reading: a source, and pixels of each in a row."""
 
     source: str
@@ -104,7 +104,7 @@ class _Reading:
     persistence: Array
 
 
-def _of_image(view: FrameView, frame: _Frame) -> Iterator[_Reading]:
+def _of_image(view: FrameView, frame: _Frame) -> Iterator[_Proposals]:
     signal, values = view.signal, view.signal.values
     level = least_signal(signal, view.complete)
     low = (values > _LOW * level) & ~signal.invalid | view.foreground
@@ -119,7 +119,7 @@ def _of_image(view: FrameView, frame: _Frame) -> Iterator[_Reading]:
         yield _of_labels(cut_edges(cells, values), "built-in")
 
 
-def _blobs(view: FrameView, mask: Mask, frame: _Frame) -> Iterator[_Reading]:
+def _blobs(view: FrameView, mask: Mask, frame: _Frame) -> Iterator[_Proposals]:
     """Where the logarithm of the signal bulges, at half the size of a cell.
 
     Bulges end where the signal bends most, which is a good outline of small cells that touch and
@@ -132,14 +132,14 @@ def _blobs(view: FrameView, mask: Mask, frame: _Frame) -> Iterator[_Reading]:
     yield from _outlined("blobs", tree, view.fine, frame, _OUTLINES[:2])
 
 
-def _of_labels(labels: NDArray[Any], name: str) -> _Reading:
+def _of_labels(labels: NDArray[Any], name: str) -> _Proposals:
     cells = regions_of_labels(labels)
-    return _Reading(name, cells.starts, cells.pixels, np.zeros(len(cells)))
+    return _Proposals(name, cells.starts, cells.pixels, np.zeros(len(cells)))
 
 
 def _outlined(
     source: str, tree: MergeTree, values: Image, frame: _Frame, shares: Sequence[float]
-) -> Iterator[_Reading]:
+) -> Iterator[_Proposals]:
     """Nodes of a tree, each cut to pixels above some shares of its own highest value."""
     nodes, lasting = distinct(tree, frame.least, 2 * frame.most, _NEAR)
     if not len(nodes):
@@ -156,10 +156,10 @@ def _outlined(
         new = (size >= frame.least) & (size <= frame.most) & (size < _NEAR * before)
         before[new] = size[new]
         kept = pixels[inside & np.repeat(new, area)]
-        yield _Reading(source, np.append(0, np.cumsum(size[new])), kept, lasting[new])
+        yield _Proposals(source, np.append(0, np.cumsum(size[new])), kept, lasting[new])
 
 
-def _collapsed(found: list[_Reading], frame: _Frame, names: tuple[str, ...], t: int) -> Regions:
+def _collapsed(found: list[_Proposals], frame: _Frame, names: tuple[str, ...], t: int) -> Regions:
     """The largest pieces of all readings as regions, near-duplicates as one with votes of all."""
     count = [len(r.persistence) for r in found]
     if not sum(count):
