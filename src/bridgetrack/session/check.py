@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from psygnal import Signal
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import EventRef
+from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import (
     Sample,
@@ -25,6 +25,13 @@ from bridgetrack.pipeline.tracking import Tracking
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
+
+
+_VERDICTS = {
+    Kind.CONFIRM: Verdict.RIGHT,
+    Kind.REJECT: Verdict.WRONG,
+    Kind.CANNOT_TELL: Verdict.UNSURE,
+}
 
 
 @dataclass(frozen=True)
@@ -141,22 +148,31 @@ class SampleCheck:
         number = min(sample.left, key=lambda k: (place.get(k, 0), k))
         return _question(sample.events[number], number, len(sample.events))
 
-    def later(self, asked: SampleQuestion) -> None:
-        """Ask the others first."""
+    def postpone(self, asked: Suggestion) -> bool:
+        """Ask the others first; whether there are others."""
+        assert isinstance(asked, SampleQuestion)
         self._later = [k for k in self._later if k != asked.number] + [asked.number]
+        return self.sample is not None and len(self.sample.left) > 1
 
-    def judge(self, asked: SampleQuestion, verdict: Verdict) -> None:
-        """Note what somebody saw.
+    def answer(
+        self,
+        asked: Suggestion,
+        event: EventRef | None = None,
+        kind: Kind = Kind.CONFIRM,
+        *,
+        seconds: float | None = None,
+    ) -> None:
+        """Note what somebody saw; how long that took and what happened instead is not kept.
 
         Raises
         ------
         OutputError
             Where it cannot be written down; nothing has changed then.
         """
-        if self.sample is None:
-            return
-        self._keep(self.sample.judged(asked.number, verdict))
-        self._given.append(asked.number)
+        assert isinstance(asked, SampleQuestion)
+        if self.sample is not None:
+            self._keep(self.sample.judged(asked.number, _VERDICTS[kind]))
+            self._given.append(asked.number)
 
     @property
     def can_take_back(self) -> bool:

@@ -15,7 +15,7 @@ from bridgetrack.active.suggestion import SessionOptions, Suggestion
 from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import EventRef, Kind, describe
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.evaluation.sample import SampleOptions, Verdict
+from bridgetrack.evaluation.sample import SampleOptions
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.session.check import SampleCheck, SampleQuestion
 from bridgetrack.session.training import Trainer
@@ -28,12 +28,6 @@ JOB = "suggest"
 
 PAUSE = 60.0
 """Seconds that an answer counts at most: more is a break."""
-
-_VERDICTS = {
-    Kind.CONFIRM: Verdict.RIGHT,
-    Kind.REJECT: Verdict.WRONG,
-    Kind.CANNOT_TELL: Verdict.UNSURE,
-}
 
 
 class Questions:
@@ -146,9 +140,11 @@ class Questions:
 
     def _next(self) -> Suggestion | None:
         """The next question of the sample, or of the queue."""
-        if self.check.running:
-            return self.check.next()
-        return None if self.active is None else self.active.next()
+        asker = self.check if self.check.running else self.active
+        return None if asker is None else asker.next()
+
+    def _asker_of(self, asked: Suggestion) -> ActiveSession | SampleCheck | None:
+        return self.check if isinstance(asked, SampleQuestion) else self.active
 
     def take_keys(self, asking: bool) -> None:
         """Keys answer the question from now on, or they do not."""
@@ -185,25 +181,25 @@ class Questions:
 
     def pass_on(self, asked: Suggestion) -> None:
         """Ask a question later."""
-        if isinstance(asked, SampleQuestion):
-            self.check.later(asked)
-            self.current = self.check.next()
-            return
-        if self.active is None:
-            return
+        asker = self._asker_of(asked)
         if self.denied:
             self._advance()
-            return
-        other = self._next() if self.active.postpone(asked) else None
-        if other is None or other is asked:
-            self._movie.message.emit("info", "This is the only question at the moment.")
-        else:
-            self.current = other
+        elif asker is not None:
+            other = self._next() if asker.postpone(asked) else None
+            if other is None or other is asked:
+                self._movie.message.emit("info", "This is the only question at the moment.")
+            else:
+                self.current = other
 
     def _advance(self) -> None:
         """Go to the next question at once; everything else comes after."""
         self.current = None
-        if self.asking:
+        if self.check.running and self.check.next() is None:
+            self._movie.message.emit("info", self.check.words)
+            self.engaged = False
+            self.check.stop()
+            self._announce()
+        elif self.asking:
             self.show()
         elif self.engaged:
             self.wanted.emit()
@@ -231,9 +227,7 @@ class Questions:
 
         `event` is one that holds in place of the one that was proposed.
         """
-        if isinstance(asked, SampleQuestion):
-            self._judge(asked, _VERDICTS[kind])
-        elif (self.denied and kind != Kind.CONFIRM) or self._write(asked, kind, event):
+        if (self.denied and kind != Kind.CONFIRM) or self._write(asked, kind, event):
             self._advance()
 
     def deny(self, asked: Suggestion) -> None:
@@ -247,34 +241,22 @@ class Questions:
             self._since = time.monotonic()
             self._announce()
 
-    def _judge(self, asked: SampleQuestion, verdict: Verdict) -> None:
-        """Note a verdict on an event of the sample, and go to the next, or end."""
-        with self._movie.telling():
-            self.check.judge(asked, verdict)
-            self.current = None
-            if self.check.next() is not None:
-                self.show()
-                return
-            self._movie.message.emit("info", self.check.words)
-            self.engaged = False
-            self.check.stop()
-            self._announce()
-
     def _write(self, asked: Suggestion, kind: Kind, event: EventRef | None) -> bool:
         """Write an answer down; whether that worked."""
-        active, names = self.active, self._movie.names
-        if active is None:
+        asker, names = self._asker_of(asked), self._movie.names
+        if asker is None:
             return False
         seconds = round(min(self.in_view, PAUSE), 2)
         self._writing = True
         try:
-            noted = active.answer(asked, event, kind, seconds=seconds)
+            noted = asker.answer(asked, event, kind, seconds=seconds)
         except BridgetrackError as error:
             self._movie.tell(error)
             return False
         finally:
             self._writing = False
-        self._movie.message.emit("info", f"Noted: {describe(noted, names)}.")
+        if noted is not None:
+            self._movie.message.emit("info", f"Noted: {describe(noted, names)}.")
         return True
 
     def _follow_answers(self) -> None:
