@@ -94,6 +94,6 @@ def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "folder.zarr" / "notes.txt").write_text("mine")
     (tmp_path / "file.zarr").write_text("mine")
     for name in ("image.zarr", "folder.zarr", "file.zarr"):
-        with pytest.raises(OutputError, match="not written by Bridgetrack"):
+        with pytest.raises(OutputError, match="choose another"):
             save_labels(list(TYX), tmp_path / name)
     assert (zarr.open_group(tmp_path / "image.zarr", mode="r")["0"][:] == 7).all()

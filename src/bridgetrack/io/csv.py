@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bridgetrack.arrays import Mask
+from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.files import program_version, writing
 from bridgetrack.io.columns import LINK_COLUMNS, known_columns, plain_names
-from bridgetrack.io.ctc import followers
 from bridgetrack.io.tables import (
     NOTHING,
     SIDECAR,
@@ -227,10 +226,8 @@ def read_tracks_csv(
         )
     if beside is not None:
         graph = _known_only(_read_edges(beside), cells, notes)
-    elif _has_parents(cells):
-        graph = _parent_edges(cells)
     else:
-        graph = _track_edges(cells, _parent_tracks(cells))
+        graph = _edges_from(cells, _parents(cells))
     nodes = _nodes(cells, graph, notes)
     links = None
     if cells.sidecar is not None:
@@ -285,20 +282,55 @@ def _known_only(graph: pd.DataFrame, cells: CellTable, notes: list[str]) -> pd.D
     return graph[known].reset_index(drop=True)
 
 
-def _has_parents(cells: CellTable) -> bool:
-    """Whether parents say what comes from what: some do, or there are no tracks that could."""
+def _parents(cells: CellTable) -> Index:
+    """Id of the parent of every cell, `NOTHING` where it has none.
+
+    A column of parents says it where some have one, or there are no tracks that could.
+    """
     table = cells.table
-    return "parent" in table and ("track" not in table or bool((table["parent"] > 0).any()))
+    if "parent" in table and ("track" not in table or bool((table["parent"] > 0).any())):
+        parent = table["parent"].to_numpy(dtype=np.int64)
+        return parent if (table["id"] == 0).any() else np.where(parent == 0, NOTHING, parent)
+    if "track" not in table:
+        raise InputError(
+            f"{cells.text.source}: nothing says which cell comes from which; name a column of "
+            "parents or of tracks in the column mapping, or give a table of edges"
+        )
+    rows = table[table["track"] != NOTHING].sort_values(["track", "frame"], kind="stable")
+    track = rows["track"]
 
+    def refuse(wrong: pd.Series[bool], what: Callable[[int], str]) -> None:
+        cells.text.refuse(wrong.to_numpy(), what, lines=rows.index)
 
-def _parent_edges(cells: CellTable) -> pd.DataFrame:
-    """Edges from a column of parents."""
-    parent, ids, frame = (
-        cells.table[c].to_numpy(dtype=np.int64) for c in ("parent", "id", "frame")
+    refuse(
+        rows.duplicated(["track", "frame"]),
+        lambda k: (
+            f"the track {track.iloc[k]} has two cells in frame {rows['frame'].iloc[k]}, so it is "
+            "not a track but a lineage; give a table of edges or a column of parents"
+        ),
     )
+    again = track == track.shift()
+    parents = rows["id"].shift().where(again, NOTHING)
+    if "parent_track" in rows:
+        mother = rows["parent_track"]
+        refuse(
+            again & (mother != mother.shift()),
+            lambda k: f"the track {track.iloc[k]} names different parents in its rows",
+        )
+        last = rows.groupby("track")["id"].last()
+        named = ~again & (mother > 0)
+        refuse(
+            named & ~mother.isin(last.index),
+            lambda k: f"the parent track {mother.iloc[k]} is not in the table",
+        )
+        parents = parents.mask(named, mother.map(last))
+    return parents.reindex(table.index, fill_value=NOTHING).to_numpy(dtype=np.int64)
+
+
+def _edges_from(cells: CellTable, parent: Index) -> pd.DataFrame:
+    """Edges from the id of the parent of every cell."""
+    ids, frame = (cells.table[c].to_numpy(dtype=np.int64) for c in ("id", "frame"))
     child = parent != NOTHING
-    if not np.any(ids == 0):
-        child &= parent != 0
     at = pd.Index(ids).get_indexer(pd.Index(parent))
     unknown = child & (at < 0)
     if not cells.complete:
@@ -316,61 +348,8 @@ def _parent_edges(cells: CellTable) -> pd.DataFrame:
     return pd.DataFrame({"source": parent[child], "target": ids[child]})
 
 
-def _refuse(cells: CellTable, wrong: np.ndarray, what: str | Callable[[int], str]) -> None:
+def _refuse(cells: CellTable, wrong: np.ndarray, what: Callable[[int], str]) -> None:
     cells.text.refuse(wrong, what, lines=cells.table.index)
-
-
-def _parent_tracks(cells: CellTable) -> np.ndarray:
-    """Rows of track and parent track in the manner of a CTC table, shape (n, 4)."""
-    table = cells.table
-    if "track" not in table:
-        raise InputError(
-            f"{cells.text.source}: nothing says which cell comes from which; name a column of "
-            "parents or of tracks in the column mapping, or give a table of edges"
-        )
-    track = table["track"]
-    tracked = table[track != NOTHING]
-    spans = tracked.groupby("track")["frame"].agg(["min", "max"])
-    parent = np.zeros(len(spans), dtype=np.int64)
-    if "parent_track" in table:
-        given = tracked.groupby("track")["parent_track"].agg(["min", "max"])
-        differ = given.index[given["min"] != given["max"]]
-        if len(differ):
-            what = f"the track {differ[0]} names different parents in its rows"
-            _refuse(cells, (track == differ[0]).to_numpy(), what)
-        parent = np.maximum(given["max"].to_numpy(dtype=np.int64), 0)
-    rows = np.column_stack([spans.index, spans["min"], spans["max"], parent]).astype(np.int64)
-    unknown = (parent != 0) & ~np.isin(parent, rows[:, 0])
-    if np.any(unknown):
-        number, _, _, mother = rows[unknown][0]
-        what = f"the parent track {mother} is not in the table"
-        _refuse(cells, (track == number).to_numpy(), what)
-    return rows
-
-
-def _track_edges(cells: CellTable, tracks: np.ndarray) -> pd.DataFrame:
-    """Edges along every track, and from the end of a parent to the begin of its child."""
-    table = cells.table[cells.table["track"] != NOTHING]
-    track, frame, ids = (table[c].to_numpy(dtype=np.int64) for c in ("track", "frame", "id"))
-    twice = table.duplicated(["track", "frame"]).to_numpy()
-    if np.any(twice):
-        k = int(np.argmax(twice))
-        raise InputError(
-            f"{cells.text.source}: the track {track[k]} has two cells in frame {frame[k]}, so it "
-            "is not a track but a lineage; give a table of edges or a column of parents"
-        )
-    known = tracks[np.isin(tracks[:, [0, 3]], track).all(axis=1)]  # a parent 0 is no track
-    edges = followers(pd.DataFrame({"frame": frame, "label": track}), known)
-    before, after = (edges[side].to_numpy() for side in ("source", "target"))
-    late = frame[before] >= frame[after]
-    if np.any(late):
-        mother, child = (rows[np.argmax(late)] for rows in (before, after))
-        raise InputError(
-            f"{cells.text.source}: the track {track[child]} begins in frame {frame[child]}, but "
-            f"its parent {track[mother]} ends in frame {frame[mother]}; a parent must be in an "
-            "earlier frame"
-        )
-    return pd.DataFrame({"source": ids[before], "target": ids[after]})
 
 
 def _nodes(cells: CellTable, graph: pd.DataFrame, notes: list[str]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import refuse_foreign, staged, writing
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie, as_labels, label_frame
-from bridgetrack.movie.zarr_store import refuse_foreign_zarr, zarr_frames
+from bridgetrack.movie.zarr_store import written_here, zarr_frames
 
 Append = Callable[[NDArray[Any], int], None]
 _CLASSIC_LIMIT = 2**34  # compressed labels stay far below a quarter of their raw size
@@ -87,11 +87,10 @@ def label_writer(
             "OME-Zarr (.ome.zarr) or as a folder of masks (a name without a dot), not as "
             f"{path.suffix}"
         )
-    if form is _masks:
+    if form is not _stack:
+        ours = written_here(path)
         with writing(path):
-            refuse_foreign(path, lambda name: Path(name).match("mask*.tif"))
-    elif form is zarr_frames:
-        refuse_foreign_zarr(path)
+            refuse_foreign(path, lambda name: ours or Path(name).match("mask*.tif"))
     n = 0
 
     def write(labels: NDArray[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from bridgetrack.errors import BridgetrackWarning, InputError, OutputError
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.files import in_one_go, program_version, writing
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.raw import ORDER, Metadata, RawMovie, Sliced, micrometers, minutes, reading
@@ -185,22 +186,12 @@ def zarr_frames(
     yield append
 
 
-def refuse_foreign_zarr(path: Path) -> None:
-    """Complain where there is anything but an OME-Zarr that was written here.
-
-    Raises
-    ------
-    OutputError
-        As above.
-    """
-    if not path.exists():
-        return
+def written_here(path: Path) -> bool:
+    """Whether a folder is an OME-Zarr that `zarr_frames` wrote."""
     try:
-        ours = path.is_dir() and _MARK in zarr.open_group(path, mode="r").attrs
-    except (OSError, ValueError, KeyError):
-        ours = False
-    if not ours:
-        raise OutputError(f"{path}: what is there was not written by Bridgetrack; choose another")
+        return _MARK in json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
 
 
 def _label_attributes(path: Path, geometry: Geometry) -> dict[str, Any]:
