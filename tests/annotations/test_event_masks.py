@@ -7,8 +7,7 @@ import numpy as np
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import VERIFIED, Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.mask_answers import MaskAnswers, pixels_of
-from bridgetrack.annotations.mask_targets import as_candidates, with_events
+from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates, pixels_of, with_events
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.scene import measure

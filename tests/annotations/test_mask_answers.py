@@ -11,8 +11,7 @@ import pytest
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.files import load_mask_answers
-from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_targets import as_candidates, honoured, targets
+from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates, honoured, targets
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event

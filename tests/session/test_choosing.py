@@ -11,8 +11,7 @@ from scipy import ndimage as ndi
 import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
-from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_targets import honoured
+from bridgetrack.annotations.mask_answers import MaskAnswers, honoured
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import shipped_model

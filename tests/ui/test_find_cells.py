@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QSlider
 import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import EventRef, Kind
-from bridgetrack.annotations.mask_targets import honoured
+from bridgetrack.annotations.mask_answers import honoured
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_movie
 from bridgetrack.pipeline import finding as finding_module

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_targets import as_candidates
+from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_targets import SOURCE, as_candidates, targets
+from bridgetrack.annotations.mask_answers import SOURCE, MaskAnswers, as_candidates, targets
 from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import BIAS, PER_CELL, Candidates, measure_regions

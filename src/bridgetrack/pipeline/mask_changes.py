@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
-from bridgetrack.annotations.mask_targets import honoured
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, honoured
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.errors import InputError

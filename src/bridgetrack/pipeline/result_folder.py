@@ -12,8 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.annotations.mask_targets import with_events
+from bridgetrack.annotations.mask_answers import MaskAnswers, with_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.features.link_scores import with_link_scores

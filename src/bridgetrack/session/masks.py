@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation, CellRef
 from bridgetrack.annotations.history import AnswerChange
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
-from bridgetrack.annotations.mask_targets import with_events
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, with_events
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import checked_labels
