@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -280,10 +279,10 @@ _ONE_CELL = (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR, Event.SKIP
 
 @dataclass(frozen=True)
 class _Said:
-    """Sets of pixels of one frame that still stand, as rows × pixels."""
+    """Sets of pixels of one frame that still stand."""
 
-    right: sp.csr_matrix
-    wrong: sp.csr_matrix
+    right: Regions
+    wrong: Regions
     limits: Array  # overlap from which a candidate is each of those wrong
 
 
@@ -311,37 +310,32 @@ def targets(regions: Regions, answers: MaskAnswers) -> Index:
         )
     said = np.zeros(len(regions), dtype=np.int64)
     for t, known in _standing(answers, set(np.unique(regions.frame).tolist())).items():
-        rows = regions.rows(t)
-        member, area = regions.membership(t), regions.area[rows]
-        said[rows] = _judged(member, area, known)
+        said[regions.rows(t)] = _judged(regions, t, known)
     return said
 
 
-def _judged(member: sp.csr_matrix, area: Index, known: _Said) -> Index:
-    like, shared, smaller = _compared(member, area, known.right)
+def _judged(regions: Regions, t: int, known: _Said) -> Index:
+    like, shared, smaller = _compared(regions, known.right, t)
     best = like.max(axis=0, initial=0.0)
     near = like > _RIGHT
     right = (near & (like >= best - _BEST)).any(axis=1)
-    spoils = ((shared > _TAKEN * smaller) & ~near).any(axis=1) | _wrong(member, area, known)
+    spoils = ((shared > _TAKEN * smaller) & ~near).any(axis=1) | _wrong(regions, t, known)
     return np.where(right, 1, np.where(spoils, -1, 0))
 
 
-def _wrong(member: sp.csr_matrix, area: Index, known: _Said) -> Mask:
-    """Which candidates are sets of pixels that were called wrong."""
-    like, shared, smaller = _compared(member, area, known.wrong)
+def _wrong(regions: Regions, t: int, known: _Said) -> Mask:
+    """Which candidates of a frame are sets of pixels that were called wrong."""
+    like, shared, smaller = _compared(regions, known.wrong, t)
     # Where nothing is right in its place, no cut of it and nothing that swallows it is a cell.
     like = np.where(known.limits == _GONE, shared / smaller, like)
     return np.asarray((like > known.limits).any(axis=1))
 
 
-def _compared(
-    member: sp.csr_matrix, area: Index, sets: sp.csr_matrix
-) -> tuple[Array, Array, Array]:
-    """Overlap of every candidate with every set, pixels shared, and those of the smaller one."""
-    size = np.asarray(sets.sum(axis=1)).ravel()
-    shared = np.asarray((member @ sets.T).todense(), dtype=np.float64)
-    union = area[:, None] + size - shared
-    return shared / union, shared, np.minimum(area[:, None], size)
+def _compared(regions: Regions, sets: Regions, t: int) -> tuple[Array, Array, Array]:
+    """Overlap of every candidate of a frame with every set, pixels shared, and of the smaller."""
+    area, size = regions.area[regions.rows(t), None], sets.area
+    shared = (regions.membership(t) @ sets.membership(t).T).toarray().astype(np.float64)
+    return shared / (area + size - shared), shared, np.minimum(area, size)
 
 
 def as_candidates(answers: MaskAnswers, of: Collection[int] | None = None) -> Regions:
@@ -349,29 +343,14 @@ def as_candidates(answers: MaskAnswers, of: Collection[int] | None = None) -> Re
 
     They share no pixels, so that all of them can be chosen. Of all frames, or of some.
     """
-    shape = answers.geometry.shape or ()
-    parts = [no_regions(shape, (SOURCE,))]
-    for t, known in sorted(_standing(answers, of).items()):
-        n = known.right.shape[0]
-        if n:
-            parts.append(
-                Regions(
-                    shape,
-                    np.full(n, t, dtype=np.int64),
-                    known.right.indptr.astype(np.int64),
-                    known.right.indices.astype(np.int64),
-                    (SOURCE,),
-                    np.zeros(n, dtype=np.int64),
-                    np.ones((n, 1), dtype=np.int64),
-                    np.ones(n),
-                )
-            )
-    return concatenate(parts)
+    standing = sorted(_standing(answers, of).items())
+    nothing = no_regions(answers.geometry.shape or (), (SOURCE,))
+    return concatenate([nothing, *(known.right for _, known in standing)])
 
 
 def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[int, _Said]:
     """What no later answer takes back, by frame; of all frames or of some."""
-    n_pixels = int(np.prod(answers.geometry.shape or ()))
+    shape = answers.geometry.shape or ()
     frames: dict[int, list[MaskAnswer]] = {}
     right_by_events = (a for a in answers.held if a.right)
     for a in (*right_by_events, *answers, *(a for a in answers.held if not a.right)):
@@ -382,7 +361,7 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
         right: list[Index] = []
         wrong: list[Index] = []
         limits: list[float] = []
-        taken = np.zeros(n_pixels, dtype=bool)  # by what is right
+        taken = np.zeros(int(np.prod(shape)), dtype=bool)  # by what is right
         for answer in reversed(listed):
             cells = [pixels_of(runs) for runs in answer.right]
             others = [pixels_of(runs) for runs in answer.wrong]
@@ -401,8 +380,7 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
             wrong += no_cells
             mended = answer.right and answer.kind != MendKind.CHECK
             limits += [_SAME if mended else _GONE] * len(no_cells)
-        sides = _rows(right, n_pixels), _rows(wrong, n_pixels)
-        found[t] = _Said(*sides, np.array(limits))
+        found[t] = _Said(_sets(shape, t, right), _sets(shape, t, wrong), np.array(limits))
     return found
 
 
@@ -422,15 +400,17 @@ def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
     if frame not in known:
         return True
     there, said = regions_of_labels(labels, frame), known[frame]
-    member, area = there.membership(frame), there.area
-    like, _, _ = _compared(member, area, said.right)
-    return bool((like == 1).any(axis=0).all() and not _wrong(member, area, said).any())
+    like, _, _ = _compared(there, said.right, frame)
+    return bool((like == 1).any(axis=0).all() and not _wrong(there, frame, said).any())
 
 
-def _rows(sets: Sequence[Index], n_pixels: int) -> sp.csr_matrix:
-    starts = np.concatenate([[0], np.cumsum([len(p) for p in sets])]).astype(np.int64)
-    pixels = np.concatenate(sets) if sets else np.zeros(0, dtype=np.int64)
-    return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts), (len(sets), n_pixels))
+def _sets(shape: tuple[int, ...], t: int, sets: Sequence[Index]) -> Regions:
+    """Sets of pixels of a frame as candidates that people drew."""
+    n, none = len(sets), np.zeros(0, dtype=np.int64)
+    start = np.cumsum([0, *(len(p) for p in sets)], dtype=np.int64)
+    source, votes = np.zeros(n, dtype=np.int64), np.ones((n, 1), dtype=np.int64)
+    frame, pixels = np.full(n, t, dtype=np.int64), np.concatenate([none, *sets])
+    return Regions(shape, frame, start, pixels, (SOURCE,), source, votes, np.ones(n))
 
 
 def with_events(
