@@ -30,7 +30,16 @@ from bridgetrack.errors import InputError, OutputError
 _TEMPORARY = re.compile(
     r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})\.(?P<process>\d{1,10})\.[0-9a-f]{8}\.part"
 )
-_IN_CIRCLES = "links point to each other: give another name"
+_FULL = "the disk is full: free some space, or write to another disk"
+_DENIED = "there is no permission to write there: choose another folder"
+_OTHER_KIND = "there is a file where a folder is needed, or the reverse: choose another name"
+_CURES = {
+    errno.ENOSPC: _FULL, getattr(errno, "EDQUOT", errno.ENOSPC): _FULL,
+    errno.EACCES: _DENIED, errno.EPERM: _DENIED, errno.EROFS: _DENIED,
+    errno.EISDIR: _OTHER_KIND, errno.ENOTDIR: _OTHER_KIND, errno.EEXIST: _OTHER_KIND,
+    errno.ENAMETOOLONG: "choose a shorter name",
+}  # fmt: skip
+"""What to do where the system refuses to write."""
 SAMPLE_SEQUENCE = "01"
 
 
@@ -130,17 +139,7 @@ def writing(path: Path, what: str = "") -> Iterator[None]:
 
 def cure(error: OSError) -> str:
     """What to do about an error while writing."""
-    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
-        return "the disk is full: free some space, or write to another disk"
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return "there is no permission to write there: choose another folder"
-    if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.EEXIST):
-        return "there is a file where a folder is needed, or the reverse: choose another name"
-    if error.errno == errno.ENAMETOOLONG:
-        return "choose a shorter name"
-    if error.errno == errno.ELOOP:
-        return _IN_CIRCLES
-    return "choose another place"
+    return _CURES.get(error.errno or 0, "choose another place")
 
 
 def resolved(path: Path) -> Path:
@@ -153,12 +152,11 @@ def resolved(path: Path) -> Path:
     """
     try:
         return path.resolve()
-    except FileNotFoundError as error:
+    except (OSError, RuntimeError) as error:
         raise InputError(
-            f"{path}: the current folder was removed; change to another one (cd)"
+            f"{path}: links lead in a circle, or the current folder was removed ({error}); give "
+            "another name, or change to another folder (cd)"
         ) from error
-    except RuntimeError as error:  # of Python before 3.13, made of the error of the system
-        raise _circle(path) from error
 
 
 def check_readable(path: Path) -> None:
@@ -172,25 +170,17 @@ def check_readable(path: Path) -> None:
     """
     try:
         mode = path.stat().st_mode
-    except FileNotFoundError:
-        if path.is_symlink():
-            raise InputError(
-                f"{path}: a link to {path.readlink()}, which does not exist; put the file there, "
-                "or give another name"
-            ) from None
-        return
     except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise _circle(path) from error
-        return
+        if not path.is_symlink():
+            return  # told by what opens it
+        raise InputError(
+            f"{path}: a link to {path.readlink()} ({error.strerror}), which does not exist; put "
+            "the file there, or give another name"
+        ) from None
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InputError(
             f"{path}: a pipe or a device, not a file; save its output to a file, and give that"
         )
-
-
-def _circle(path: Path) -> InputError:
-    return InputError(f"{path}: {os.strerror(errno.ELOOP)}; {_IN_CIRCLES}")
 
 
 def program_version() -> str:

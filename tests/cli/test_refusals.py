@@ -78,7 +78,7 @@ def test_links_to_nothing_and_to_each_other(run: Run, labels: Path, tmp_path: Pa
     loop.symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(loop)
     link.symlink_to("moved")
-    refused(run("track", labels, "--out", loop), loop, "point to each other")
+    refused(run("track", labels, "--out", loop), loop, "links lead in a circle")
     for words in (("track", loop), ("batch", loop), ("run", loop), ("track", link)):
         refused(run(*words, "--out", out), out, f"error: {words[1]}")
 
