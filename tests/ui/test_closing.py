@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import tifffile
 from qtpy.QtCore import QPoint, Qt, QTimer
-from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QPushButton
+from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
 
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.ui.file_dialogs import FolderDialog
 from bridgetrack.ui.layers import camera_of, find_role, tags_of
 from bridgetrack.ui.state import may_close, state_of
 from bridgetrack.ui.workflow import fill
@@ -216,19 +215,3 @@ def test_a_project_is_saved_and_opened_at_the_head(
     assert session.movie.layers[0].name == "part" and not again.layers["another"].visible
     assert session.movie.found == how
     assert "Found here by the plain segmentation" in panel.segment.summary.text()
-
-
-def test_a_new_folder_is_made_where_its_name_is_typed(qtbot, tmp_path):
-    dialog = FolderDialog(None, "Folder", str(tmp_path))
-    qtbot.addWidget(dialog)
-    dialog.show()
-    line = dialog.findChild(QLineEdit)
-    line.setFocus()
-    line.clear()
-    qtbot.keyClicks(line, "results")
-    qtbot.wait(300)  # Qt looks at the folder once more
-    [choose] = [b for b in dialog.findChildren(QPushButton) if "Choose" in b.text()]
-    with qtbot.waitSignal(dialog.accepted, timeout=20_000):
-        qtbot.mouseClick(choose, Qt.MouseButton.LeftButton)
-    assert (tmp_path / "results").is_dir()
-    assert Path(dialog.selectedFiles()[0]) == tmp_path / "results"

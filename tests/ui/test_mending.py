@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.ui.picking import Mode, Picking, click, point
+from bridgetrack.ui.picking import Mode, Picking
 from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -14,34 +15,44 @@ SCALE = 0.645
 T = 2
 
 
+def begun(*clicks, mode=Mode.CUT):
+    """What is picked after clicks at places of labels, and the places of the last."""
+    state, places = Picking(mode), ()
+    for frame, y, label, half in clicks:
+        places = state.point(frame, (y, 6.0), label, half=half)
+    return state, places
+
+
 def test_a_cut_is_a_click_on_a_cell_or_a_line_beside_it():
-    start = Picking(Mode.CUT)
-    assert point(start, 3, (5.0, 6.0), 12).places == ((5.0, 6.0),)
-    waiting = point(start, 3, (5.0, 6.0), 0).picking
+    assert begun((3, 5.0, 12, False))[1] == ((5.0, 6.0),)
+    line = (3, 5.0, 0, False)
+    waiting, _ = begun(line)
     assert not waiting.empty and "other side" in waiting.hint
-    assert point(waiting, 3, (9.0, 6.0), 12).places == ((5.0, 6.0), (9.0, 6.0))
-    elsewhere = point(waiting, 4, (9.0, 6.0), 0)
-    assert elsewhere.places == () and elsewhere.picking.place == (4, (9.0, 6.0))
-    assert click(start, None).event is None
+    assert begun(line, (3, 9.0, 12, False)) == (Picking(Mode.CUT), ((5.0, 6.0), (9.0, 6.0)))
+    elsewhere, places = begun(line, (4, 9.0, 0, False))
+    assert places == () and elsewhere.place == (4, (9.0, 6.0))
+    assert Picking(Mode.CUT).click(None) is None
 
 
 def test_two_halves_are_named_by_shift_and_two_clicks_in_one_cell():
-    start = Picking(Mode.CUT)
-    waiting = point(start, 3, (5.0, 6.0), 12, half=True)
-    assert waiting.places == () and "other half" in waiting.picking.hint
-    both = ((5.0, 6.0), (9.0, 6.0))
+    first = (3, 5.0, 12, True)
+    waiting, places = begun(first)
+    assert places == () and "other half" in waiting.hint
     for half in (False, True):
-        done = point(waiting.picking, 3, (9.0, 6.0), 12, half=half)
-        assert done.places == both and done.picking == start
+        done = begun(first, (3, 9.0, 12, half))
+        assert done == (Picking(Mode.CUT), ((5.0, 6.0), (9.0, 6.0)))
     # What is not the same cell cuts nothing; in another frame it begins anew.
     for label in (0, 13):
-        wrong = point(waiting.picking, 3, (9.0, 6.0), label)
-        assert "same cell" in wrong.problem and wrong.picking == waiting.picking
-    assert point(waiting.picking, 4, (9.0, 6.0), 12).places == ((9.0, 6.0),)
-    assert "no cell here" in point(start, 3, (5.0, 6.0), 0, half=True).problem
+        state, _ = begun(first)
+        with pytest.raises(InputError, match="same cell"):
+            state.point(3, (9.0, 6.0), label)
+        assert state == waiting
+    assert begun(first, (4, 9.0, 12, False))[1] == ((9.0, 6.0),)
+    for before in ((), ((3, 1.0, 0, False),)):
+        with pytest.raises(InputError, match="no cell here"):
+            begun(*before, (3, 5.0, 0, True))
     # A line that was begun is let go.
-    line = point(start, 3, (1.0, 1.0), 0).picking
-    assert point(line, 3, (5.0, 6.0), 12, half=True).picking == waiting.picking
+    assert begun((3, 1.0, 0, False), first)[0] == waiting
 
 
 @pytest.fixture

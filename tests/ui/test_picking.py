@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.ui.picking import Mode, Picking, cancel, click
+from bridgetrack.ui.picking import Mode, Picking
 
 
 def cell(frame: int, label: int) -> CellRef:
@@ -14,11 +15,10 @@ def cell(frame: int, label: int) -> CellRef:
 
 
 def follow(mode: Mode, *cells: CellRef):
-    state, step = Picking(mode), None
+    state, event = Picking(mode), None
     for c in cells:
-        step = click(state, c)
-        state = step.picking
-    return step
+        event = state.click(c)
+    return state, event
 
 
 @pytest.mark.parametrize(
@@ -33,38 +33,25 @@ def follow(mode: Mode, *cells: CellRef):
     ],
 )
 def test_clicks_make_an_event(mode, cells, event):
-    step = follow(mode, *(cell(*c) for c in cells))
-    assert step.event is not None
-    assert step.event.event == event
-    assert {c.cell for c in step.event.cells} == set(cells)
-    assert step.picking == Picking(mode)
+    state, made = follow(mode, *(cell(*c) for c in cells))
+    assert made is not None
+    assert made.event == event
+    assert {c.cell for c in made.cells} == set(cells)
+    assert state == Picking(mode)
 
 
 def test_a_click_in_the_first_frame_starts_again():
-    waiting = click(Picking(Mode.DIVIDE), cell(5, 1)).picking
-    again = click(waiting, cell(5, 2))
-    assert again.event is None
-    assert again.picking.source.label == 2
+    state, event = follow(Mode.DIVIDE, cell(5, 1), cell(5, 2))
+    assert event is None
+    assert state.source.label == 2
 
 
-def test_the_same_daughter_twice_is_refused():
-    state = follow(Mode.DIVIDE, cell(0, 1), cell(1, 2)).picking
-    step = click(state, cell(1, 2))
-    assert step.event is None
-    assert step.problem
-    assert step.picking == state
-
-
-def test_a_division_cannot_span_a_gap():
-    state = follow(Mode.DIVIDE, cell(0, 1)).picking
-    step = click(state, cell(2, 2))
-    assert step.problem
-    assert step.frame == 1
-
-
-def test_escape_forgets_then_goes_back_to_review():
-    waiting = click(Picking(Mode.MOVE), cell(5, 1)).picking
-    step = cancel(waiting)
-    assert step.picking == Picking(Mode.MOVE)
-    assert step.frame == 5
-    assert cancel(step.picking).picking.mode == Mode.REVIEW
+@pytest.mark.parametrize(
+    ("cells", "words"), [([(0, 1), (1, 2), (1, 2)], "already"), ([(0, 1), (2, 2)], "frame 1")]
+)
+def test_neither_a_daughter_twice_nor_one_after_a_gap_is_taken(cells, words):
+    *before, last = (cell(*c) for c in cells)
+    state, _ = follow(Mode.DIVIDE, *before)
+    with pytest.raises(InputError, match=words):
+        state.click(last)
+    assert state == follow(Mode.DIVIDE, *before)[0]

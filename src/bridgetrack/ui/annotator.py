@@ -15,8 +15,7 @@ from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.taught import FEW
 from bridgetrack.session.cells import CellFinder, proposals
 from bridgetrack.session.session import Session
-from bridgetrack.ui import picking
-from bridgetrack.ui.picking import Mode, Picking, PickStep
+from bridgetrack.ui.picking import Mode, Picking
 
 _LONGEST = 600.0
 """Seconds; who thinks longer about a cell was away."""
@@ -201,7 +200,7 @@ class Annotator:
             return
         cell, edits, mode = self.finder.ref(row), self._session.edits, self.picking.mode
         if mode != Mode.VERIFY and not shift:
-            self._follow(picking.click(self.picking, cell))
+            self._take(cell)
             return
         with self._session.telling():
             if mode == Mode.FALSE:
@@ -212,16 +211,23 @@ class Annotator:
                 edits.verify(cell)
         self._refresh()
 
-    def _follow(self, step: PickStep) -> None:
-        self.picking = step.picking
-        if step.problem:
-            self._say(step.problem)
-        if step.frame is not None:
-            self.hovered = -1
-            self.show.emit(step.frame, None)
-        if step.event is not None:
-            self._note(Kind.CONFIRM, step.event, "click")
+    def _take(self, cell: CellRef) -> None:
+        """Pick a cell; an event that is complete is an answer."""
+        start = self.picking.source
+        with self._session.telling():
+            event = self.picking.click(cell)
+            if event is None and self.picking.source is not start:
+                self._look(cell.frame + 1)
+            elif event is not None and start is not None:
+                self._look(start.frame)
+            if event is not None:
+                self._note(Kind.CONFIRM, event, "click")
         self._refresh()
+
+    def _look(self, frame: int) -> None:
+        """Go to a frame, where nothing is chosen yet."""
+        self.hovered = -1
+        self.show.emit(frame, None)
 
     def _answer_with(self, row: int) -> None:
         """A click on a cell means the first listed event that leads there."""
@@ -244,10 +250,9 @@ class Annotator:
     def set_mode(self, mode: Mode) -> None:
         """Begin annotating another kind of event."""
         before, picked = self.picking.mode, self.picking.source
-        back = None if picked is None else picked.frame
         self.picking = Picking(mode)
-        if back is not None:
-            self.show.emit(back, None)
+        if picked is not None:
+            self._look(picked.frame)
         self._announce_mode(before)
         self._refresh()
 
@@ -278,7 +283,7 @@ class Annotator:
             self.point_at(row)  # Enter takes it
             self._held = True
         else:
-            self._follow(picking.click(self.picking, cell))
+            self._take(cell)
 
     def _asked_about(self, mode: Mode) -> int:
         """Row of the cell asked about, where an event of this kind can begin with it; else -1."""
@@ -289,11 +294,8 @@ class Annotator:
         return scene.detections.row_of(*asked.slot[1]) if mode in fits else -1
 
     def cancel(self) -> None:
-        """Esc: forget what was picked, then go back to review."""
-        before = self.picking.mode
-        self._follow(picking.cancel(self.picking))
-        if self.picking.mode != before:
-            self._announce_mode(before)
+        """Esc: forget what was picked; with nothing picked, go back to review."""
+        self.set_mode(Mode.REVIEW if self.picking.empty else self.picking.mode)
 
     # ------------------------------------------------------------------ masks
 
@@ -333,16 +335,11 @@ class Annotator:
             if problem:
                 self._say(problem)
             return
-        label = self._label(frame, point)
-        step = picking.point(self.picking, frame, point, label, half=half)
-        kind = step.picking.mode.mends
-        self.picking = step.picking
-        if step.problem:
-            self._say(step.problem)
-        if step.places and kind is not None:
-            session = self._session
-            with session.telling():
-                session.mend(kind, frame, *step.places)
+        session, kind = self._session, self.picking.mode.mends
+        with session.telling():
+            places = self.picking.point(frame, point, self._label(frame, point), half=half)
+            if places and kind is not None:
+                session.mend(kind, frame, *places)
         self._refresh()
 
     def choose_again(self) -> None:

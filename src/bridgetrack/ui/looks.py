@@ -5,7 +5,7 @@ The colours of events are those of Okabe and Ito (jfly.uni-koeln.de/color).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from psygnal import Signal
@@ -100,7 +100,7 @@ class Looks:
 
 
 class ColourBox(QComboBox):
-    """Says what all are coloured by, and lets people choose."""
+    """Lets people choose what all are coloured by."""
 
     def __init__(self, looks: Looks) -> None:
         super().__init__()
@@ -108,26 +108,14 @@ class ColourBox(QComboBox):
         self.setToolTip(
             "Colours of tracks, cells and family trees; for certainty, orange is doubtful"
         )
-        self.offer(None)
-        self.currentIndexChanged.connect(self._on_chosen)
+        self.offer({"family": "family", "certainty": "certainty"})
+        self.currentIndexChanged.connect(lambda k: looks.colour_by(str(self.itemData(k))))
 
-    def offer(self, tracks: Tracks | None) -> None:
-        """List what these tracks can be coloured by."""
-        known = {"family": "family", "certainty": "certainty"}
-        known = known if tracks is None else colourings(tracks)
-        names = [self.itemData(k) for k in range(self.count())]
+    def offer(self, known: Mapping[str, str]) -> None:
+        """List what tracks can be coloured by: names and words."""
         with QSignalBlocker(self):
-            if names != list(known):
+            if list(known) != [self.itemData(k) for k in range(self.count())]:
                 self.clear()
                 for name, words in known.items():
                     self.addItem(f"Colour by {words}", name)
-        self.follow()
-
-    def follow(self) -> None:
-        """Show what is chosen elsewhere."""
-        with QSignalBlocker(self):
             self.setCurrentIndex(max(self.findData(self._looks.colour), 0))
-
-    def _on_chosen(self, k: int) -> None:
-        if k >= 0:
-            self._looks.colour_by(str(self.itemData(k)))

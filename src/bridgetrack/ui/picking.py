@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from bridgetrack.annotations.annotation import CellRef, EventRef
+from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.ui.looks import LOOKS, PROPOSAL
@@ -87,9 +88,9 @@ class Mode(Enum):
         return PROPOSAL if self.event is None else LOOKS[self.event].colour
 
 
-@dataclass(frozen=True)
+@dataclass
 class Picking:
-    """Cells picked so far."""
+    """Cells picked so far for what a mode is about."""
 
     mode: Mode = Mode.REVIEW
     source: CellRef | None = None
@@ -119,77 +120,70 @@ class Picking:
             return "Click the same cell here; the outline is where it was. Esc: never mind."
         return "Click both daughters, one after the other. Esc: never mind."
 
+    def _forget(self) -> None:
+        self.source, self.targets, self.place, self.half = None, (), None, 0
 
-@dataclass(frozen=True)
-class PickStep:
-    """What a click leads to."""
+    def click(self, cell: CellRef) -> EventRef | None:
+        """Pick a cell, in an event mode; the event, once it is complete.
 
-    picking: Picking  # the new state
-    event: EventRef | None = None  # now complete; None while cells are missing
-    frame: int | None = None  # to show next, None to stay
-    problem: str = ""  # why the click could not be used
-    places: tuple[Place, ...] = ()  # where masks are to be mended; none while one is missing
+        A click in the frame of the picked cell starts again from there; a later frame than the
+        next closes a gap where the mode is *move*.
 
+        Raises
+        ------
+        InputError
+            Where the cell does not fit those picked so far, which stay.
+        """
+        event, start, made = self.mode.event, self.source, None
+        if event is None:
+            return None
+        if not N_TARGETS[event]:
+            made = EventRef(event, (cell,))
+        elif event == Event.APPEAR:
+            made = EventRef(event, (), (cell,))
+        elif start is None or cell.frame == start.frame:
+            self.source, self.targets = cell, ()
+        elif event == Event.MOVE and cell.frame > start.frame + 1:
+            made = EventRef(Event.SKIP, (start,), (cell,))
+        elif cell.frame != start.frame + 1:
+            raise InputError(f"the next cell must be in frame {start.frame + 1}")
+        elif cell.cell in [t.cell for t in self.targets]:
+            raise InputError("that cell is picked already; click the other one")
+        else:
+            self.targets = (*self.targets, cell)
+            if len(self.targets) == N_TARGETS[event]:
+                made = EventRef(event, (start,), self.targets)
+        if made is not None:
+            self._forget()
+        return made
 
-def click(state: Picking, cell: CellRef) -> PickStep:
-    """The state after a click on a cell, in an event mode.
+    def point(
+        self, frame: int, place: Place, label: int, *, half: bool = False
+    ) -> tuple[Place, ...]:
+        """Pick a place, in a mode that mends masks; all places, once none is missing.
 
-    A click in the frame of the picked cell starts again from there; a later frame than the
-    next closes a gap where the mode is *move*.
-    """
-    event, start = state.mode.event, state.source
-    if event is None:
-        return PickStep(state)
-    if not N_TARGETS[event]:
-        return _done(state, EventRef(event, (cell,)), None)
-    if event == Event.APPEAR:
-        return _done(state, EventRef(event, (), (cell,)), None)
-    if start is None or cell.frame == start.frame:
-        return PickStep(Picking(state.mode, cell), frame=cell.frame + 1)
-    gap = cell.frame - start.frame
-    if gap > 1 and event == Event.MOVE:
-        return _done(state, EventRef(Event.SKIP, (start,), (cell,)), start.frame)
-    if gap != 1:
-        problem = "The next cell must be one frame later."
-        return PickStep(state, frame=start.frame + 1, problem=problem)
-    if any(t.cell == cell.cell for t in state.targets):
-        return PickStep(state, problem="That cell is picked already; click the other one.")
-    targets = (*state.targets, cell)
-    if len(targets) < N_TARGETS[event]:
-        return PickStep(replace(state, targets=targets))
-    return _done(state, EventRef(event, (start,), targets), start.frame)
+        It is on a cell or (label 0) beside all. With `half` it is in one of the two halves of a
+        cell that is to be cut; the next place in that cell is in the other.
 
-
-def point(state: Picking, frame: int, place: Place, label: int, *, half: bool = False) -> PickStep:
-    """The state after a click in a mode that mends masks, on a cell or (label 0) beside all.
-
-    With `half` it is in one of the two halves of a cell that is to be cut; the next click in that
-    cell is in the other.
-    """
-    first = state.place if state.place is not None and state.place[0] == frame else None
-    again = Picking(state.mode)
-    if first is not None and state.half and label != state.half:
-        return PickStep(state, problem="That is not in the same cell; click in its other half.")
-    if half and not (first is not None and state.half):
-        if not label:
-            return PickStep(state, problem="There is no cell here; Shift+click one of the two.")
-        return PickStep(replace(again, place=(frame, place), half=label))
-    if first is not None:
-        return PickStep(again, places=(first[1], place))
-    if state.mode == Mode.JOIN and not label:
-        return PickStep(again, problem="There is no cell here; click a piece of one.")
-    if state.mode == Mode.JOIN or (state.mode == Mode.CUT and not label):
-        return PickStep(replace(again, place=(frame, place)))
-    return PickStep(again, places=(place,))
-
-
-def cancel(state: Picking) -> PickStep:
-    """Esc: forget what was picked; with nothing picked, go back to review."""
-    if state.empty:
-        return PickStep(Picking(Mode.REVIEW))
-    back = None if state.source is None else state.source.frame
-    return PickStep(Picking(state.mode), frame=back)
-
-
-def _done(state: Picking, event: EventRef, frame: int | None) -> PickStep:
-    return PickStep(Picking(state.mode), event, frame)
+        Raises
+        ------
+        InputError
+            Where there is no cell, or another one.
+        """
+        first = self.place if self.place is not None and self.place[0] == frame else None
+        begun = self.half if first is not None else 0
+        if begun and label != begun:
+            raise InputError("that is not in the same cell; click in its other half")
+        self._forget()
+        joins = self.mode == Mode.JOIN and first is None
+        if not label and (joins or (half and not begun)):
+            raise InputError("there is no cell here; click one")
+        if half and not begun:
+            self.place, self.half = (frame, place), label
+        elif first is not None:
+            return first[1], place
+        elif self.mode == Mode.JOIN or (self.mode == Mode.CUT and not label):
+            self.place = frame, place
+        else:
+            return (place,)
+        return ()

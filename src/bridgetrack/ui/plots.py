@@ -18,8 +18,6 @@ from bridgetrack.tracks.numbers import Distribution
 from bridgetrack.tracks.trees import Lineages
 
 _LINE, _BAND, _CHOSEN = "#56b4e9", (86, 180, 233, 70), "#e69f00"
-_LONE = np.array([-0.15, 0.15])
-"""Where the band of a single point begins and ends, in clicks."""
 
 
 class Plot(pg.PlotWidget):
@@ -114,9 +112,7 @@ class NumberPlot(Plot):
         accuracy, low, high = (
             100 * np.array([(p.accuracy, p.low, p.high) for p in known], dtype=np.float64).T
         )
-        # The band of a single point is drawn a little wide.
-        wide, of = (clicks, slice(None)) if len(known) > 1 else (clicks[0] + _LONE, [0, 0])
-        self.draw_band(wide, low[of], high[of])
+        self.draw_band(clicks, low, high)
         pen = pg.mkPen(_LINE, width=2)
         self.plot(clicks, accuracy, pen=pen, symbol="o", symbolSize=5, symbolBrush=_LINE)
         self.setXRange(0, max(float(clicks[-1]), 10.0), padding=0.02)

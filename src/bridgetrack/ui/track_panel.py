@@ -32,7 +32,7 @@ from bridgetrack.pipeline.summary import (
 )
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.background import Done, Factory
-from bridgetrack.ui.file_dialogs import ask_folder
+from bridgetrack.tracks.colours import colourings
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.widgets import Column, button, row, tell, text
@@ -60,7 +60,6 @@ class TrackPanel(Panel):
         self.divide.setToolTip("If not checked, no division is proposed")
         self.divide.toggled.connect(self._on_divide)
         self.column.addStretch(1)
-        self.listen(self.state.looks.colour_changed, self.colour.follow)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
         self.follow(self._show_kinds, self.session.kinds_changed, self.session.movie_changed)
 
@@ -99,7 +98,7 @@ class TrackPanel(Panel):
         self.unclear.refresh()
         if tracking is not None:
             self.summary.setText(f"{count_words(count_events(tracking.tracks))}.")
-            self.colour.offer(tracking.tracks)
+            self.colour.offer(colourings(tracking.tracks))
         else:
             self.summary.setText("")  # the head says what is missing
 
@@ -206,10 +205,14 @@ class FormatList(QListWidget):
 
 
 _BESIDE = (
-    "Write the tracks in these formats, to the folder NAME_tracks beside the movie; an earlier "
-    "export there is replaced, unless something in it was changed"
+    "Write the tracks in these formats, to a folder NAME_tracks {}; an earlier export there is "
+    "replaced, unless something in it was changed"
 )
-_FOLDER = "Folder for the results; a new name creates one"
+
+
+def results_of(path: Path) -> Path:
+    """The folder for the results of a movie, or of a folder of movies: beside it."""
+    return path.with_name(f"{path.name if path.is_dir() else path.stem}_tracks")
 
 
 class ExportBox(Column):
@@ -220,14 +223,13 @@ class ExportBox(Column):
         self._panel = panel
         self._written: Tracking | None = None  # what the words below speak of
         self.formats = self.add(FormatList())
-        self.save = button("Export", _BESIDE, self.export)
-        self.elsewhere = button(
-            "Export to…", "Write the tracks in these formats, to another folder", self.ask,
-        )  # fmt: skip
+        self.save = button("Export", _BESIDE.format("beside the movie"), self.export)
+        self.elsewhere = button("Export to…", _BESIDE.format("where you choose"), self.ask)
         self.many = button(
             "Many movies…",
             "Track every movie of a folder with the model in use, and write these formats. "
-            "NAME_labels, NAME_masks or NAME_cells are the masks of NAME; others are segmented",
+            "NAME_labels, NAME_masks or NAME_cells are the masks of NAME; others are segmented. "
+            "The results are beside the folder",
             self.ask_many,
         )  # fmt: skip
         self.add(row(self.save, self.elsewhere, self.many))
@@ -252,35 +254,25 @@ class ExportBox(Column):
             self.words.clear()
 
     def export(self) -> None:
-        """Write beside the movie; where it is in no file, ask for a folder."""
+        """Write beside the movie; where it is in no file, ask where to."""
         movie = self._panel.session.movie
-        path = None if movie is None else movie.path
-        if path is None:
+        if movie is None or movie.path is None:
             self.ask()
         else:
-            name = path.name if path.is_dir() else path.stem
-            self.write(path.with_name(f"{name}_tracks"))
+            self.write(results_of(movie.path))
 
     def ask(self) -> None:
-        """Ask for a folder and write there."""
-        folder = ask_folder(self, _FOLDER, self._panel.beside_movie())
-        if folder is not None:
-            self.write(folder)
-
-    def _may(self, job: str, busy: str) -> bool:
-        """Whether work that writes results can begin; says why not."""
-        if self._panel.state.elsewhere.busy(job):
-            self.words.setText(busy)
-            return False
-        return True
+        """Ask where to write."""
+        movie, start = self._panel.session.movie, self._panel.beside_movie()
+        where = QFileDialog.getExistingDirectory(self, "Where to make the folder", start)
+        if where and movie is not None:
+            self.write(Path(where) / results_of(movie.path or Path(movie.name)).name)
 
     def write(self, folder: Path) -> None:
         """Write the chosen formats in the background, with all answers given so far."""
         session = self._panel.session
-        busy = "Other results are still being written; export these when that is done."
-        if session.tracking is None or not self._may("export", busy):
+        if session.tracking is None:
             return
-        self.words.setText("Writing…")
         formats, movie = self.formats.ticked, session.movie
         steps = session.tracker.exported(folder, formats)
 
@@ -294,34 +286,33 @@ class ExportBox(Column):
                 session.message.emit("info", words)
 
         # Goes on where another movie is chosen meanwhile.
-        self._run("export", "Writing the results", lambda: steps, done)
+        self._run("export", "Writing the results", "Writing…", lambda: steps, done)
 
-    def _run(self, job: str, what: str, work: Factory, done: Done) -> None:
+    def _run(self, job: str, what: str, begun: str, work: Factory, done: Done) -> None:
         doer = self._panel.state.elsewhere
+        if doer.busy(job):
+            self.words.setText(f"{what} is still under way; begin again when that is done.")
+            return
+        self.words.setText(begun)
         doer.run(job, work, done, lambda error: self.words.setText(str(error)), what=what)
 
     # ------------------------------------------------------------------ many movies
 
     def ask_many(self) -> None:
-        """Ask for the folders of the movies and of the results, and begin."""
+        """Ask for the folder of the movies, and begin."""
         start = self._panel.beside_movie()
         movies = QFileDialog.getExistingDirectory(self, "Folder of the movies", start)
-        if not movies:
-            return
-        if (out := ask_folder(self, _FOLDER, str(Path(movies).parent))) is not None:
-            self.begin(Path(movies), out)
+        if movies:
+            self.begin(Path(movies), results_of(Path(movies)))
 
     def begin(self, folder: Path, out: Path) -> None:
         """Track a folder in the background; what is done stays where it is cancelled."""
-        if not self._may("batch", "Other movies are still being tracked."):
-            return
         session = self._panel.session
         model, without = session.model, session.kinds.words
         given = RunInputs(folder, None, None, None, formats=self.formats.ticked, without=without)
-        left_out = ", ".join(without)
-        self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
+        begun = f"Tracking without {', '.join(without)}…" if without else "Tracking…"
         work = partial(batch_steps, folder, out, given, model=model)
-        self._run("batch", "Tracking many movies", work, lambda rows: self._show(rows, out))
+        self._run("batch", "Tracking many movies", begun, work, lambda rows: self._show(rows, out))
 
     def _on_cancel(self) -> str:
         """What is told of it: the movies that are done have their results."""
