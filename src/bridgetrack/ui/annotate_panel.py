@@ -20,6 +20,7 @@ from qtpy.QtWidgets import (
 )
 from superqt.utils import qdebounced
 
+from bridgetrack.active.pictures import picture_steps
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import (
     Annotation,
@@ -43,7 +44,7 @@ from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.pictures import FrameStrip, picture_steps
+from bridgetrack.ui.pictures import FrameStrip
 from bridgetrack.ui.state import Answer
 from bridgetrack.ui.widgets import DIM, Column, button, grid, heading, row, tell, text
 
@@ -51,6 +52,8 @@ _EVENTS = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.APPEAR, Mode.FALSE, Mode
 _MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
 
 _TRACK_FILES = "Tracks (*.csv *.xml *track.txt zarr.json .zgroup .zattrs);;All files (*)"
+
+_COLOURS = {event: look.colour for event, look in LOOKS.items()}
 
 _PICTURES = "pictures of the question"
 """Name of the work that cuts them out."""
@@ -163,8 +166,6 @@ class AnnotatePanel(Panel):
             session.answers_changed, session.tracking_changed, session.trainer.changed,
         )  # fmt: skip
 
-    # ------------------------------------------------------------------ parts
-
     def _choices(self) -> QListWidget:
         made = QListWidget()
         made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -223,8 +224,6 @@ class AnnotatePanel(Panel):
             with self.session.telling():
                 self.session.edits.take_over(track_path(Path(name)))
 
-    # ------------------------------------------------------------------ the question
-
     @property
     def _asked(self) -> Suggestion | None:
         return self.questions.current if self.questions.engaged else None
@@ -242,7 +241,7 @@ class AnnotatePanel(Panel):
         self.frames.show_pictures(())
         if asked is not None:
             size = shown_diameter(scene.detections)
-            work = partial(picture_steps, source, asked, size)
+            work = partial(picture_steps, asked, source.cells, source.image, size, _COLOURS)
             self.session.run(_PICTURES, work, self.frames.show_pictures)
 
     def _on_mode(self) -> None:
@@ -304,20 +303,9 @@ class AnnotatePanel(Panel):
 
     def _proposals(self) -> list[str]:
         found, names = self.annotator.proposals, self.session.names
-        if not found:
-            return [self._no_proposals()]
         words = [short_words(p.event, self.annotator.history, names) for p in found]
         notes = ("ruled out" if p.excluded else percent(p.confidence) for p in found)
         return _numbered([p.event for p in found], words, notes)
-
-    def _no_proposals(self) -> str:
-        if self.session.tracking is None:
-            return "Nothing yet."
-        if self.annotator.picking.mode != Mode.REVIEW:
-            return "Esc goes back to what the model thinks."
-        return "Point at a cell." if self.annotator.hovered < 0 else "This is the last frame."
-
-    # ------------------------------------------------------------------ the answers
 
     def _list_answers(self) -> None:
         annotations, masks = self.session.annotations, self.session.masks
@@ -350,7 +338,6 @@ _INSTEAD = "Click what is right or press its number. Not listed: C, Y, L, A or F
 
 
 def _reason(asked: Suggestion) -> str:
-    """Why it is asked."""
     if isinstance(asked, SampleQuestion):
         return f"{asked.reason[0].upper()}{asked.reason[1:]}."
     return f"Why this one: {asked.reason}."

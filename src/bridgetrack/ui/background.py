@@ -76,7 +76,6 @@ def _drive(
     done: Done,
     failed: Failed,
 ) -> None:
-    """Run steps to their end, or until they are stopped."""
     told = rested = 0.0
     try:
         with contextlib.closing(work()) as steps:

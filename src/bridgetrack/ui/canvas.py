@@ -254,7 +254,6 @@ class Canvas(SliceInView):
             self._lay()
 
     def _bind(self, keys_of: Any) -> None:
-        """Keys of a layer, or of the viewer."""
         for shortcut in SHORTCUTS:
             for key in shortcut.keys:
                 keys_of.bind_key(key, self._key(shortcut.act), overwrite=True)
@@ -277,7 +276,6 @@ class Canvas(SliceInView):
             self.activate()
 
     def _on_masks(self, _: set[int]) -> None:
-        """The pixels of the segmentation were changed in place."""
         labels = self.labels
         if labels is not None:
             labels.refresh()
@@ -421,7 +419,6 @@ class Canvas(SliceInView):
     # ------------------------------------------------------------------ drawing
 
     def _redraw(self) -> None:
-        """Draw what the frame in view needs."""
         viewer, session = self.viewer, self._session
         if viewer is None or session.scene is None or self.labels is None:
             return

@@ -50,8 +50,6 @@ class ExplorePanel(Panel):
         """Wide and low, for below the image."""
         return QSize(760, 330)
 
-    # ------------------------------------------------------------------ tabs
-
     def _plots(self) -> Column:
         tab = Column()
         self.feature = tab.add(QComboBox())
@@ -68,8 +66,6 @@ class ExplorePanel(Panel):
         self.cycle_words.setWordWrapMode(QTextOption.WrapMode.WordWrap)  # no broken words
         self.survival = NumberPlot()
         return row(self.cycle_words, self.survival)
-
-    # ------------------------------------------------------------------ state
 
     def _refresh(self) -> None:
         tracking = self.session.tracking
@@ -101,7 +97,6 @@ class ExplorePanel(Panel):
         self._show()
 
     def _show(self) -> None:
-        """Bring the tab in view up to date."""
         if self.numbers is not None:
             show = (self._show_list, self._show_trees, self._show_plot, self._show_cycles)
             show[self.tabs.currentIndex()](self.numbers)
@@ -137,8 +132,6 @@ class ExplorePanel(Panel):
         table = table.replace("<table", '<table cellpadding="4"')
         table = table.replace("<td>", '<td align="right">')
         self.cycle_words.setHtml(f"<p>{self.cycles.words}</p>{table}")
-
-    # ------------------------------------------------------------------ the choice
 
     def _on_listed(self, tracks: list[int]) -> None:
         self._looks.choose(tracks)

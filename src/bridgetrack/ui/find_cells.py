@@ -96,7 +96,6 @@ class FindCells(Column):
         self._on_image()
 
     def _experts(self) -> QWidget:
-        """What is shown under *More*."""
         others = [name for name in available_backends() if name != "builtin"]
         ways = [*((words, way) for way, words in _WAYS.items()), *((n, n) for n in others)]
         tip = "How cells are found; cellpose where it is installed"
@@ -118,8 +117,6 @@ class FindCells(Column):
         self._source.image.chosen.connect(lambda _: self._on_image())
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
         panel.listen(panel.session.movie_changed, self._on_movie)
-
-    # ------------------------------------------------------------------ state
 
     def _on_image(self) -> None:
         """What was looked for in the movie before says nothing of this one."""
@@ -158,8 +155,6 @@ class FindCells(Column):
     def _show_size(self, diameter: float) -> None:
         with self.size.changed.blocked():
             self.size.value = min(max(diameter, self.size.min), self.size.max)
-
-    # ------------------------------------------------------------------ settings
 
     def _finding(self) -> Finding:
         """How the forms say that cells are found; the rest is left to the movie."""
@@ -218,8 +213,6 @@ class FindCells(Column):
     def _failed(self, error: Exception) -> None:
         self.words.setText(str(error))
 
-    # ------------------------------------------------------------------ preview
-
     def _on_live(self, on: bool) -> None:
         if on:
             self._show_preview()
@@ -261,8 +254,6 @@ class FindCells(Column):
         where = layers.placed_like(layer, still=True)
         made = viewer.add_labels(labels, name="Preview", metadata=layers.tag("preview"), **where)
         made.contour = 1
-
-    # ------------------------------------------------------------------ all frames
 
     def run(self) -> None:
         """Find the cells of all frames in the background."""

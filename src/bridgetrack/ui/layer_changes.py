@@ -24,18 +24,10 @@ Painted = tuple[int, Index, Index]
 
 
 class LayerChanges:
-    """Watches the two layers that are open.
+    """Watches the two layers that are open, as long as `parent` lives.
 
-    Parameters
-    ----------
-    parent
-        Whose life it shares.
-    state
-        Of the viewer.
-    changed
-        Called where the layers now hold another movie: they were replaced, cropped or scaled.
-    problem
-        Called with what is wrong with points after a change, or with nothing.
+    `changed` is called where they now hold another movie: they were replaced, cropped or scaled;
+    `problem` with what is wrong with points after a change, or with nothing.
     """
 
     def __init__(
@@ -119,7 +111,6 @@ class LayerChanges:
             masks.note_painting(t, known, before[first])
 
     def _measure(self) -> None:
-        """Measure what was touched up."""
         session, labels = self._state.session, self._watched[1]
         movie = session.movie
         if movie is None or labels is None or movie.layers[1] is not labels:

@@ -36,11 +36,6 @@ def tags_of(layer: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def time_of(layer: Any) -> dict[str, Any]:
-    """The time between two frames, as a tag for layers made of this one."""
-    return {"frame_interval": tags_of(layer).get("frame_interval")}
-
-
 def role_of(layer: Any) -> str:
     """Role of a layer, empty for layers of others."""
     return str(tags_of(layer).get("role", ""))
@@ -73,7 +68,6 @@ def name_of(layer: Any) -> str:
 
 
 def _pixels(layer: Any) -> Any:
-    """The full-size array of a layer."""
     return layer.data[0] if getattr(layer, "multiscale", False) else layer.data
 
 
@@ -167,7 +161,8 @@ def placed_like(layer: Any, *, still: bool = False) -> dict[str, Any]:
 
 def cells_over(layer: Any, pixels: Any, name: str, **tags: Any) -> Labels:
     """A layer with the cells of the movie of another layer."""
-    meta = tag("labels", **time_of(layer), **tags)
+    interval = tags_of(layer).get("frame_interval")
+    meta = tag("labels", frame_interval=interval, **tags)
     return Labels(pixels, name=name, metadata=meta, opacity=0.3, **placed_like(layer))
 
 

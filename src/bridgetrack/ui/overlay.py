@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bridgetrack.active.pictures import Numbered, numbered
 from bridgetrack.active.suggester import Proposal
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, Name, by_label
@@ -51,30 +52,6 @@ class Arrow(NamedTuple):
     start: tuple[float, ...]
     stop: tuple[float, ...]
     colour: Colour
-
-
-class Numbered(NamedTuple):
-    """A cell that takes part in events listed as alternatives, their numbers, and a colour."""
-
-    cell: CellRef
-    numbers: str
-    colour: Colour
-
-
-def numbered(listed: Iterable[tuple[int, EventRef]]) -> list[Numbered]:
-    """Numbers and colours of all events but the first, at every cell that the first has not."""
-    (_, first), *others = listed
-    known = {c.cell for c in first.cells}
-    found: dict[tuple[int, int], Numbered] = {}
-    for number, event in others:
-        for cell in event.cells:
-            if cell.cell in known:
-                continue
-            before = found.get(cell.cell)
-            colour = rgba(LOOKS[event.event].colour) if before is None else before.colour
-            numbers = str(number) if before is None else f"{before.numbers} {number}"
-            found[cell.cell] = Numbered(cell, numbers, colour)
-    return list(found.values())
 
 
 def percent(share: float) -> str:
@@ -269,11 +246,11 @@ class Drawing:
                     break
             else:
                 shown.append(each)
-        for cell, numbers, colour in shown:
+        for cell, numbers, event in shown:
             size = max(0.4 * view.size, 1.2 * view.letter * (len(numbers) + 0.5))
             half = view.half(numbers)
             self._keep_free(np.stack([_flat(cell) - half, _flat(cell) + half]))
-            self.mark(cell.position, "disc", size, _SHADE, colour, numbers)
+            self.mark(cell.position, "disc", size, _SHADE, rgba(LOOKS[event].colour), numbers)
 
     def _names(self, cells: Iterable[CellRef]) -> None:
         """Names of cells on the screen: below those in view, above those of other frames."""

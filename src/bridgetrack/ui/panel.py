@@ -162,14 +162,9 @@ class Notice(QLabel):
 
 
 class WorkBar(QWidget):
-    """How far the work begun last is, with a button to cancel it.
+    """How far the work begun last of a panel's viewer is, with a button to cancel it.
 
     Emits `shown` with whether there is any work to show.
-
-    Parameters
-    ----------
-    panel
-        Whose session works, and what works beside it.
     """
 
     shown = Signal(bool)

@@ -33,7 +33,6 @@ class Plot(pg.PlotWidget):
         self.addItem(pg.FillBetweenItem(*edges, brush=pg.mkBrush(*_BAND)))
 
     def _follow_theme(self) -> None:
-        """Draw axes in the colour of the theme's words."""
         pen = pg.mkPen(self.palette().windowText().color())
         for side in ("left", "bottom"):
             self.getAxis(side).setPen(pen)

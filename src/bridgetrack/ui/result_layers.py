@@ -91,7 +91,6 @@ class ResultLayers:
         self._wanted.discard(role_of(event.value))
 
     def _on_movie(self) -> None:
-        """Colours of other cells go with these."""
         movie, viewer, layer = self._session.movie, self._viewer_ref(), self._layer(COLOURED)
         if viewer is None or layer is None:
             return

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from magicgui.widgets import request_values
 from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import QDoubleSpinBox, QWidget
+from qtpy.QtWidgets import QDialog, QDoubleSpinBox, QFileDialog, QWidget
 from superqt.utils import qdebounced
 
+from bridgetrack.annotations.files import ENDING
 from bridgetrack.io.columns import guess_columns
 from bridgetrack.io.tables import unknown_columns
 from bridgetrack.pipeline.settings import Scale
 from bridgetrack.ui.background import READING
-from bridgetrack.ui.file_dialogs import ask_open
 from bridgetrack.ui.file_menu import layers_of, table_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import IMPORTED, LayerData, find_role, set_scale, tags_of
@@ -42,7 +43,7 @@ class SegmentPanel(Panel):
         self.sample = button(
             "Open the sample movie",
             "A simulated movie of dividing nuclei",
-            self._open_sample,
+            lambda: self.state.viewer.open_sample("bridgetrack", "sample"),
         )
         self.column.addWidget(self.sample)
         self.find = FindCells(self, self.source)
@@ -107,9 +108,6 @@ class SegmentPanel(Panel):
 
         self.state.files.read(name, read, add)
 
-    def _open_sample(self) -> None:
-        self.state.viewer.open_sample("bridgetrack", "sample")
-
     def _on_scene(self, _: Any = None) -> None:
         scene, viewer, movie = self.session.scene, self.state.viewer, self.session.movie
         self.sample.setVisible(viewer is not None and not len(viewer.layers))
@@ -133,6 +131,50 @@ class SegmentPanel(Panel):
             f"“{layer.name}” holds tracks that were made elsewhere. To begin with them and correct "
             "them: step 2, Your answers, Import tracks."
         )
+
+
+_KINDS = [
+    "Movies, masks, tables, projects (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs "
+    ".zarray *.csv *.xml *.json)",
+    "All files (*)",
+]
+
+
+class OpenDialog(QFileDialog):
+    """Chooses a file; or a folder that is one thing, a project or a zarr store, by opening it."""
+
+    def __init__(self, parent: QWidget | None, start: str = "") -> None:
+        super().__init__(parent, "Open", start)
+        self.setFileMode(QFileDialog.FileMode.ExistingFile)
+        self.setNameFilters(_KINDS)
+        self.setOption(QFileDialog.Option.DontUseNativeDialog)  # they only go into folders
+        self.chosen: Path | None = None
+        self.directoryEntered.connect(self._take)
+
+    def _take(self, name: Any) -> bool:
+        path = Path(name)
+        if path.suffix not in (ENDING, ".zarr") or not path.is_dir():
+            return False
+        self.chosen = path
+        QDialog.accept(self)
+        return True
+
+    def accept(self) -> None:
+        """Take what is chosen, or go into its folder."""
+        names = self.selectedFiles()
+        if not (names and self._take(names[0])):
+            super().accept()
+
+    @property
+    def path(self) -> Path:
+        """What was chosen."""
+        return self.chosen or Path(self.selectedFiles()[0])
+
+
+def ask_open(parent: QWidget, start: str = "") -> Path | None:
+    """The file that somebody chose to open; None where they chose none."""
+    dialog = OpenDialog(parent, start)
+    return dialog.path if dialog.exec() == QDialog.DialogCode.Accepted else None
 
 
 _ROLES = {

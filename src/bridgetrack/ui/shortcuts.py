@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.picking import Mode
@@ -19,19 +20,21 @@ class Shortcut:
     act: Callable[[Annotator], None]
 
 
-def _begin(mode: Mode) -> Callable[[Annotator], None]:
-    return lambda annotator: annotator.start(mode)
-
-
-def _choose(number: int) -> Callable[[Annotator], None]:
-    return lambda annotator: annotator.choose(number)
-
-
 _CHOICES = 5
 """Alternatives that have a key: as many as a question lists."""
 
+_MODES = [
+    Shortcut(mode.name, tuple(mode.key), mode.hint, partial(Annotator.start, mode=mode))
+    for mode in Mode
+    if mode.words
+]
+_NUMBERS = [
+    Shortcut(f"choose_{k}", (f"{k}",), f"Alternative {k}", partial(Annotator.choose, number=k))
+    for k in range(1, 1 + _CHOICES)
+]
+
 SHORTCUTS = (
-    *(Shortcut(m.name, tuple(m.key), m.hint, _begin(m)) for m in Mode if m.words),
+    *_MODES,
     Shortcut("again", (), "Cut, join, add and remove cells in all frames where the image shows "
              "that it is needed. Your answers about masks are kept, and learned from",
              Annotator.choose_again),
@@ -43,8 +46,7 @@ SHORTCUTS = (
     Shortcut("undo", ("Z", "Control-Z"), "Undo the last answer", Annotator.undo),
     Shortcut("redo", ("R", "Control-Shift-Z"), "Redo what was undone", Annotator.redo),
     Shortcut("cancel", ("Escape",), "Never mind", Annotator.cancel),
-    *(Shortcut(f"choose_{k}", (str(k),), f"Alternative number {k}", _choose(k))
-      for k in range(1, 1 + _CHOICES)),
+    *_NUMBERS,
 )  # fmt: skip
 """All keys of the canvas, and what buttons do as keys would."""
 

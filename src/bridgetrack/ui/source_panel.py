@@ -65,8 +65,6 @@ class SourceChooser(QWidget):
         self._on_layers()
         open_soon()
 
-    # ------------------------------------------------------------------ what can be chosen
-
     def _on_layers(self, _: Any = None) -> None:
         """List the layers there are now, and choose what obviously is a movie or its cells."""
         viewer = self._panel.state.viewer
@@ -116,8 +114,6 @@ class SourceChooser(QWidget):
             except BridgetrackError:
                 self._masks[layer] = False
         return self._masks[layer]
-
-    # ------------------------------------------------------------------ opening
 
     def open_again(self) -> None:
         """Open what is chosen anew, after its scale has changed; the answers stay."""
@@ -242,7 +238,6 @@ class SourceChooser(QWidget):
         return self._open_movie(self._source(image, labels))
 
     def _problem(self, words: str) -> None:
-        """What is wrong with the layers chosen, or nothing."""
         self.notice.say("error" if words else "", words)
 
     def _source(self, image: Any, labels: Any) -> MovieAndCells:
@@ -263,8 +258,6 @@ class SourceChooser(QWidget):
             found=tags.get("found") or (None if path is None else how_found(path)),
             kept=bool(tags.get("kept")),
         )
-
-    # ------------------------------------------------------------------ cells from elsewhere
 
     def _use_as_cells(self, layer: Any) -> None:
         """Make a layer of cells of an image whose pixels are cell numbers."""

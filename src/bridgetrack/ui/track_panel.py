@@ -296,8 +296,6 @@ class ExportBox(Column):
         self.words.setText(begun)
         doer.run(job, work, done, lambda error: self.words.setText(str(error)), what=what)
 
-    # ------------------------------------------------------------------ many movies
-
     def ask_many(self) -> None:
         """Ask for the folder of the movies, and begin."""
         start = self._panel.beside_movie()
@@ -315,7 +313,6 @@ class ExportBox(Column):
         self._run("batch", "Tracking many movies", begun, work, lambda rows: self._show(rows, out))
 
     def _on_cancel(self) -> str:
-        """What is told of it: the movies that are done have their results."""
         words = "Cancelled: the movies that are done have their results, the others have none."
         self.words.setText(words)
         return words

@@ -48,13 +48,6 @@ class TrainPanel(Panel):
             session.scene_changed, session.movie_changed, session.questions.changed,
         )  # fmt: skip
 
-    # ------------------------------------------------------------------ the model
-
-    def showEvent(self, event: Any) -> None:  # noqa: N802
-        """Look at the kept models whenever the panel comes into view."""
-        self._show_models()
-        super().showEvent(event)
-
     def _show_models(self) -> None:
         self.choice.clear()
         files = {_LOAD: "a file…", _SAVE: "(save the model in use…)"}
@@ -75,7 +68,6 @@ class TrainPanel(Panel):
         self._show_models()
 
     def _ask_save(self) -> None:
-        """Ask for a file and write the model."""
         wanted = str(Path(self._folder()) / "model.json")
         name, _ = QFileDialog.getSaveFileName(self, "Save the model", wanted, _FILES)
         if name:
@@ -87,8 +79,6 @@ class TrainPanel(Panel):
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
         return str(folder)
-
-    # ------------------------------------------------------------------ training
 
     def _refresh(self) -> None:
         # Nothing is learned from what nobody could tell.

@@ -126,7 +126,6 @@ class WorkflowPanel(Panel):
         self.open_step(0)
 
     def _follow_mode(self) -> None:
-        """Show the questions while the model asks."""
         if self.state.annotator.asking and self.step != 1:
             self._open(1)
         self._say_next()
@@ -180,8 +179,6 @@ class WorkflowPanel(Panel):
         if session.tracking is None:
             return "These cells cannot be tracked. Choose others in step 1, or find cells there."
         return _ready(step, len(session.annotations or ()), session.trainer.outcome is not None)
-
-    # ------------------------------------------------------------------ the project
 
     def ask_save(self) -> None:
         """Ask for a name and save the project."""
