@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from bridgetrack.session.cells import shown_diameter
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import Links
-from bridgetrack.ui.layers import camera_of, kind_of, look_at, role_of
+from bridgetrack.ui.layers import camera_of, kind_of, look_at, paintable, role_of
 from bridgetrack.ui.looks import PROPOSAL, rgba
 from bridgetrack.ui.overlay import Drawing, SliceShown
 from bridgetrack.ui.overlay_layers import OverlayLayers
@@ -229,8 +230,6 @@ class Canvas(SliceInView):
         for key in [key for shortcut in SHORTCUTS for key in shortcut.keys]:
             viewer.bind_key(key, None, overwrite=True)
 
-    # ------------------------------------------------------------------ layers
-
     def activate(self) -> None:
         """Make the overlay the active layer, so that clicks and keys reach it."""
         if self.viewer is not None and self._session.scene is not None and self._lay():
@@ -256,13 +255,8 @@ class Canvas(SliceInView):
     def _bind(self, keys_of: Any) -> None:
         for shortcut in SHORTCUTS:
             for key in shortcut.keys:
-                keys_of.bind_key(key, self._key(shortcut.act), overwrite=True)
-
-    def _key(self, act: Callable[[Annotator], None]) -> Callable[[Any], None]:
-        def pressed(_: Any) -> None:
-            act(self._annotator)
-
-        return pressed
+                act = partial(shortcut.act, self._annotator)
+                keys_of.bind_key(key, lambda _, act=act: act(), overwrite=True)
 
     def _on_scene(self) -> None:
         scene = self._session.scene
@@ -314,8 +308,6 @@ class Canvas(SliceInView):
         """Whether the pointer is ours."""
         ready = self._session.scene is not None and self.overlay.events is not None
         return ready and not self._painting
-
-    # ------------------------------------------------------------------ mouse
 
     def _on_move(self, _: Any, event: Any) -> None:
         if self._listening:
@@ -381,8 +373,6 @@ class Canvas(SliceInView):
             self._annotator.hover(self.frame, self._point)
         self.redraw()
 
-    # ------------------------------------------------------------------ questions
-
     def _on_question(self, asked: Suggestion) -> None:
         if not self._before:
             camera, dims = camera_of(self.viewer), self.viewer.dims
@@ -415,8 +405,6 @@ class Canvas(SliceInView):
             self.viewer.dims.current_step = step
             camera.center, camera.zoom = center, zoom
         self.redraw()
-
-    # ------------------------------------------------------------------ drawing
 
     def _redraw(self) -> None:
         viewer, session = self.viewer, self._session
@@ -466,4 +454,4 @@ def _has_outlines(layer: Any, cells: Any) -> bool:
     """Whether a layer has masks of the frames that a layer of cells has, which can be painted."""
     kinds = {kind_of(layer), kind_of(cells)}
     alike = kinds == {"labels"} and layer.data.shape == cells.data.shape
-    return alike and isinstance(cells.data, np.ndarray) and role_of(layer) != "coloured"
+    return alike and paintable(cells) and role_of(layer) != "coloured"

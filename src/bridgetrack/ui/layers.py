@@ -119,6 +119,11 @@ def labels_of(layer: Any) -> Movie:
     return open_labels(_pixels(layer), **_known_of(layer, "a segmentation"))
 
 
+def paintable(layer: Any) -> bool:
+    """Whether the pixels of a Labels layer can be changed in place."""
+    return isinstance(layer.data, np.ndarray) and bool(layer.data.flags.writeable)
+
+
 def seems_time_last(layer: Any) -> bool:
     """Whether the last axis of a layer may be time."""
     return time_seems_last(getattr(_pixels(layer), "shape", ()))

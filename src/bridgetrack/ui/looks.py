@@ -51,7 +51,6 @@ MEND_SIGNS = {
 }
 
 PROPOSAL = "#ffffff"
-GHOST = "#ffffff"
 
 
 def rgba(colour: str, opacity: float = 1.0) -> tuple[float, float, float, float]:

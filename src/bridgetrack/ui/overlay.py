@@ -14,7 +14,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, Name, by_label
 from bridgetrack.arrays import Array
 from bridgetrack.session.check import SampleQuestion
-from bridgetrack.ui.looks import GHOST, LOOKS, PROPOSAL, rgba
+from bridgetrack.ui.looks import LOOKS, PROPOSAL, rgba
 from bridgetrack.ui.picking import Mode
 
 Colour = tuple[float, float, float, float]
@@ -115,8 +115,6 @@ class Drawing:
         """Draw a marker."""
         self.marks.append(Mark(tuple(place), symbol, size, face, border, text))
 
-    # ------------------------------------------------------------------ what is drawn
-
     def answers(self, given: Iterable[Annotation]) -> None:
         """Annotations that concern a frame: shape and colour by event, rejections barred."""
         for annotation in given:
@@ -155,7 +153,7 @@ class Drawing:
     def subject(self, asked: Suggestion) -> None:
         """Only the cell asked about, while the answer is clicked."""
         if asked.frame <= self.view.frame <= asked.last_frame:
-            self._cells((asked.asked,), rgba(GHOST, 0.9))
+            self._cells((asked.asked,), rgba(PROPOSAL, 0.9))
 
     def pointed(self, cell: CellRef, mode: Mode) -> None:
         """The cell that a click or Enter takes, with what that would say of it."""
@@ -167,11 +165,9 @@ class Drawing:
     def picked(self, source: CellRef | None, targets: Iterable[CellRef]) -> None:
         """Outline of the cell clicked a frame earlier, and rings on what is clicked here."""
         if source is not None:
-            self._outline(self.view.outline(source), rgba(GHOST, 0.9))
+            self._outline(self.view.outline(source), rgba(PROPOSAL, 0.9))
         for cell in filter(self.view.holds, targets):
             self._ring(cell, 0.8 * self.view.size, rgba(PROPOSAL))
-
-    # ------------------------------------------------------------------ its parts
 
     def _event(self, event: EventRef) -> None:
         look, view = LOOKS[event.event], self.view
@@ -194,7 +190,7 @@ class Drawing:
         `subject`, only this cell of the first.
         """
         first = listed[0][1]
-        colour = rgba(LOOKS[first.event].colour if subject is None else GHOST)
+        colour = rgba(LOOKS[first.event].colour if subject is None else PROPOSAL)
         shapes = self._cells(first.cells if subject is None else (subject,), colour)
         for source in first.sources if subject is None else ():
             self.arrows += [Arrow(source.position, c.position, colour) for c in first.targets]
@@ -266,8 +262,6 @@ class Drawing:
             ring = flat + 0.25 * view.size * np.array([[-1, -1], [1, 1]])
             beside = np.concatenate([shape, ring])
             self._write(name, beside, below=shown, depth=cell.position[:-2])
-
-    # ------------------------------------------------------------------ words beside others
 
     def _keep_free(self, points: Array) -> None:
         """No words where some points are, shape (k, 2), as far as there is room elsewhere."""

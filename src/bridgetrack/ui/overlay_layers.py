@@ -28,8 +28,7 @@ class OverlayLayers:
     def __init__(self) -> None:
         self.events: Vectors | None = None
         self.marks: Points | None = None
-        self._drawn: Drawing | None = None
-        self._seen: tuple[float, float | None] = 0.0, None
+        self._drawn: tuple[float, float | None, Drawing] | None = None
 
     def forget(self, layer: Any) -> None:
         """A layer was deleted."""
@@ -92,12 +91,11 @@ class OverlayLayers:
         """
         if self.events is None or self.marks is None:
             return
-        before, self._drawn = self._drawn, drawing
-        seen_before, self._seen = self._seen, (dot, plane)
-        anew = before is None or seen_before != self._seen
-        if anew or before is None or before.arrows != drawing.arrows:
+        before, self._drawn = self._drawn, (dot, plane, drawing)
+        same = before is not None and before[:2] == (dot, plane)
+        if not same or before is None or before[2].arrows != drawing.arrows:
             _set_arrows(self.events, drawing, plane)
-        if anew or before is None or before.marks != drawing.marks:
+        if not same or before is None or before[2].marks != drawing.marks:
             _set_marks(self.marks, drawing, dot, plane)
 
 

@@ -151,10 +151,6 @@ class Notice(QLabel):
         self.setText(f"{self._SIGNS.get(level, '')} {words}" if words else "")
         self.setVisible(bool(words))
 
-    def hide_now(self) -> None:
-        """Somebody does the next thing."""
-        self.say("", "")
-
     def outlived(self, *_: Any) -> None:
         """Something worked: what went wrong before is over, but for what it said itself."""
         if self._level == "error" and time.monotonic() - self._since > _OVER:

@@ -165,16 +165,13 @@ class OpenDialog(QFileDialog):
         if not (names and self._take(names[0])):
             super().accept()
 
-    @property
-    def path(self) -> Path:
-        """What was chosen."""
-        return self.chosen or Path(self.selectedFiles()[0])
-
 
 def ask_open(parent: QWidget, start: str = "") -> Path | None:
     """The file that somebody chose to open; None where they chose none."""
     dialog = OpenDialog(parent, start)
-    return dialog.path if dialog.exec() == QDialog.DialogCode.Accepted else None
+    if dialog.exec() != QDialog.DialogCode.Accepted:
+        return None
+    return dialog.chosen or Path(dialog.selectedFiles()[0])
 
 
 _ROLES = {
@@ -261,7 +258,7 @@ class ScaleBox(QWidget):
         scale = Scale(space, "micrometer" if pixel else "pixel", minutes or None)
         self._panel.state.settings.set_scale(scale)
         set_scale(self._panel.state.viewer, *movie.layers, scale)
-        self._source.open_again()
+        self._source.open(again=True)
         self._panel.state.viewer.reset_view()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,9 @@ class SourceChooser(QWidget):
         self._asked: weakref.WeakSet[Any] = weakref.WeakSet()  # about the order of their axes
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()  # images whose cells were open
         self._masks: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
-        changes = self._changes = LayerChanges(self, panel.state, self.open_again, self._problem)
+        changes = self._changes = LayerChanges(
+            self, panel.state, partial(self.open, again=True), self._problem
+        )
         self.destroyed.connect(lambda _=None: changes.close())
         open_soon = self._open_soon = qdebounced(self.open, timeout=0, parent=self)
         for choice in (self.image, self.labels):
@@ -115,17 +118,13 @@ class SourceChooser(QWidget):
                 self._masks[layer] = False
         return self._masks[layer]
 
-    def open_again(self) -> None:
-        """Open what is chosen anew, after its scale has changed; the answers stay."""
-        self.open(again=True)
-
     def _on_read(self, _: str, step: Any) -> None:
         """Open cells that waited for what was read, which may have been their movie."""
         if step is None and self.image.layer is None and self.labels.layer is not None:
             self._open_soon()
 
     def open(self, again: bool = False) -> None:
-        """Open what is chosen, unless it is open already."""
+        """Open what is chosen, unless it is open already; or `again`, where its scale changed."""
         image, labels = self.image.layer, self.labels.layer
         session, files = self._panel.session, self._panel.state.files
         if labels is not None and layers.kind_of(labels) == "image":
@@ -254,7 +253,7 @@ class SourceChooser(QWidget):
         return MovieAndCells(
             cells,
             *named,
-            pixels=_paintable(labels),
+            pixels=labels.data if layers.paintable(labels) else None,
             found=tags.get("found") or (None if path is None else how_found(path)),
             kept=bool(tags.get("kept")),
         )
@@ -326,9 +325,3 @@ class SourceChooser(QWidget):
 def confirmed(parent: QWidget, title: str, words: str) -> bool:
     """Ask a person yes or no."""
     return QMessageBox.question(parent, title, words) == QMessageBox.StandardButton.Yes
-
-
-def _paintable(layer: Any) -> NDArray[Any] | None:
-    """The array of a Labels layer, where its pixels can be changed in place."""
-    data = layer.data
-    return data if isinstance(data, np.ndarray) and data.flags.writeable else None

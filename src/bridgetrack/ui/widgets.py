@@ -206,15 +206,3 @@ class LayerChoice(QComboBox):
             self.choose(kept)
         if self.layer is not kept:
             self.chosen.emit(self.layer)
-
-
-_UNITS = {"um2": "µm²", "um3": "µm³", "um": "µm", "/": "/\N{WORD JOINER}"}
-"""How units of tables are shown; a line does not break within one."""
-
-
-def column_words(column: str) -> str:
-    """The name of a column of a table in words."""
-    name, bracket, unit = column.partition(" [")
-    for plain, shown in _UNITS.items():
-        unit = unit.replace(plain, shown)
-    return name.replace("_", " ") + bracket + unit

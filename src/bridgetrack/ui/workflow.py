@@ -111,7 +111,7 @@ class WorkflowPanel(Panel):
         # Below what scrolls: at the end of a long step it would be out of view.
         self.add_notice()
         for each in self.findChildren(QAbstractButton):
-            each.pressed.connect(self.notice.hide_now)
+            each.pressed.connect(lambda: self.notice.say("", ""))  # the next thing is done
         self.setMinimumWidth(320)
         session = self.session
         for signal in (
