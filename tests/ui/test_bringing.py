@@ -13,7 +13,14 @@ import pytest
 import tifffile
 from qtpy.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
 from qtpy.QtGui import QDropEvent
-from qtpy.QtWidgets import QApplication, QComboBox, QDialogButtonBox, QLineEdit, QRadioButton
+from qtpy.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QDialogButtonBox,
+    QFileDialog,
+    QLineEdit,
+    QRadioButton,
+)
 
 from bridgetrack.movie import looks_like_labels, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.project import load_project
@@ -340,7 +347,7 @@ def test_masks_and_their_movie_opened_one_after_the_other_are_measured_once(
     assert [tuple(layer.name for layer in movie.layers) for movie in opened] == [("movie", "masks")]
 
 
-def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels):
+def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, monkeypatch):
     """From a raw movie four, from masks and points three; a file with its dialog is one."""
     widget = fill(viewer, None, None)
     state, actions = state_of(viewer), []
@@ -385,6 +392,13 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels):
     open_file(files["table"])
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert export("spots") == 3, actions
+    # Elsewhere, in a folder of the same name.
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(other))
+    widget.open_step(3)
+    press(widget.track.export.elsewhere)
+    qtbot.waitUntil((other / "spots_tracks" / "tracks.csv").is_file, timeout=60_000)
 
 
 def test_the_folder_of_a_project_is_opened_as_it_is(viewer, qtbot, files, tmp_path):

@@ -43,6 +43,20 @@ def test_after_a_no_the_same_question_asks_what_happened_instead(asked, said):
     assert asked.questions.current.slot == first.slot and not asked.answers
 
 
+def test_after_a_no_a_click_is_never_about_what_was_denied(asked):
+    def shared(question):
+        ways = question.alternatives if question.slot[0] == "fate" else ()
+        return [c for e in ways for c in e.targets if c in question.event.targets]
+
+    first = asked.until(shared)
+    asked.annotator.reject()
+    [target, *_] = shared(first)
+    asked.annotator.click(target.frame, target.position)
+    [answer] = asked.answers
+    assert answer.kind == Kind.CONFIRM and target in answer.events[0].targets
+    assert answer.events[0].key in [e.key for e in first.alternatives]
+
+
 def test_after_a_no_it_goes_on_where_nobody_knows_what_happened(asked):
     ways = (asked.annotator.cannot_tell, asked.annotator.reject, asked.annotator.suggest)
     for n, skip in enumerate(ways, 1):

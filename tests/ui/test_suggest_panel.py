@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QFileDialog
 
+from bridgetrack.models.model import load_model
 from bridgetrack.session.cells import CellNames, question_words, shown_diameter
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.picking import Mode
@@ -165,7 +167,9 @@ def test_yes_and_no_say_what_is_missing(state, qtbot):
     assert not kinds(state)
 
 
-def test_one_question_at_a_time_and_undo_says_what_it_takes(asked, hand, qtbot):
+def test_one_question_at_a_time_and_undo_says_what_it_takes(
+    asked, hand, qtbot, tmp_path, monkeypatch
+):
     panel, questions = asked.widget.annotate, asked.session.questions
     for _ in range(20):
         if questions.current.alternatives:
@@ -198,6 +202,11 @@ def test_one_question_at_a_time_and_undo_says_what_it_takes(asked, hand, qtbot):
     asked.widget.open_step(2)
     qtbot.mouseClick(asked.widget.train.go, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: asked.session.model.trained, timeout=60_000)
+    models, file = asked.widget.train.choice, tmp_path / "mine.json"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(file), ""))
+    models.activated.emit(models.count() - 1)
+    assert "save" in models.itemText(models.count() - 1) and load_model(file).name == "mine"
+    assert models.currentIndex() == 0, "the model in use"
     qtbot.mouseClick(asked.widget.tabs[1], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: panel.undoes.text() == "Undo takes back: training", timeout=20_000)
     assert panel.undoes.isVisible()

@@ -237,9 +237,12 @@ class Annotator:
         cell = int(scene.detections.frame[row]), int(scene.detections.label[row])
         if cell == asked.slot[1]:
             return
-        number = number_of(asked, cell)
-        if number is not None:
-            self.choose(number)
+        listed = enumerate(asked.listed, 1)
+        numbers = [k for k, event in listed if cell in [c.cell for c in event.cells]]
+        if self._questions.denied and 1 in numbers:
+            numbers.remove(1)
+        if numbers:
+            self.choose(numbers[0])
         else:
             self._say(
                 "This cell is in none of the listed events. Press C or Y to click other cells."
@@ -475,14 +478,6 @@ class Annotator:
 
     def _say(self, words: str) -> None:
         self._session.message.emit("info", words)
-
-
-def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
-    """Number of the first listed event that a cell takes part in, from 1; None without one."""
-    for number, event in enumerate(asked.listed, 1):
-        if cell in [c.cell for c in event.cells]:
-            return number
-    return None
 
 
 def _checked_words(now: int, all_in_all: int) -> str:
