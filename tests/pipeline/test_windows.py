@@ -20,7 +20,7 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.explain import explain_event, find_event
 from bridgetrack.pipeline.memory import _bytes_needed, parse_memory
-from bridgetrack.pipeline.summary import least_certain, use_of_annotations
+from bridgetrack.pipeline.report import least_certain, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import near
 

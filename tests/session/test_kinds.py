@@ -8,7 +8,7 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event, EventKinds
 from bridgetrack.pipeline.project import load_project, run_project
-from bridgetrack.pipeline.summary import unclear_kinds, unclear_remarks
+from bridgetrack.pipeline.report import unclear_kinds, unclear_remarks
 from bridgetrack.progress import run
 from doubtful_kind import as_if
 

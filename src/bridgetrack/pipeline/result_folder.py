@@ -45,15 +45,17 @@ from bridgetrack.pipeline.inputs import (
     open_mask_answers,
     open_weights,
 )
-from bridgetrack.pipeline.methods import inference_words, methods_text, versions
 from bridgetrack.pipeline.project import Project, load_project, run_project
-from bridgetrack.pipeline.scene import measure
-from bridgetrack.pipeline.summary import (
+from bridgetrack.pipeline.report import (
     count_events,
+    inference_words,
     least_certain,
+    methods_text,
     unclear_remarks,
     use_of_annotations,
+    versions,
 )
+from bridgetrack.pipeline.scene import measure
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Steps

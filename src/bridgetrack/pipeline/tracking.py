@@ -128,7 +128,7 @@ class Tracking:
 
     def save(self, out: Path | str, formats: Sequence[str] = ("csv",)) -> tuple[str, ...]:
         """Write the result, and how it was made; returns and raises as `write_results`."""
-        from bridgetrack.pipeline.methods import methods_text
+        from bridgetrack.pipeline.report import methods_text
 
         methods = methods_text(self)
         return write_results(self.tracks, self.scene.labels, out, formats, methods=methods)

@@ -11,7 +11,7 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.results import write_results
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.methods import methods_text
+from bridgetrack.pipeline.report import methods_text
 from bridgetrack.pipeline.scene import Scene, annotate, fingerprints
 from bridgetrack.pipeline.tracking import Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps

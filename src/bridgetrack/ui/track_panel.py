@@ -24,7 +24,7 @@ from bridgetrack.io.results import FORMATS
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.batch import TABLE, batch_steps
 from bridgetrack.pipeline.inputs import RunInputs
-from bridgetrack.pipeline.summary import (
+from bridgetrack.pipeline.report import (
     count_events,
     count_words,
     unclear_kinds,
