@@ -40,10 +40,10 @@ from .movie.movie import Movie as Movie
 from .movie.opening import open_labels as open_labels
 from .movie.opening import open_movie as open_movie
 from .movie.writers import save_labels as save_labels
+from .pipeline.report import count_events as count_events
+from .pipeline.report import least_certain as least_certain
 from .pipeline.scene import Scene as Scene
 from .pipeline.scene import prepare as prepare
-from .pipeline.summary import count_events as count_events
-from .pipeline.summary import least_certain as least_certain
 from .pipeline.tracking import Tracking as Tracking
 from .pipeline.tracking import track_scene as track_scene
 from .pipeline.windows import track_steps as track_steps

@@ -39,6 +39,7 @@ def test_the_metadata_is_complete(tmp_path: Path) -> None:
         ("y", "pixel", 0.5, "micrometer"),
         ("x", "pixel", 0.25, "micrometer"),
     ]
+    assert set(metadata.extra["bridgetrack"]) == {"version", "format", "geometry", "links", "notes"}
     assert metadata.track_node_props == {"tracklet": "track_id", "lineage": "lineage_id"}
     assert metadata.display_hints is not None
     assert [o.path for o in metadata.related_objects or []] == ["labels.tif"]

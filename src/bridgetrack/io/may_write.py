@@ -17,9 +17,10 @@ from pathlib import Path
 
 from bridgetrack.errors import OutputError
 from bridgetrack.files import resolved, staged, write_text
+from bridgetrack.movie.zarr_store import ZARR_MARKS
 
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
-_STORES = ("zarr.json", ".zgroup", ".zarray", ".zattrs", "project.json")
+_STORES = (*ZARR_MARKS, "project.json")
 """Files of folders that are read as a whole."""
 
 Digests = dict[str, list[str]]

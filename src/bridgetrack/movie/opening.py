@@ -29,7 +29,7 @@ from bridgetrack.movie.raw import (
     reading,
 )
 from bridgetrack.movie.tiff import is_tiff, one_frame, read_tiff
-from bridgetrack.movie.zarr_store import is_zarr, read_zarr
+from bridgetrack.movie.zarr_store import ZARR_MARKS, is_zarr, read_zarr
 
 _WIDE = 16
 """Pixels along y and x from which three or four along the last axis are taken for colours."""
@@ -351,19 +351,16 @@ def scaled_like(labels: Movie, image: Movie) -> Movie:
     return open_labels(labels, scale=there.scale, unit=there.unit, frame_interval=interval)
 
 
-_IN_ZARR = ("zarr.json", ".zgroup", ".zattrs", ".zarray")
-
-
 def movie_path(chosen: Path) -> Path:
     """What to give `open_movie` where a dialog can choose files only.
 
     For a file inside a zarr, or one frame of several in a folder, that folder, otherwise the file.
     """
-    if chosen.name in _IN_ZARR:
+    if chosen.name in ZARR_MARKS:
         return chosen.parent
-    if chosen.is_dir() or chosen.suffix.lower() not in (".tif", ".tiff"):
+    if chosen.is_dir() or not is_tiff(chosen):
         return chosen
-    beside = [p for p in chosen.parent.iterdir() if p.suffix.lower() in (".tif", ".tiff")]
+    beside = [p for p in chosen.parent.iterdir() if is_tiff(p)]
     if len(beside) > 1 and one_frame(chosen) and all(one_frame(p) for p in beside[:3]):
         return chosen.parent
     return chosen

@@ -18,7 +18,8 @@ from bridgetrack.files import in_one_go, program_version, writing
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.raw import ORDER, Metadata, RawMovie, Sliced, micrometers, minutes, reading
 
-_MARKS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+"""Files at the top of a zarr folder."""
 _VERSION = "0.5"
 _MARK = "bridgetrack"
 _WIDEST = 1024
@@ -27,7 +28,7 @@ _WIDEST = 1024
 
 def is_zarr(path: Path) -> bool:
     """Whether a folder is a zarr array or group."""
-    return path.is_dir() and any((path / mark).is_file() for mark in _MARKS)
+    return path.is_dir() and any((path / mark).is_file() for mark in ZARR_MARKS)
 
 
 def read_zarr(path: Path, *, labels: bool = False) -> RawMovie:

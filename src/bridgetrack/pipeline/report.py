@@ -7,7 +7,7 @@ import textwrap
 from contextlib import suppress
 from dataclasses import asdict
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -328,7 +328,7 @@ def inference_words(tracking: Tracking) -> str:
 
 def _name(source: Any) -> str:
     """A file's name without its folders, which are nobody's business."""
-    return str(source).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] or "movie"
+    return PureWindowsPath(str(source)).name or "movie"  # which takes both kinds of slashes
 
 
 def _value(value: Any) -> str:
