@@ -141,7 +141,7 @@ def measure(viewer: Any, pulse: Pulse, movie: Path | None, answers: int) -> None
     while not settled():
         wait(20)
     widget.open_step(3)
-    pulse.during("tracking", session.track, settled)
+    pulse.during("tracking", session.tracker.track, settled)
     annotator.frame = int(session.scene.detections.frame[row])
     annotator.point_at(row)
     pulse.during("correcting", annotator.reject, settled)

@@ -112,7 +112,7 @@ def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:
     layer.refresh()
 
 
-_RIM = (np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, -1]]) * 1.3).tolist()
+_RIM = [(1.2, 1.2), (1.2, -1.2), (-1.2, 1.2), (-1.2, -1.2)]
 """Dots on the screen by which dark copies of words are moved, so that these have a rim."""
 
 
