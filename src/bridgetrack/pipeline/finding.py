@@ -148,41 +148,23 @@ class Finding:
 
 @dataclass(frozen=True)
 class SegmentedFrame:
-    """One frame that is done.
+    """One frame that is done."""
 
-    Parameters
-    ----------
-    frame
-        Its number.
-    labels
-        Labels 1 to n, 0 for background, shape ([Z,] Y, X).
-    margins
-        How sure each cell is, where masks were chosen among candidates: a table of ``frame``,
-        ``label``, ``score`` (log-odds that it is a cell) and ``margin_at_least``, by how much the
-        total score would be lower without it.
-    """
-
-    frame: int
-    labels: NDArray[np.int32]
+    frame: int  # its number
+    labels: NDArray[np.int32]  # labels 1 to n, 0 for background, shape ([Z,] Y, X)
+    # how sure each cell is, where masks were chosen among candidates: a table of ``frame``,
+    # ``label``, ``score`` (log-odds that it is a cell) and ``margin_at_least``, by how much the
+    # total score would be lower without it
     margins: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
 class MaskJob:
-    """Finding the cells of a movie, with nothing left open.
+    """Finding the cells of a movie, with nothing left open."""
 
-    Parameters
-    ----------
-    finding
-        How, with the settings that suit the movie and what it taught.
-    reader
-        The movie, and what proposes candidates.
-    estimate
-        How the settings of the built-in segmentation were decided.
-    """
-
-    finding: Finding
-    reader: MaskReader
+    finding: Finding  # how, with the settings that suit the movie and what it taught
+    reader: MaskReader  # the movie, and what proposes candidates
+    # how the settings of the built-in segmentation were decided
     estimate: SettingsEstimate | None = None
 
     @classmethod
@@ -352,27 +334,15 @@ def chosen_as(labels: Movie, found: Finding | None) -> Finding:
 
 @dataclass(frozen=True)
 class FoundMasks:
-    """How cells were found, and how many in every frame.
+    """How cells were found, and how many in every frame."""
 
-    Parameters
-    ----------
-    finding
-        How, with the settings that suited the movie.
-    counts
-        Cells of every frame.
-    estimate
-        How the settings were decided.
-    margins
-        How sure each cell is, where masks were found by choosing; see `SegmentedFrame`.
-    changes
-        What was cut, joined, added, dropped and outlined anew where masks were repaired, in order
-        of time.
-    """
-
-    finding: Finding
-    counts: list[int]
-    estimate: SettingsEstimate | None = None
+    finding: Finding  # how, with the settings that suited the movie
+    counts: list[int]  # cells of every frame
+    estimate: SettingsEstimate | None = None  # how the settings were decided
+    # how sure each cell is, where masks were found by choosing; see `SegmentedFrame`
     margins: pd.DataFrame | None = None
+    # what was cut, joined, added, dropped and outlined anew where masks were repaired, in order of
+    # time
     changes: tuple[MaskChange, ...] = ()
 
     @property

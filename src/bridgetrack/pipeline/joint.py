@@ -70,24 +70,12 @@ WINDOW, OVERLAP = 8, 3
 
 @dataclass(frozen=True)
 class Candidates:
-    """Candidate regions of one frame, measured and scored.
+    """Candidate regions of one frame, measured and scored."""
 
-    Parameters
-    ----------
-    regions
-        Their pixels.
-    table
-        What was measured of them, one row each (`measure_regions`).
-    scores
-        How likely each is one cell, as log-odds, shape (R,).
-    pinned
-        Regions that a person said exist, shape (R,).
-    """
-
-    regions: Regions
-    table: pd.DataFrame
-    scores: Array
-    pinned: Mask
+    regions: Regions  # their pixels
+    table: pd.DataFrame  # what was measured of them, one row each (`measure_regions`)
+    scores: Array  # how likely each is one cell, as log-odds, shape (R,)
+    pinned: Mask  # regions that a person said exist, shape (R,)
 
     def only(self, exist: Mask) -> Candidates:
         """Those that are known to exist."""
@@ -98,24 +86,12 @@ class Candidates:
 
 @dataclass(frozen=True)
 class FrameChoice:
-    """What was decided in one frame.
+    """What was decided in one frame."""
 
-    Parameters
-    ----------
-    frame
-        Its number.
-    candidates
-        What there was to choose from.
-    chosen
-        Which regions exist, shape (R,).
-    margin
-        What it costs at least to decide otherwise about each region, shape (R,).
-    """
-
-    frame: int
-    candidates: Candidates
-    chosen: Mask
-    margin: Array
+    frame: int  # its number
+    candidates: Candidates  # what there was to choose from
+    chosen: Mask  # which regions exist, shape (R,)
+    margin: Array  # what it costs at least to decide otherwise about each region, shape (R,)
 
 
 def measure_regions(
@@ -141,24 +117,12 @@ def measure_regions(
 
 @dataclass(frozen=True)
 class RegionScene:
-    """Candidate regions of some frames made ready for inference.
+    """Candidate regions of some frames made ready for inference."""
 
-    Parameters
-    ----------
-    regions
-        Candidates; the first frame is 0.
-    hypotheses
-        Candidate events.
-    matrix
-        Their features.
-    problem
-        Slots: active fates and histories, then the atoms, which may stay free.
-    """
-
-    regions: Regions
-    hypotheses: Events
-    matrix: FeatureMatrix
-    problem: Problem
+    regions: Regions  # candidates; the first frame is 0
+    hypotheses: Events  # candidate events
+    matrix: FeatureMatrix  # their features
+    problem: Problem  # slots: active fates and histories, then the atoms, which may stay free
 
     def scores(self, region_scores: Array, model: Model) -> Array:
         """Score of every hypothesis, shape (H,).

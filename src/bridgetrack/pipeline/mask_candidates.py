@@ -65,32 +65,18 @@ _WIDTH, _PIXELS = 0, 1
 
 @dataclass(frozen=True)
 class MaskReader:
-    """Proposes and describes the candidates of single frames.
+    """Proposes and describes the candidates of single frames."""
 
-    Parameters
-    ----------
-    movie, channel
-        The image, and the number of the channel that shows the cells.
-    segmentation
-        Settings with nothing left open.
-    labels
-        Label movies brought along; each of their cells is a candidate.
-    network
-        Its cells are candidates like those of labels brought along.
-    answers
-        What people said of masks, also by answers about events. It holds, and the score learns
-        from areas that were found right.
-    client
-        Over whose workers the frames are spread; this process where None.
-    """
-
+    # the image, and the number of the channel that shows the cells
     movie: Movie
     channel: int
-    segmentation: SegmentationSettings
-    labels: Sequence[Movie] = ()
-    network: Cellpose | None = None
+    segmentation: SegmentationSettings  # settings with nothing left open
+    labels: Sequence[Movie] = ()  # label movies brought along; each of their cells is a candidate
+    network: Cellpose | None = None  # its cells are candidates like those of labels brought along
+    # what people said of masks, also by answers about events. It holds, and the score learns from
+    # areas that were found right
     answers: MaskAnswers | None = None
-    client: Any = None
+    client: Any = None  # over whose workers the frames are spread; this process where None
 
     def frame(self, t: int) -> Described:
         """Candidates of a frame, with cells that people drew among them."""

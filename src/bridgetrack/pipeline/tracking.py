@@ -34,43 +34,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a result.
+    """The tables of a result."""
 
-    Parameters
-    ----------
-    nodes
-        One row per cell and frame, see `Tracks`.
-    edges
-        One row per link.
-    events
-        One row per event.
-    tracks
-        One row per track, see `track_table`.
-    """
-
-    nodes: pd.DataFrame
-    edges: pd.DataFrame
-    events: pd.DataFrame
-    tracks: pd.DataFrame
+    nodes: pd.DataFrame  # one row per cell and frame, see `Tracks`
+    edges: pd.DataFrame  # one row per link
+    events: pd.DataFrame  # one row per event
+    tracks: pd.DataFrame  # one row per track, see `track_table`
 
 
 @dataclass(frozen=True)
 class Windows:
-    """What is known of a movie that was tracked a few frames at a time.
+    """What is known of a movie that was tracked a few frames at a time."""
 
-    Parameters
-    ----------
-    count, frames, overlap
-        Number of windows, frames of the longest one, and frames at its end that were decided
-        again by the next.
-    hypotheses
-        Number of hypotheses of all windows, each counted once.
-    """
-
+    # number of windows, frames of the longest one, and frames at its end that were decided again by
+    # the next
     count: int
     frames: int
     overlap: int
-    hypotheses: int
+    hypotheses: int  # number of hypotheses of all windows, each counted once
 
 
 @dataclass(frozen=True)

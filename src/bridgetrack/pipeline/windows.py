@@ -274,33 +274,20 @@ def _mend(choice: _Choice, client: Any) -> Steps[None]:
 
 @dataclass(frozen=True)
 class WholeMovie:
-    """What all windows of a movie share.
+    """What all windows of a movie share."""
 
-    Parameters
-    ----------
-    evidence, cells
-        The movie, and the measures of its cells.
-    rare
-        Skips, false detections, and what annotations name.
-    features, weights
-        What scores are made of.
-    anchored, answered
-        The annotations, and the slot of each, -1 where it has none, shape (A,).
-    kinds
-        What can happen in the movie.
-    windows
-        Frames of each; the last frame of one is the first of the next.
-    """
-
+    # the movie, and the measures of its cells
     evidence: Evidence
     cells: CellMeasures
-    rare: Events
+    rare: Events  # skips, false detections, and what annotations name
+    # what scores are made of
     features: FeatureSet
     weights: Array
+    # the annotations, and the slot of each, -1 where it has none, shape (A,)
     anchored: Anchored
     answered: Index
-    kinds: EventKinds
-    windows: list[range]
+    kinds: EventKinds  # what can happen in the movie
+    windows: list[range]  # frames of each; the last frame of one is the first of the next
 
     @classmethod
     def of(
@@ -459,28 +446,15 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Part:
-    """What became of a window.
+    """What became of a window."""
 
-    Parameters
-    ----------
-    chosen
-        The events that cover the slots `covered`.
-    covered
-        Slots that were decided, ascending.
-    slots, prices
-        Slots that have new prices.
-    noted
-        Events that annotations speak of.
-    hypotheses
-        How many events but rare ones were proposed for the covered slots.
-    """
-
-    chosen: Chosen
-    covered: Index
+    chosen: Chosen  # the events that cover the slots `covered`
+    covered: Index  # slots that were decided, ascending
+    # slots that have new prices
     slots: Index
     prices: Array
-    noted: Chosen
-    hypotheses: int = 0
+    noted: Chosen  # events that annotations speak of
+    hypotheses: int = 0  # how many events but rare ones were proposed for the covered slots
 
 
 def solve_window(movie: WholeMovie, frames: range) -> Part:
@@ -507,22 +481,13 @@ def solve_window(movie: WholeMovie, frames: range) -> Part:
 
 @dataclass(frozen=True)
 class Meeting:
-    """A frame where two windows meet, and what is known around it.
+    """A frame where two windows meet, and what is known around it."""
 
-    Parameters
-    ----------
-    frame, reach
-        Events are chosen again up to so many frames from it.
-    chosen
-        Chosen events that name a cell of these frames or of those just beyond.
-    prices
-        Of the slots of these cells, as `WholeMovie.rows` gives them.
-    """
-
+    # events are chosen again up to so many frames from it
     frame: int
     reach: int
-    chosen: Events
-    prices: Array
+    chosen: Events  # chosen events that name a cell of these frames or of those just beyond
+    prices: Array  # of the slots of these cells, as `WholeMovie.rows` gives them
 
 
 def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Part | None:

@@ -110,18 +110,10 @@ def describe_in_time(here: Described, others: Sequence[tuple[Described, sp.coo_m
 
 @dataclass(frozen=True)
 class Described:
-    """Candidates of one frame and their features so far.
+    """Candidates of one frame and their features so far."""
 
-    Parameters
-    ----------
-    regions
-        Candidates.
-    features
-        Shape (R, SPATIAL).
-    """
-
-    regions: Regions
-    features: Array
+    regions: Regions  # candidates
+    features: Array  # shape (R, SPATIAL)
 
     @property
     def dominance(self) -> Array:
@@ -333,28 +325,15 @@ def _roundness(volume: Array, outline: Array, ndim: int) -> Array:
 
 @dataclass(frozen=True)
 class _Outline:
-    """Faces between a region and what is around it, of all regions.
+    """Faces between a region and what is around it, of all regions."""
 
-    Parameters
-    ----------
-    owner
-        Region, shape (k,).
-    inner, outer
-        Places some pixels inside and outside of the face, shape (k,).
-    size
-        Length or area of the face, shape (k,).
-    side
-        Which of eight sides of the region it lies on, shape (k,).
-    edge
-        Length of the faces on the frame's edge, per region, shape (R,).
-    """
-
-    owner: Index
+    owner: Index  # region, shape (k,)
+    # places some pixels inside and outside of the face, shape (k,)
     inner: Index
     outer: Index
-    size: Array
-    side: Index
-    edge: Array
+    size: Array  # length or area of the face, shape (k,)
+    side: Index  # which of eight sides of the region it lies on, shape (k,)
+    edge: Array  # length of the faces on the frame's edge, per region, shape (R,)
 
 
 def _outline(regions: Regions, reach: int, sampling: Sampling) -> _Outline:

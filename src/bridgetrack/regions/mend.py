@@ -37,37 +37,18 @@ class MendKind(StrEnum):
 
 @dataclass(frozen=True)
 class Mend:
-    """A change of the masks of one frame.
+    """A change of the masks of one frame."""
 
-    Parameters
-    ----------
-    kind
-        What was said.
-    frame
-        Number of the frame.
-    places
-        Where somebody pointed, in pixels.
-    pixels
-        Places in the flat frame whose label changes, ascending, shape (P,).
-    before, after
-        Their labels, shape (P,).
-    cells
-        Labels of the cells that it leaves there.
-    right
-        Pixels of each of them, places in the flat frame, ascending.
-    wrong
-        Sets of pixels that are not one cell, as this says.
-    """
-
-    kind: MendKind
-    frame: int
-    places: tuple[Place, ...]
-    pixels: Index
+    kind: MendKind  # what was said
+    frame: int  # number of the frame
+    places: tuple[Place, ...]  # where somebody pointed, in pixels
+    pixels: Index  # places in the flat frame whose label changes, ascending, shape (P,)
+    # their labels, shape (P,)
     before: Index
     after: Index
-    cells: tuple[int, ...]
-    right: tuple[Index, ...]
-    wrong: tuple[Index, ...]
+    cells: tuple[int, ...]  # labels of the cells that it leaves there
+    right: tuple[Index, ...]  # pixels of each of them, places in the flat frame, ascending
+    wrong: tuple[Index, ...]  # sets of pixels that are not one cell, as this says
 
     @property
     def inverse(self) -> Mend:
@@ -83,32 +64,17 @@ class Mend:
 
 @dataclass(frozen=True)
 class MendSite:
-    """A frame whose masks can be mended.
+    """A frame whose masks can be mended."""
 
-    Parameters
-    ----------
-    frame
-        Its number.
-    labels
-        Its labels, shape ([Z,] Y, X).
-    settings
-        Of the built-in segmentation, with the diameter of a cell in pixels.
-    free
-        A number that no cell of the movie ever had.
-    image
-        One channel of it; without one, masks are told apart by their shape alone.
-    scale
-        Pixel size per axis; only ratios matter.
-    judge
-        Says which candidates are good; where None, those that many readings agree on.
-    """
-
-    frame: int
-    labels: NDArray[Any]
+    frame: int  # its number
+    labels: NDArray[Any]  # its labels, shape ([Z,] Y, X)
+    # of the built-in segmentation, with the diameter of a cell in pixels
     settings: SegmentationSettings
-    free: int
+    free: int  # a number that no cell of the movie ever had
+    # one channel of it; without one, masks are told apart by their shape alone
     image: NDArray[Any] | None = None
-    scale: tuple[float, ...] | None = None
+    scale: tuple[float, ...] | None = None  # pixel size per axis; only ratios matter
+    # says which candidates are good; where None, those that many readings agree on
     judge: Judge | None = None
 
     @property

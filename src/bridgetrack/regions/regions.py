@@ -24,37 +24,20 @@ _SAME_CELL = 0.6
 
 @dataclass(frozen=True)
 class Regions:
-    """Candidate regions of some frames, sorted by frame.
+    """Candidate regions of some frames, sorted by frame."""
 
-    Parameters
-    ----------
-    shape
-        Spatial shape of a frame.
-    frame
-        Frame of every region, ascending, shape (R,).
-    starts
-        Where the pixels of each region begin in `pixels`, and their number at the end,
-        shape (R + 1,); no region is empty.
-    pixels
-        Places in the flat frame, ascending within a region, shape (P,).
-    sources
-        Names of what proposed regions, e.g. ``"threshold"`` or a brought label movie.
-    source
-        Which of them the pixels come from, index into `sources`, shape (R,).
-    votes
-        How many readings of every source proposed nearly these pixels, shape (R, S).
-    persistence
-        Share of the levels of the tree over which the region stays much the same, 0 where it
-        is not from a tree, shape (R,).
-    """
-
-    shape: tuple[int, ...]
-    frame: Index
+    shape: tuple[int, ...]  # spatial shape of a frame
+    frame: Index  # frame of every region, ascending, shape (R,)
+    # where the pixels of each region begin in `pixels`, and their number at the end, shape (R +
+    # 1,); no region is empty
     starts: Index
-    pixels: Index
+    pixels: Index  # places in the flat frame, ascending within a region, shape (P,)
+    # names of what proposed regions, e.g. ``"threshold"`` or a brought label movie
     sources: tuple[str, ...]
-    source: Index
-    votes: Index
+    source: Index  # which of them the pixels come from, index into `sources`, shape (R,)
+    votes: Index  # how many readings of every source proposed nearly these pixels, shape (R, S)
+    # share of the levels of the tree over which the region stays much the same, 0 where it is not
+    # from a tree, shape (R,)
     persistence: Array
 
     def __len__(self) -> int:

@@ -33,40 +33,24 @@ MOST_ODDS = 12.0
 
 @dataclass(frozen=True)
 class RegionScore:
-    """Boosted trees and their calibration.
+    """Boosted trees and their calibration."""
 
-    Parameters
-    ----------
-    features
-        Names of the features, in the order of the columns.
-    split, threshold
-        Feature and value that every node of every tree asks for: left where the feature is at
-        most the value, shape (trees, nodes); a leaf has feature -1.
-    left, right
-        Its children, shape (trees, nodes).
-    value
-        What a leaf adds to the log-odds, shape (trees, nodes).
-    start
-        Log-odds before any tree.
-    slope, shift
-        Calibration: log-odds are ``slope * sum + shift``.
-    kind
-        What it is for, one of `KINDS`.
-    own
-        Slope and shift for movies that are known to be of this kind, of which it may be surer;
-        None where they are the same.
-    """
-
-    features: tuple[str, ...]
+    features: tuple[str, ...]  # names of the features, in the order of the columns
+    # feature and value that every node of every tree asks for: left where the feature is at most
+    # the value, shape (trees, nodes); a leaf has feature -1
     split: Index
     threshold: Array
+    # its children, shape (trees, nodes)
     left: Index
     right: Index
-    value: Array
-    start: float
+    value: Array  # what a leaf adds to the log-odds, shape (trees, nodes)
+    start: float  # log-odds before any tree
+    # calibration: log-odds are ``slope * sum + shift``
     slope: float
     shift: float
-    kind: str = KINDS[0]
+    kind: str = KINDS[0]  # what it is for, one of `KINDS`
+    # slope and shift for movies that are known to be of this kind, of which it may be surer; None
+    # where they are the same
     own: tuple[float, float] | None = None
 
     @property

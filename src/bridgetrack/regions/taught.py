@@ -68,24 +68,12 @@ _CELL = 0.5
 
 @dataclass(frozen=True)
 class CellSize:
-    """Usual size of the cells of a movie.
+    """Usual size of the cells of a movie."""
 
-    Parameters
-    ----------
-    centre
-        Median of the log of the area (in 3D of the volume), in pixels.
-    spread
-        Standard deviation towards small cells.
-    above
-        The same towards large ones.
-    debris
-        Whether much smaller things, as sure as cells, lie beside them.
-    """
-
-    centre: float
-    spread: float
-    above: float = np.inf
-    debris: bool = False
+    centre: float  # median of the log of the area (in 3D of the volume), in pixels
+    spread: float  # standard deviation towards small cells
+    above: float = np.inf  # the same towards large ones
+    debris: bool = False  # whether much smaller things, as sure as cells, lie beside them
 
     def doubt(self, area: Array) -> Array:
         """What an unusual size takes off the log-odds of candidates, shape (R,).
@@ -186,27 +174,13 @@ class MovieTrees:
 
 @dataclass(frozen=True)
 class MovieScore:
-    """How likely the candidates of one movie are cells.
+    """How likely the candidates of one movie are cells."""
 
-    Parameters
-    ----------
-    start
-        The score in general.
-    size
-        How large cells are in this movie; None where that is not known.
-    trees
-        What was learned from this movie; None where nothing was.
-    share
-        How much of a say the trees have, 0 to 1.
-    answers
-        Ids of the answers about masks that it was learned with.
-    """
-
-    start: RegionScore
-    size: CellSize | None = None
-    trees: MovieTrees | None = None
-    share: float = 0.0
-    answers: frozenset[str] = frozenset()
+    start: RegionScore  # the score in general
+    size: CellSize | None = None  # how large cells are in this movie; None where that is not known
+    trees: MovieTrees | None = None  # what was learned from this movie; None where nothing was
+    share: float = 0.0  # how much of a say the trees have, 0 to 1
+    answers: frozenset[str] = frozenset()  # ids of the answers about masks that it was learned with
 
     @property
     def own(self) -> float:

@@ -23,35 +23,21 @@ Image = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class MergeTree:
-    """Nodes of nested hills; the first are the hills themselves.
+    """Nodes of nested hills; the first are the hills themselves."""
 
-    Parameters
-    ----------
-    hills
-        Number of the hill at every pixel, 1 to the number of hills, 0 outside; a frame.
-    pixels
-        Places in the flat frame, those of each node in a row, shape (P,).
-    start, stop
-        Where the pixels of a node begin and end, shape (n,).
-    peak
-        Highest point of a node, shape (n,).
-    birth
-        Level at which it comes into being, falling from above: its own pass, or a hill's peak,
-        shape (n,).
-    death
-        Level at which it joins another; where it never does, its lowest level, shape (n,).
-    parent
-        Node that it becomes a part of, -1 where it never does, shape (n,).
-    """
-
+    # number of the hill at every pixel, 1 to the number of hills, 0 outside; a frame
     hills: NDArray[np.int32]
-    pixels: Index
+    pixels: Index  # places in the flat frame, those of each node in a row, shape (P,)
+    # where the pixels of a node begin and end, shape (n,)
     start: Index
     stop: Index
-    peak: Array
+    peak: Array  # highest point of a node, shape (n,)
+    # level at which it comes into being, falling from above: its own pass, or a hill's peak, shape
+    # (n,)
     birth: Array
+    # level at which it joins another; where it never does, its lowest level, shape (n,)
     death: Array
-    parent: Index
+    parent: Index  # node that it becomes a part of, -1 where it never does, shape (n,)
 
     @property
     def area(self) -> Index:

@@ -41,30 +41,15 @@ _EVEN = 1.8
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to see a movie, and how well that works.
+    """One way to see a movie, and how well that works."""
 
-    Parameters
-    ----------
-    foreground
-        What a cell looks like, see `SegmentationSettings`.
-    diameter
-        Of a typical cell, in pixels along x.
-    cells
-        Cells in a frame, on average.
-    again
-        Share of them that are found again in the next frame, with an IoU above one half.
-    spread
-        The largest by the smallest diameter estimated in a frame.
-    likely
-        Whether single frames suggest it, see `estimate_foreground`.
-    """
-
-    foreground: Foreground
-    diameter: float
-    cells: float = 0.0
+    foreground: Foreground  # what a cell looks like, see `SegmentationSettings`
+    diameter: float  # of a typical cell, in pixels along x
+    cells: float = 0.0  # cells in a frame, on average
+    # share of them that are found again in the next frame, with an IoU above one half
     again: float = 0.0
-    spread: float = 1.0
-    likely: bool = False
+    spread: float = 1.0  # the largest by the smallest diameter estimated in a frame
+    likely: bool = False  # whether single frames suggest it, see `estimate_foreground`
 
     @property
     def words(self) -> str:
@@ -80,17 +65,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class SettingsEstimate:
-    """Settings decided for a movie, and how sure that is.
+    """Settings decided for a movie, and how sure that is."""
 
-    Parameters
-    ----------
-    settings
-        With nothing left open.
-    readings
-        What was tried, best first; one entry, untried, where there was nothing to decide.
-    """
-
-    settings: SegmentationSettings
+    settings: SegmentationSettings  # with nothing left open
+    # what was tried, best first; one entry, untried, where there was nothing to decide
     readings: tuple[Reading, ...]
 
     @property

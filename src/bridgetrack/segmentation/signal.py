@@ -27,21 +27,11 @@ _BACKGROUND_PERCENTILE = {"bright": 25, "dark": 50, "texture": 25}
 
 @dataclass(frozen=True)
 class Signal:
-    """How much every pixel looks like a cell.
+    """How much every pixel looks like a cell."""
 
-    Parameters
-    ----------
-    values
-        About 0 in the background, positive in cells.
-    noise
-        Standard deviation of the background, at least 0.2 % of the brightest cells.
-    invalid
-        Pixels that held no finite number.
-    """
-
-    values: Image
-    noise: float
-    invalid: Mask
+    values: Image  # about 0 in the background, positive in cells
+    noise: float  # standard deviation of the background, at least 0.2 % of the brightest cells
+    invalid: Mask  # pixels that held no finite number
 
 
 def finite_image(image: NDArray[Any]) -> tuple[Image, Mask]:
