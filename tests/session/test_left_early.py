@@ -6,7 +6,7 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.session.background import InlineRunner
+from bridgetrack.session.background import Runner
 from bridgetrack.session.project import JOB
 
 SLOW = {
@@ -17,13 +17,13 @@ SLOW = {
 """Work that does not come to its end here, and what is told of it."""
 
 
-class Slow(InlineRunner):
+class Slow(Runner):
     """Does some work only up to its beginning."""
 
     def start(self, name, work, done, failed, report) -> None:
         """Leave slow work where it is."""
         if name in SLOW:
-            self._active[name] = work()
+            self._steps[name] = work()
         else:
             super().start(name, work, done, failed, report)
 
@@ -56,13 +56,13 @@ def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
     session.close()
 
 
-class Late(InlineRunner):
+class Late(Runner):
     """Does not come to write the project."""
 
     def start(self, name, work, done, failed, report) -> None:
         """Leave it for later."""
         if name == JOB:
-            self._active[name] = work()
+            self._steps[name] = work()
         else:
             super().start(name, work, done, failed, report)
 

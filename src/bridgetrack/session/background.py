@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from psygnal import Signal
 
@@ -18,57 +18,43 @@ Failed = Callable[[Exception], None]
 Report = Callable[[Any], None]
 
 
-class Runner(Protocol):
-    """Runs named work; a name runs once at a time, and only its latest start reports back."""
+class Runner:
+    """Does named work at once, in the calling thread; the window's does it in others.
 
-    def start(self, name: str, work: Factory, done: Done, failed: Failed, report: Report) -> None:
-        """Begin work; what ran under this name before is cancelled and its result dropped."""
-
-    def cancel(self, name: str) -> None:
-        """End work; nothing of it is reported afterwards."""
-
-    def running(self, name: str) -> bool:
-        """Whether work of this name is under way."""
-
-    def close(self) -> None:
-        """End all work."""
-
-
-class InlineRunner:
-    """Does work at once, in the calling thread."""
+    A name runs once at a time, and only its latest start reports back.
+    """
 
     def __init__(self) -> None:
-        self._active: dict[str, Steps[Any]] = {}
+        self._steps: dict[str, Steps[Any]] = {}
 
     def start(self, name: str, work: Factory, done: Done, failed: Failed, report: Report) -> None:
-        """Run to the end, then report."""
-        steps = work()
-        self._active[name] = steps
+        """Do work; what ran under this name before is cancelled and its result dropped."""
+        self._steps[name] = steps = work()
         try:
             while True:
                 step = next(steps)
                 report(step)
-                if self._active.get(name) is not steps:
+                if self._steps.get(name) is not steps:
                     steps.close()
                     return
         except StopIteration as stop:
-            self._active.pop(name, None)
+            self._steps.pop(name, None)
             done(stop.value)
         except Exception as error:
-            self._active.pop(name, None)
+            self._steps.pop(name, None)
             failed(error)
 
     def cancel(self, name: str) -> None:
-        """Stop at the next step."""
-        self._active.pop(name, None)
+        """End work at its next step; nothing of it is reported afterwards."""
+        self._steps.pop(name, None)
 
     def running(self, name: str) -> bool:
-        """Whether the named work is being done further up the stack."""
-        return name in self._active
+        """Whether work of this name is under way."""
+        return name in self._steps
 
     def close(self) -> None:
-        """Stop everything at its next step."""
-        self._active.clear()
+        """End all work."""
+        self._steps.clear()
 
 
 class BackgroundWork:

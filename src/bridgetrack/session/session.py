@@ -45,11 +45,7 @@ from bridgetrack.pipeline.settings import Outcome
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, run
 from bridgetrack.regions.mend import Mend, MendKind, Place
-from bridgetrack.session.background import (
-    BackgroundWork,
-    InlineRunner,
-    Runner,
-)
+from bridgetrack.session.background import BackgroundWork, Runner
 from bridgetrack.session.cells import CellNames, step_words
 from bridgetrack.session.edits import Edits
 from bridgetrack.session.masks import MovieMasks
@@ -138,7 +134,7 @@ class Session:
         runner: Runner | None = None,
         library: Library | None = None,
     ) -> None:
-        self.work = BackgroundWork(runner or InlineRunner())
+        self.work = BackgroundWork(runner or Runner())
         self.movie: MovieAndCells | None = None
         self.answers: AutosavingStore | None = None
         self.masks: MovieMasks | None = None

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from qtpy.QtCore import QObject, Signal
 
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.background import BackgroundWork, Done, Factory, Failed, Report
+from bridgetrack.session.background import BackgroundWork, Done, Factory, Failed, Report, Runner
 from bridgetrack.session.session import Session
 
 Read = TypeVar("Read")
@@ -94,7 +94,7 @@ def _drive(
         failed(error)
 
 
-class ThreadRunner:
+class ThreadRunner(Runner):
     """Runs each work in a thread; reports arrive in the thread in which this was made."""
 
     def __init__(self) -> None:
