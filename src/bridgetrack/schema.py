@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Generic, NoReturn, TypeVar
+from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -106,25 +106,18 @@ def to_json(content: Any) -> Any:
     return _adapter(kind).dump_python(content, mode="json", exclude_none=True)
 
 
-def of_dataclass(kind: type[T], *dropped: str) -> PlainValidator:
+def of_dataclass(kind: type[T], extra: Literal["forbid", "ignore"] = "forbid") -> PlainValidator:
     """How a field is read that holds fields of a dataclass, as `dataclasses.asdict` gives them.
 
-    Parameters
-    ----------
-    kind
-        The dataclass.
-    dropped
-        Fields that it had in earlier versions, which are not read.
+    `extra` says what becomes of entries that are none of its fields, as earlier versions had.
     """
 
     known: Any = kind
 
     def read(content: Any) -> T:
-        if isinstance(content, dict):
-            content = {key: value for key, value in content.items() if key not in dropped}
         try:
             text = json.dumps(content)
-            made: T = _adapter(known).validate_json(text, strict=True, extra="forbid")
+            made: T = _adapter(known).validate_json(text, strict=True, extra=extra)
             return made
         except BridgetrackError as error:
             raise _refusal("refused", str(error)) from None

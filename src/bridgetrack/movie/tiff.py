@@ -50,7 +50,7 @@ def one_frame(path: Path) -> bool:
     except InputError:
         return False
     deep = ("Z" in stack.axes and "T" not in stack.axes) or _FRAME.fullmatch(path.stem) is not None
-    return len(stack.shape) == 2 or (len(stack.shape) == 3 and deep)
+    return len(stack.axes.removesuffix("S")) == 2 or (len(stack.shape) == 3 and deep)
 
 
 class TiffStack:

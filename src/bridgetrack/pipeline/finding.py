@@ -493,16 +493,8 @@ class CellSearch:
 # ---------------------------------------------------------------------- records
 
 
-_EARLIER = (
-    "smoothing",
-    "background_window",
-    "threshold",
-    "edge",
-    "seeds",
-    "separation",
-    "fill_holes",
-)
-_Settings = Annotated[SegmentationSettings, of_dataclass(SegmentationSettings, *_EARLIER)]
+# earlier versions had more settings
+_Settings = Annotated[SegmentationSettings, of_dataclass(SegmentationSettings, "ignore")]
 
 
 class _Content(OpenEntry):
