@@ -77,6 +77,7 @@ class AnswerSet(Generic[A]):
         self._insert(answers)
 
     def _insert(self, answers: Iterable[A]) -> None:
+        last, in_order = next(reversed(self._items), ""), True
         for a in answers:
             if a.id in self._items:
                 raise InputError(f"there are two {self.noun}s with the id {a.id!r}")
@@ -84,7 +85,9 @@ class AnswerSet(Generic[A]):
             self._items[a.id] = a
             prefix, number, _ = natural_key(a.id)
             self.last_ids[prefix] = max(number, self.last_ids.get(prefix, number))
-        self._items = {i: self._items[i] for i in sorted(self._items, key=natural_key)}
+            in_order, last = in_order and natural_key(last) < natural_key(a.id), a.id
+        if not in_order:
+            self._items = {i: self._items[i] for i in sorted(self._items, key=natural_key)}
 
     def _check(self, answer: A) -> None:
         """Refuse an answer that does not fit the movie."""
@@ -123,12 +126,14 @@ class AnswerSet(Generic[A]):
         InputError
             Where an id to remove is not there, or an added one is there already.
         """
-        gone, come = {self[i].id for i in remove}, tuple(add)
+        gone, come = [self[i].id for i in remove], tuple(add)
         if not gone and not come:
             return self
         made = copy(self)
         made.last_ids = dict(self.last_ids)
-        made._items = {i: a for i, a in self._items.items() if i not in gone}
+        made._items = dict(self._items)
+        for i in gone:
+            made._items.pop(i, None)
         made._insert(come)
         return made
 
