@@ -14,6 +14,7 @@ import zarr
 import bridgetrack as bt
 from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.movie.tiff import one_frame
 
 RNG = np.random.default_rng(5)
 TYX = RNG.integers(0, 4000, (6, 20, 30), dtype=np.uint16)
@@ -100,6 +101,8 @@ def test_rgb_samples_are_channels(tmp_path: Path) -> None:
     movie = open_movie(tmp_path / "a.tif")
     assert movie.array.shape == (3, 3, 16, 20)
     np.testing.assert_array_equal(movie.channel_frame(1, 2), rgb[1, :, :, 2])
+    tifffile.imwrite(tmp_path / "b.tif", rgb[0], photometric="rgb")
+    assert one_frame(tmp_path / "b.tif") and not one_frame(tmp_path / "a.tif")
 
 
 def test_overrides_win(tmp_path: Path) -> None:
