@@ -22,7 +22,7 @@ from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import Finding, find_masks, open_beside, usual_choice
+from bridgetrack.pipeline.finding import Finding, find_masks, usual_choice
 from bridgetrack.pipeline.inputs import OpenOptions, check_link_scores, open_cells, open_link_scores
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
@@ -325,7 +325,7 @@ def find_cells(
         If the input cannot be used; the message says why and what to do.
     """
     movie = open_movie(image, **reading)
-    beside = tuple(open_beside(each, movie) for each in labels)
+    beside = tuple(open_labels(each) for each in labels)
     how = Finding(settings, choose or usual_choice(backend), backend, network, beside=beside)
     said, weights = _mask_answers(answers, movie), open_model(model)
 

@@ -90,7 +90,7 @@ def test_labels_that_are_no_candidates_are_refused(run: Run, rough: Rough, tmp_p
     assert run(*words[:-1], "--choose", "plain").status == 0
     before = out.read_bytes()
     refused = run(*words, files["few"])
-    assert refused.status == 1 and "give labels of this movie" in refused.err
+    assert refused.status == 1 and "must be the same" in refused.err
     refused = run(*words, out)
     assert refused.status == 1 and "labels.tif" in refused.err
     refused = run(*words, files["one"], "--choose", "plain")

@@ -14,6 +14,7 @@ from bridgetrack.cli.console import Answer, note_lines, show
 from bridgetrack.cli.options import cluster_at, parse_channel
 from bridgetrack.io.may_write import refuse_inputs, refuse_other, signed
 from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, plural
 from bridgetrack.pipeline.finding import (
@@ -21,7 +22,6 @@ from bridgetrack.pipeline.finding import (
     FoundMasks,
     beside_labels,
     find_masks,
-    open_beside,
     usual_choice,
 )
 from bridgetrack.pipeline.inputs import OpenOptions, open_mask_answers
@@ -72,7 +72,7 @@ def segment(
             client = cluster.enter_context(cluster_at(scheduler, pixels))
             how = Finding(
                 settings, way, backend, network,
-                beside=tuple(open_beside(path, movie) for path in brought),
+                beside=tuple(map(open_labels, brought)),
             )  # fmt: skip
             said = open_mask_answers(annotations, movie, needed=True)
             with label_writer(spare, movie.geometry) as write:

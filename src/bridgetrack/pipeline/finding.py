@@ -21,7 +21,6 @@ from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_same_extent, label_frame, looks_like_labels
-from bridgetrack.movie.opening import open_labels
 from bridgetrack.pipeline.joint import PER_CELL, WINDOW, FrameChoice, choose_jointly
 from bridgetrack.pipeline.mask_candidates import MaskReader, fitted_settings, learned_score
 from bridgetrack.pipeline.mask_changes import (
@@ -309,19 +308,6 @@ class MaskJob:
 def usual_choice(backend: str) -> Choose:
     """How masks are chosen unless it is said: the cells of a network are taken as they are."""
     return "jointly" if backend == "builtin" else "plain"
-
-
-def open_beside(source: Any, image: Movie) -> Movie:
-    """Labels of a movie whose cells are candidates, or anything that `open_labels` takes.
-
-    Raises
-    ------
-    InputError
-        Where they cannot be read, or have another extent than the movie.
-    """
-    labels = open_labels(source)
-    check_same_extent(image, labels, cure="give labels of this movie, with every frame")
-    return labels
 
 
 def chosen_as(labels: Movie, found: Finding | None) -> Finding:
