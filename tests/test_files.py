@@ -195,13 +195,14 @@ def test_threads_of_a_library_have_ended_when_an_interrupt_goes_on(tmp_path: Pat
             spare.mkdir(parents=True, exist_ok=True)
             (spare / str(k)).write_text("")
             time.sleep(0.01)
+            if k == 10:
+                _thread.interrupt_main()
 
     def write(spare: Path) -> None:
         thread = threading.Thread(target=fill, args=(spare,))
         thread.start()
         thread.join()
 
-    threading.Timer(0.1, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt), staged(tmp_path / "store") as spare:
         in_one_go(write, spare)
     time.sleep(0.4)

@@ -24,7 +24,7 @@ PROBLEMS = st.sampled_from([multiclass_problem, chain_problem])
 
 def how(learner: Any, **more: Any) -> LearningOptions:
     """Options of a learner, with a precision that it can reach soon."""
-    precision = 2e-2 if learner == "subgradient" else 1e-4
+    precision = {"subgradient": 2e-2, "frank-wolfe": 1e-3}.get(learner, 1e-4)
     wanted = {"precision": precision, "max_inferences": 3000, **more}
     return LearningOptions(learner=learner, **wanted)
 
