@@ -6,7 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.pipeline.mask_changes import ChangeKind, changes, keep_numbers
+from bridgetrack.pipeline.mask_changes import (
+    ChangeKind,
+    changes,
+    keep_numbers,
+    with_outlines_of,
+)
 
 
 def test_each_kind_of_change() -> None:
@@ -28,6 +33,20 @@ def test_each_kind_of_change() -> None:
         ChangeKind.ADDED: ((), (4,)),
         ChangeKind.OUTLINE: ((5,), (5,)),
     }
+
+
+def test_only_cells_that_were_larger_and_are_not_cut_grow() -> None:
+    before, after = np.zeros((2, 30, 30), dtype=np.int32)
+    before[2:10, 2:10], after[3:8, 3:8] = 9, 1  # larger before
+    before[13:16, 3:6], after[12:18, 2:8] = 8, 2  # smaller before
+    before[2:8, 12:24], after[2:8, 12:17], after[2:8, 18:23] = 7, 3, 4  # cut
+    before[20:28, 2:10], after[21:26, 3:8] = 6, 5  # somebody drew it
+    after[3:8, 9:12] = 6  # took pixels of the first
+    grown = with_outlines_of(before, after, [5], larger=True)
+    wanted = after.copy()
+    wanted[2:10, 2:10] = np.where(after[2:10, 2:10] == 6, 6, 1)
+    np.testing.assert_array_equal(grown, wanted)
+    assert (with_outlines_of(before, after, [5])[12:18, 2:8] == 2).sum() == 9
 
 
 @settings(max_examples=50, deadline=None)

@@ -34,7 +34,7 @@ from bridgetrack.pipeline.mask_changes import (
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend
 from bridgetrack.regions.propose import label_sources
-from bridgetrack.regions.regions import labels_of
+from bridgetrack.regions.regions import labels_of, regions_of_labels
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
 from bridgetrack.segmentation.builtin import FrameView, segment_builtin
@@ -276,26 +276,43 @@ class MaskJob:
     def _labelled(self, choice: FrameChoice) -> SegmentedFrame:
         """Labels; those brought along keep their numbers where cells stay as they are.
 
-        Cells that are repaired are drawn as they were where they stay, but for those that somebody
-        drew or called right.
+        Cells that are repaired are drawn as they were where they stay. Cells that are found have
+        the outline of the built-in method where that is larger, since candidates end above some
+        share of their height. What somebody drew or called right is drawn as chosen.
         """
         regions, t, finding = choice.candidates.regions, choice.frame, self.finding
         labels = labels_of(regions, choice.chosen, t)
-        if finding.brought:
-            before = label_frame(finding.brought[0], t)
+        rows = np.flatnonzero(choice.chosen)
+        numbers = np.arange(len(rows) + 1, dtype=np.int32)
+        before = label_frame(finding.brought[0], t) if finding.brought else None
+        outlines = choice.candidates.read if finding.given is None else before
+        if outlines is not None:
+            outlines = self._not_said_wrong(outlines, t)
+            sure, found = self._said_right(labels, t), finding.given is None
+            labels = with_outlines_of(outlines, labels, sure, larger=found)
+        if before is not None:
+            shown, first = np.unique(labels, return_index=True)
             labels = keep_numbers(before, labels)
-        if finding.given is not None:
-            labels = with_outlines_of(before, labels, self._said_right(labels, t))
-        rows, flat = np.flatnonzero(choice.chosen), labels.reshape(-1)
+            numbers[shown] = labels.reshape(-1)[first]
         margins = pd.DataFrame(
             {
                 "frame": t,
-                "label": flat[regions.pixels[regions.starts[rows]]],
+                "label": numbers[1:],
                 "score": choice.candidates.scores[rows],
                 "margin_at_least": choice.margin[rows],
             }
         )
         return SegmentedFrame(t, labels, margins)
+
+    def _not_said_wrong(self, labels: NDArray[Any], t: int) -> NDArray[Any]:
+        """Labels of a frame without the cells that somebody called wrong."""
+        if self.reader.answers is None:
+            return labels
+        cells = regions_of_labels(labels, t)
+        wrong = cells.select(self.reader.said(cells) < 0).pixels
+        left = labels.copy()
+        left.reshape(-1)[wrong] = 0
+        return left
 
     def _said_right(self, labels: NDArray[np.int32], t: int) -> NDArray[np.int32]:
         """Labels of the cells of a frame that somebody drew or called right."""

@@ -76,6 +76,7 @@ class Candidates:
     table: pd.DataFrame  # what was measured of them, one row each (`measure_regions`)
     scores: Array  # how likely each is one cell, as log-odds, shape (R,)
     pinned: Mask  # regions that a person said exist, shape (R,)
+    read: NDArray[np.int32] | None = None  # labels of the built-in method, see `Described`
 
     def only(self, exist: Mask) -> Candidates:
         """Those that are known to exist."""

@@ -84,15 +84,17 @@ class MaskReader:
         image = self.movie.channel_frame(t, self.channel)
         view = FrameView(image, self.segmentation, scale)
         named = zip(label_sources(self.labels), self.labels, strict=True)
+        read = None
         drawn: dict[str, Index] = {name: label_frame(labels, t) for name, labels in named}
         if self.network is not None:
             drawn[_NETWORK] = self.network.of(image, scale).astype(np.int64)
         if not drawn:
-            drawn[_READING] = segment_builtin(view).astype(np.int64)
+            read = segment_builtin(view)
+            drawn[_READING] = read.astype(np.int64)
         regions = propose_frame(view, labels=drawn, t=t)
         if self.answers is not None:
             regions = concatenate([regions, as_candidates(self.answers, {t})])
-        return Described(regions, describe_frame(regions, view))
+        return Described(regions, describe_frame(regions, view), read)
 
     def frames(self, wanted: Iterable[int]) -> Iterator[Described]:
         """Candidates of some frames in order, as `frame` gives them."""
@@ -123,7 +125,7 @@ class MaskReader:
             kept = prune(regions, np.where(wrong, -np.inf, scores), per_cell, sure=sure)
             part = regions.select(kept)
             table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)
-            yield Candidates(part, table, scores[kept], drawn[kept])
+            yield Candidates(part, table, scores[kept], drawn[kept], found.read)
 
 
 def learned_score(reader: MaskReader) -> Steps[MovieScore]:

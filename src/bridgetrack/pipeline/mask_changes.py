@@ -122,21 +122,29 @@ def _grouped(owners: Index, labels: Index) -> dict[int, Cells]:
 
 
 def with_outlines_of(
-    before: NDArray[Any], after: NDArray[np.int32], sure: Sequence[int] | NDArray[Any] = ()
+    before: NDArray[Any],
+    after: NDArray[np.int32],
+    sure: Sequence[int] | NDArray[Any] = (),
+    *,
+    larger: bool = False,
 ) -> NDArray[np.int32]:
     """The later of two label frames, where cells that stay are drawn as they were.
 
-    Cells that stay are neither cut nor joined, added or dropped; pixels that another cell has taken
-    stay with that. Those of the later frame that are `sure`, by their labels, are drawn as there.
+    Cells stay if most of the old mask is in one new cell, or most of the new one in one old cell,
+    and in no other; pixels that another cell has taken stay with that. They have the numbers of
+    the later frame. Those of its cells that are `sure`, by their labels, are drawn as there, and
+    with `larger` also those that were not larger before.
     """
     old, new, shared, size_old, size_new = _compare(before, after)
-    changed = [c for c in changes(before, after, 0) if c.kind != ChangeKind.OUTLINE]
-    stays = (shared > _MOSTLY * size_new[new]) | (shared > _MOSTLY * size_old[old])
-    stays &= ~np.isin(old, [k for c in changed for k in c.before])
-    stays &= ~np.isin(new, [k for c in changed for k in c.after]) & ~np.isin(new, sure)
+    mostly = (shared > _MOSTLY * size_new[new]) | (shared > _MOSTLY * size_old[old])
+    old, new = old[mostly], new[mostly]
+    stays = (np.bincount(old)[old] == 1) & (np.bincount(new)[new] == 1) & ~np.isin(new, sure)
+    if larger:
+        stays &= size_old[old] > size_new[new]
     drawn = np.where(np.isin(after, new[stays]), 0, after)
-    again = np.isin(before, old[stays]) & (drawn == 0)
-    return np.asarray(np.where(again, before, drawn), dtype=np.int32)
+    number = np.zeros(len(size_old), dtype=np.int32)
+    number[old[stays]] = new[stays]
+    return np.asarray(np.where(drawn == 0, number[before], drawn), dtype=np.int32)
 
 
 def check_some_left(labels: Movie, had: bool, left: bool) -> None:

@@ -114,6 +114,8 @@ class Described:
 
     regions: Regions  # candidates
     features: Array  # shape (R, SPATIAL)
+    # labels of the built-in method, where these were among what was proposed
+    read: NDArray[np.int32] | None = None
 
     @property
     def dominance(self) -> Array:
