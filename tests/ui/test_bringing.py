@@ -360,14 +360,18 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     def open_file(path: Path) -> None:
         def choose() -> None:
             dialog = QApplication.activeModalWidget()
-            dialog.findChild(QLineEdit).setText(str(path))
-            dialog.accept()
+            if dialog is not None:
+                dialog.findChild(QLineEdit).setText(str(path))
+                dialog.accept()
 
         actions.clear()
         state.session.forget()
         viewer.layers.clear()
-        QTimer.singleShot(100, choose)
+        looking = QTimer()
+        looking.timeout.connect(choose)
+        looking.start(50)
         press(widget.segment.open)
+        looking.stop()
 
     def export(name: str) -> int:
         press(widget.tabs[3])
