@@ -68,4 +68,4 @@ def test_nobody_is_told_to_stop_before_the_estimate_says_something(n: int) -> No
     rough = estimate_accuracy(np.zeros(n), event, np.ones(8), True) if n else None
     verdict = verdict_on(0.3, 0.0, rough, 90, 1000)
     assert not verdict.stop
-    assert "too few random questions" in verdict.words
+    assert "until the accuracy is known" in verdict.words

@@ -180,7 +180,7 @@ def verdict_on(
         return Verdict(False, f"{found}; go on, it is too early to say when to stop")
     little, steady = finds < 1.0, changes < max(2.0, 0.005 * events)
     if little and steady and (estimate is None or estimate.n_annotations < ENOUGH_RANDOM):
-        return Verdict(False, f"{found}; go on, too few random questions tell how good it is")
+        return Verdict(False, f"{found}; go on until the accuracy is known")
     if little and steady:
         return Verdict(True, f"you can stop now: {found}, and they hardly change the rest")
     if little:
