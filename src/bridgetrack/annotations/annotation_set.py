@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Generic, Protocol, Self, TypeVar
 
 from bridgetrack.annotations.annotation import Annotation, Cell, Kind
@@ -17,7 +17,6 @@ from bridgetrack.movie.geometry import Geometry
 _NUMBER = re.compile(r"\d{1,18}$")
 
 
-@cache
 def natural_key(answer_id: str) -> tuple[str, int, str]:
     """Order of ids in which ``a2`` comes before ``a10``."""
     number = _NUMBER.search(answer_id)
