@@ -63,15 +63,39 @@ def usual_folder(movie: Path | None, name: str, geometry: Geometry) -> Path:
     """The folder of a movie's project.
 
     Beside the movie, or in the user's data folder where there is no file or its folder cannot
-    be written to.
+    be written to. It has the name of the movie, the whole one where it has a `namesake`.
     """
     if movie is not None and os.access(movie.parent, os.W_OK):
-        return movie.with_name(f"{movie.name if movie.is_dir() else movie.stem}{ENDING}")
+        return _whole(movie) if namesake(movie) else _stem(movie)
     known = f"{movie.resolve() if movie else name}|{geometry.n_frames}|{geometry.shape}"
     mark = hashlib.sha256(known.encode()).hexdigest()[:12]
     plain = "".join(c if c.isalnum() else "_" for c in (movie.stem if movie else name))[:40]
     folder = user_data_path("bridgetrack", appauthor=False) / "annotations"
     return folder / f"{plain}-{mark}{ENDING}"
+
+
+def namesake(movie: Path) -> Path | None:
+    """Another movie of the same stem, which has the project of that name; None without one.
+
+    Where it is gone, this one is taken to be the same in another format, unless there is a project
+    of its own.
+    """
+    folder = _stem(movie)
+    try:
+        known = PROJECT_FILE.read(folder / PROJECT)
+        other = resolved(folder / (known.image or known.labels).path)
+        shared = other != resolved(movie) and _stem(other) == resolved(folder)
+    except InputError:
+        return None
+    return other if shared and (other.exists() or _whole(movie).exists()) else None
+
+
+def _stem(movie: Path) -> Path:
+    return movie.with_name(f"{movie.name if movie.is_dir() else movie.stem}{ENDING}")
+
+
+def _whole(movie: Path) -> Path:
+    return movie.with_name(f"{movie.name}{'-folder' if movie.is_dir() else ''}{ENDING}")
 
 
 def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
@@ -100,7 +124,9 @@ def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
         if is_project(project):
             begin, stem = load_project(project).history, f"{stem}-project"
             earlier = project.with_name(f"{project.stem}{SUFFIX}")
-        folder = usual_folder(project.with_name(f"{stem}.json"), stem, geometry)
+        folder = project.with_name(f"{stem}{ENDING}")
+        if not os.access(folder.parent, os.W_OK):
+            folder = usual_folder(project.with_name(f"{stem}.json"), stem, geometry)
     if (folder / ANSWERS).exists():
         return AutosavingStore(folder / ANSWERS, geometry)
     found = read_history(earlier, begin)
@@ -109,6 +135,12 @@ def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
         known = replace(known, settings=begin.settings)
     store = AutosavingStore(folder / ANSWERS, geometry, None if known == nothing else known)
     store.notice = found.notice
+    movie = folder.with_name(folder.name.removesuffix(ENDING).removesuffix("-folder"))
+    if not folder.exists() and movie.exists() and (other := namesake(movie)):
+        store.notice += (
+            f"{_stem(movie)} is the project of {other.name}; what you say of {movie.name} is kept "
+            f"in {folder.name}."
+        )
     sample = earlier.with_name(earlier.name.removesuffix(SUFFIX) + ".check.csv")
     if sample.is_file() and not (folder / SAMPLE).exists():
         folder.mkdir(parents=True, exist_ok=True)
