@@ -114,16 +114,6 @@ def in_one_go(function: Callable[..., Any], *given: Any) -> None:
         one.submit(function, *given).result()
 
 
-def refuse_foreign(path: Path, ours: Callable[[str], bool]) -> None:
-    """Raise an OutputError if `path` is a file, or a folder with names that are not `ours`."""
-    if path.is_dir():
-        foreign = next((p.name for p in path.iterdir() if not ours(p.name)), None)
-        if foreign is not None:
-            raise OutputError(f"{path}: the folder holds other files ({foreign}); choose another")
-    elif path.exists():
-        raise OutputError(f"{path}: a file with this name exists; choose another")
-
-
 @contextmanager
 def writing(path: Path, what: str = "") -> Iterator[None]:
     """Turn errors while writing to `path` into an OutputError that names it, and a remedy."""

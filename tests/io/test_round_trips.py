@@ -75,8 +75,6 @@ def test_a_cell_in_pieces_is_one_row_and_its_pieces_stand_beside(tmp_path: Path)
     assert table["x"].tolist() == pytest.approx([5.0, (3 * 4 + 5 * 6) / 8, 5.0])
     assert table["parent_id"].tolist()[1:] == [0, 2], "each parent is a row"
     assert pd.read_csv(tmp_path / "pieces.csv")["id"].tolist() == [1, 2]
-    write_csv(regained_identity(), tmp_path)
-    assert not (tmp_path / "pieces.csv").exists(), "of the tracks before"
 
 
 def test_what_one_parent_per_row_cannot_hold_is_said(tmp_path: Path) -> None:

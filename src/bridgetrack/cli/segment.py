@@ -12,7 +12,7 @@ import typer
 
 from bridgetrack.cli.console import Answer, note_lines, show
 from bridgetrack.cli.options import cluster_at, parse_channel
-from bridgetrack.io.may_write import refuse_inputs, refuse_other, signed
+from bridgetrack.may_write import refuse_inputs, refuse_other, signed
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
@@ -57,8 +57,7 @@ def segment(
     record_file, margins_file = beside_labels(out, "run"), beside_labels(out, "masks", "csv")
     inputs = [image, None if network is None else Path(network), annotations, *brought]
     refuse_inputs([out, record_file, margins_file], inputs)
-    for place in (out, record_file, margins_file):
-        refuse_other(place)
+    refuse_other(margins_file)
     notes, began, number = list[Note](), time.perf_counter(), parse_channel(channel)
     with ExitStack() as places:  # the labels take theirs first, the record the last
         record_spare = places.enter_context(signed(record_file))

@@ -70,7 +70,6 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _write(cells, folder / "detections.csv")
-        (folder / PIECES).unlink(missing_ok=True)
         if len(pieces):
             _write(pieces, folder / PIECES)
         _write(tracks.edges, folder / "edges.csv")

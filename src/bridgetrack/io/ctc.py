@@ -14,7 +14,7 @@ from skimage.util import map_array
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.labels import foreground
 from bridgetrack.errors import InputError
-from bridgetrack.files import check_readable, refuse_foreign, staged, writing
+from bridgetrack.files import check_readable, writing
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
@@ -260,7 +260,6 @@ def _notes(nodes: pd.DataFrame, edges: pd.DataFrame, table: Table) -> tuple[str,
 
 
 TABLE = "res_track.txt"
-_OURS = re.compile(r"^(mask\d+\.tif|res_track\.txt)$")
 _SURE = ("divide", "move", "skip")
 
 
@@ -385,7 +384,7 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     labels
         The segmentation.
     folder
-        Where to. A folder that holds nothing but an earlier result is replaced.
+        A new folder.
 
     Returns
     -------
@@ -397,7 +396,7 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     InputError
         If a node is not drawn in the segmentation.
     OutputError
-        If the files cannot be written; nothing is left behind then.
+        If the files cannot be written.
     """
     form = ctc_form(tracks)
     notes = list(form.notes)
@@ -406,17 +405,13 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
         notes.append("more than 65,535 tracks: the masks have 32 bits, the format asks for 16")
     frame, label = (tracks.nodes[c].to_numpy(dtype=np.int64) for c in ("frame", "label"))
     folder = Path(folder)
+    with label_writer(folder, labels.geometry, dtype="uint32" if wide else "uint16") as write:
+        for t in range(labels.n_frames):
+            here = frame == t
+            write(_renamed(labels, t, label[here], form.label[here]))
+    text = "".join(f"{a} {b} {c} {d}\n" for a, b, c, d in form.table.tolist())
     with writing(folder):
-        refuse_foreign(folder, lambda name: _OURS.match(name) is not None)
-    with staged(folder) as spare:
-        spare.mkdir()
-        with label_writer(spare, labels.geometry, dtype="uint32" if wide else "uint16") as write:
-            for t in range(labels.n_frames):
-                here = frame == t
-                write(_renamed(labels, t, label[here], form.label[here]))
-        text = "".join(f"{a} {b} {c} {d}\n" for a, b, c, d in form.table.tolist())
-        with writing(folder):
-            (spare / TABLE).write_text(text, encoding="ascii")
+        (folder / TABLE).write_text(text, encoding="ascii")
     return tuple(notes)
 
 

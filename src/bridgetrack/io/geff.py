@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bridgetrack.arrays import Index
 from bridgetrack.detections.table import content
 from bridgetrack.errors import InputError
-from bridgetrack.files import in_one_go, program_version, refuse_foreign, replacing
+from bridgetrack.files import in_one_go, program_version, writing
 from bridgetrack.io.columns import guess_columns
 from bridgetrack.io.csv import as_plain
 from bridgetrack.io.tables import count_frames
@@ -264,9 +264,6 @@ def _nodes(
     return nodes
 
 
-_OURS = (".zgroup", ".zattrs", "zarr.json", "nodes", "edges", ".zmetadata")
-
-
 def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | None = None) -> None:
     """Write tracks to a GEFF store; `read_geff` gets back all of it.
 
@@ -279,14 +276,14 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
     tracks
         The tracks.
     path
-        Name of the store, by custom ending in ``.geff``; an earlier store is replaced.
+        Name of the new store, by custom ending in ``.geff``.
     labels_path
         The segmentation, named in the store as a related object.
 
     Raises
     ------
     OutputError
-        If the store cannot be written; nothing is left behind then.
+        If the store cannot be written.
     """
     import geff_spec
     from geff.core_io import write_arrays
@@ -312,9 +309,8 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
         extra={"bridgetrack": _extra(tracks)},
     )
     path = Path(path)
-    refuse_foreign(path, lambda name: name in _OURS)
-    with replacing(path, "the graph") as spare:
-        in_one_go(write_arrays, spare, ids, node_props, pairs, edge_props, metadata)
+    with writing(path, "the graph"):
+        in_one_go(write_arrays, path, ids, node_props, pairs, edge_props, metadata)
 
 
 def _props(table: pd.DataFrame, *without: str) -> dict[str, dict[str, Any]]:

@@ -11,8 +11,8 @@ from bridgetrack.io.columns import SCORE_COLUMNS, known_columns
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
 from bridgetrack.io.geff import read_geff, read_trackmate, write_geff
-from bridgetrack.io.may_write import result_folder
 from bridgetrack.io.tables import read_text_table
+from bridgetrack.may_write import result_folder
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.tracks import Tracks

@@ -14,6 +14,7 @@ import numpy as np
 
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.files import check_readable
+from bridgetrack.may_write import ZARR_MARKS
 from bridgetrack.movie.folder import read_folder
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
@@ -29,7 +30,7 @@ from bridgetrack.movie.raw import (
     reading,
 )
 from bridgetrack.movie.tiff import is_tiff, one_frame, read_tiff
-from bridgetrack.movie.zarr_store import ZARR_MARKS, is_zarr, read_zarr
+from bridgetrack.movie.zarr_store import is_zarr, read_zarr
 
 _WIDE = 16
 """Pixels along y and x from which three or four along the last axis are taken for colours."""

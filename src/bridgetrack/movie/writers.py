@@ -1,4 +1,4 @@
-"""Write label movies frame by frame; partial output never has the final name."""
+"""Write label movies frame by frame."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import refuse_foreign, staged, writing
+from bridgetrack.files import writing
+from bridgetrack.may_write import signed
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie, as_labels, label_frame
-from bridgetrack.movie.zarr_store import written_here, zarr_frames
+from bridgetrack.movie.zarr_store import zarr_frames
 
 Append = Callable[[NDArray[Any], int], None]
 _CLASSIC_LIMIT = 2**34  # compressed labels stay far below a quarter of their raw size
@@ -37,7 +38,7 @@ def save_labels(
     path
         A name that ends in ``.tif`` gives a TIFF stack, one in ``.zarr`` an OME-Zarr, any other a
         folder with ``mask000.tif`` and so on. All are compressed and appear under the name only
-        when complete.
+        when complete. What was written so before is replaced, unless it was changed since.
     geometry
         Extent and scale; needed where `labels` is not a movie and has no length.
     dtype
@@ -53,44 +54,38 @@ def save_labels(
     InputError
         If a frame has the wrong shape or is no label image.
     OutputError
-        If the files cannot be written, or a label does not fit into `dtype`.
+        If the files cannot be written, others are there, or a label does not fit into `dtype`.
     """
-    frames, geometry = _frames(labels, geometry)
-    with label_writer(path, geometry, dtype=dtype) as write:
+    (frames, geometry), path = _frames(labels, geometry), Path(path).expanduser()
+    with signed(path) as spare, label_writer(spare, geometry, dtype=dtype) as write:
         for frame in frames:
             write(frame)
-    return Path(path).expanduser()
+    return path
 
 
 @contextmanager
 def label_writer(
-    path: str | Path, geometry: Geometry, *, dtype: str = "uint16"
+    path: Path, geometry: Geometry, *, dtype: str = "uint16"
 ) -> Iterator[Callable[[NDArray[Any]], None]]:
     """What writes label frames one by one: a TIFF stack, an OME-Zarr (``.zarr``) or a folder.
 
-    The result appears under its name when all frames are written. Leaving the block by an
-    exception (a cancelled generator included) removes what was written.
+    They are written under a new name, in a block that puts them in place or removes them.
 
     Raises
     ------
     InputError
         If a frame, shape ([Z,] Y, X), has the wrong shape or is no label image.
     OutputError
-        If the name ends like a kind of file that is not written, the folder holds other
-        files, the files cannot be written, a label does not fit, or frames are missing at the end.
+        If the name ends like a kind of file that is not written, the files cannot be written, a
+        label does not fit, or frames are missing at the end.
     """
-    path, highest = Path(path).expanduser(), _highest(dtype)
-    form = _FORMS.get(path.suffix.lower(), _masks)
-    if form is _masks and path.suffix and not path.is_dir():
+    highest, form = _highest(dtype), _FORMS.get(path.suffix.lower(), _masks)
+    if form is _masks and path.suffix:
         raise OutputError(
             f"{path}: labels are written as a TIFF stack (a name that ends in .tif), as an "
             "OME-Zarr (.ome.zarr) or as a folder of masks (a name without a dot), not as "
             f"{path.suffix}"
         )
-    if form is not _stack:
-        ours = written_here(path)
-        with writing(path):
-            refuse_foreign(path, lambda name: ours or Path(name).match("mask*.tif"))
     n = 0
 
     def write(labels: NDArray[Any]) -> None:
@@ -110,13 +105,12 @@ def label_writer(
             append(checked.astype(dtype), n)
         n += 1
 
-    with staged(path) as spare:
-        with form(spare, path, geometry) as append:
-            yield write
-        if n != geometry.n_frames:
-            raise OutputError(
-                f"{path}: {n} frames were given, expected {geometry.n_frames}; nothing was written"
-            )
+    with form(path, geometry) as append:
+        yield write
+    if n != geometry.n_frames:
+        raise OutputError(
+            f"{path}: {n} frames were given, expected {geometry.n_frames}; nothing was written"
+        )
 
 
 def _highest(dtype: str) -> int:
@@ -126,12 +120,12 @@ def _highest(dtype: str) -> int:
 
 
 @contextmanager
-def _stack(spare: Path, path: Path, geometry: Geometry) -> Iterator[Append]:
+def _stack(path: Path, geometry: Geometry) -> Iterator[Append]:
     """One compressed TIFF stack with ImageJ's description of axes and scale."""
     n = geometry.n_frames
     size = np.prod([n, *(geometry.shape or ()), 4], dtype=np.float64)
     with writing(path):
-        tiff = tifffile.TiffWriter(spare, bigtiff=bool(size > _CLASSIC_LIMIT))
+        tiff = tifffile.TiffWriter(path, bigtiff=bool(size > _CLASSIC_LIMIT))
 
     def append(labels: NDArray[Any], t: int) -> None:
         _append_pages(tiff, labels, imagej_tags(geometry, n) if t == 0 else {})
@@ -147,14 +141,14 @@ def _stack(spare: Path, path: Path, geometry: Geometry) -> Iterator[Append]:
 
 
 @contextmanager
-def _masks(spare: Path, path: Path, geometry: Geometry) -> Iterator[Append]:
+def _masks(path: Path, geometry: Geometry) -> Iterator[Append]:
     """A folder with one compressed TIFF per frame, ``mask000.tif`` and so on."""
     digits = max(3, len(str(geometry.n_frames - 1)))
     with writing(path):
-        spare.mkdir()
+        path.mkdir(parents=True)
 
     def append(labels: NDArray[Any], t: int) -> None:
-        with tifffile.TiffWriter(spare / f"mask{t:0{digits}d}.tif") as tiff:
+        with tifffile.TiffWriter(path / f"mask{t:0{digits}d}.tif") as tiff:
             _append_pages(tiff, labels, imagej_tags(geometry, 1))
 
     yield append

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.files import in_one_go, program_version, writing
+from bridgetrack.may_write import ZARR_MARKS
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.raw import ORDER, Metadata, RawMovie, Sliced, micrometers, minutes, reading
 
-ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
-"""Files at the top of a zarr folder."""
 _VERSION = "0.5"
 _MARK = "bridgetrack"
 _WIDEST = 1024
@@ -160,14 +158,10 @@ def _channel_names(group: Any) -> tuple[str, ...]:
 
 
 @contextmanager
-def zarr_frames(
-    spare: Path, path: Path, geometry: Geometry
-) -> Iterator[Callable[[NDArray[Any], int], None]]:
+def zarr_frames(path: Path, geometry: Geometry) -> Iterator[Callable[[NDArray[Any], int], None]]:
     """A multiscale image of one level whose pixels are labels, with axes, scale and units."""
     with writing(path):
-        group = zarr.create_group(
-            spare, zarr_format=3, attributes=_label_attributes(path, geometry)
-        )
+        group = zarr.create_group(path, zarr_format=3, attributes=_label_attributes(path, geometry))
     array: Any = None
 
     def append(labels: NDArray[Any], t: int) -> None:
@@ -185,14 +179,6 @@ def zarr_frames(
         in_one_go(array.__setitem__, t, labels)
 
     yield append
-
-
-def written_here(path: Path) -> bool:
-    """Whether a folder is an OME-Zarr that `zarr_frames` wrote."""
-    try:
-        return _MARK in json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return False
 
 
 def _label_attributes(path: Path, geometry: Geometry) -> dict[str, Any]:

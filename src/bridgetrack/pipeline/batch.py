@@ -16,8 +16,8 @@ from scipy.special import expit
 
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.files import resolved, writing
-from bridgetrack.io.may_write import check_file, signed
 from bridgetrack.io.tables import TABLES
+from bridgetrack.may_write import check_file, signed
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import looks_like_labels

@@ -31,12 +31,12 @@ from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
-from bridgetrack.files import replacing, resolved, write_text
+from bridgetrack.files import replacing, resolved, staged, write_text
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import read_detections_csv
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.movie import Geometry, Movie, open_labels, open_movie, save_labels
+from bridgetrack.movie import Geometry, Movie, label_writer, open_labels, open_movie
 from bridgetrack.movie.geometry import GeometryField, geometry_to_json
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
@@ -342,7 +342,10 @@ def write_cells(cells: Movie | Detections, folder: Path) -> Steps[None]:
     for t in range(labels.n_frames):
         highest = max(highest, int(label_frame(labels, t).max(initial=0)))
         yield Progress("Keeping the cells", 0.3 * t / labels.n_frames)
-    save_labels(labels, path, dtype="uint16" if highest < 2**16 else "uint32")
+    dtype = "uint16" if highest < 2**16 else "uint32"
+    with staged(path) as spare, label_writer(spare, labels.geometry, dtype=dtype) as write:
+        for t in range(labels.n_frames):
+            write(label_frame(labels, t))
 
 
 def write_image(image: Movie, folder: Path, place: Path) -> MovieFile:

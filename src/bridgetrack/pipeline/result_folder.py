@@ -18,8 +18,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.features.link_scores import with_link_scores
 from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import EventKinds
-from bridgetrack.io.may_write import result_folder
 from bridgetrack.io.results import FILES, FORMATS, METHODS, RUN_FILE, stage_results
+from bridgetrack.may_write import result_folder
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry

@@ -17,9 +17,10 @@ from pathlib import Path
 
 from bridgetrack.errors import OutputError
 from bridgetrack.files import resolved, staged, write_text
-from bridgetrack.movie.zarr_store import ZARR_MARKS
 
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
+ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+"""Files at the top of a zarr folder."""
 _STORES = (*ZARR_MARKS, "project.json")
 """Files of folders that are read as a whole."""
 
@@ -110,11 +111,13 @@ def signed(path: Path) -> Iterator[Path]:
     """Where to write a file or folder that takes the place of `path`, and is signed.
 
     What is written there is known as ours before it takes its place. Raises an OutputError where it
-    cannot be written; what was there stays as it was.
+    cannot be written, or what is there is not ours; that stays as it was.
     """
     path = _named(path)
+    refuse_other(path)
     with staged(path) as spare:
         yield spare
+        refuse_other(path)  # it may have changed meanwhile
         new, known = _digests(spare), _kept(path)
         both = {n: [*known.get(n, []), *new.get(n, [])] for n in {**known, **new}}
         _keep(path, both)
@@ -132,7 +135,6 @@ def result_folder(out: Path, *inputs: Path | str | None) -> Iterator[Path]:
     with signed(out) as folder:
         folder.mkdir()
         yield folder
-        refuse_other(out)  # it may have changed meanwhile
 
 
 def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) -> None:
@@ -143,26 +145,19 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) 
     targets
         Files and folders to write.
     inputs
-        Files, folders and patterns (``01/t*.tif``) that are read. Files are compared by identity,
-        not by name, so links and other paths to the same file are found, too.
+        Files, folders and patterns (``01/t*.tif``) that are read. Links are followed on both sides.
 
     Raises
     ------
     OutputError
         If they overlap; the message names both.
     """
-    targets, reading = list(targets), [Path(given) for given in inputs if given is not None]
-    there = {_identity(path): target for target in targets for path in every_file(target)}
-    for given in reading:
-        hit = next((target for target in targets if _joins(target, given)), None)
-        if there and hit is None:
-            hit = next((there[i] for i in map(_identity, _read_from(given)) if i in there), None)
-        if hit is not None:
-            if hit in (given, *given.parents):
-                how = "is" if hit == given else f"contains {given}, which is"
-            else:
-                how = f"is part of {given}, which is"
-            raise OutputError(f"{hit} {how} being read; give another name")
+    places = {target: resolved(target) for target in targets}
+    for given in (Path(each) for each in inputs if each is not None):
+        read = {resolved(file) for file in _read_from(given)}
+        for target, place in places.items():
+            if any(file.is_relative_to(place) for file in read) or _joins(place, given):
+                raise OutputError(f"{target}: {given} is being read there; give another name")
 
 
 def every_file(path: Path) -> Iterator[Path]:
@@ -176,37 +171,22 @@ def every_file(path: Path) -> Iterator[Path]:
 
 
 def _read_from(given: Path) -> Iterator[Path]:
-    """The files that stand for an input: all of a store, the frames of a folder of frames."""
-    if given.is_dir() and not _is_store(given):
-        for place in (given, given / "TRA"):
-            yield from (p for p in place.glob("*") if p.suffix.lower() in (".tif", ".tiff", ".txt"))
-    elif given.exists():
-        yield from every_file(resolved(given))
-    else:
+    """What stands for an input: a file, or a folder with what is in it, or what fits a pattern."""
+    yield given
+    if given.is_dir():
+        files = (*given.glob("*"), *given.glob("TRA/*"))
+        yield from (p for p in files if p.suffix.lower() in (".tif", ".tiff", ".txt"))
+    elif not given.exists():
         yield from map(Path, glob(str(given)))  # noqa: PTH207 - a pattern may be absolute
 
 
-def _joins(target: Path, given: Path) -> bool:
-    """Whether a new file or folder would become part of an input."""
+def _joins(place: Path, given: Path) -> bool:
+    """Whether a new file or folder would become part of a folder that is read."""
     if not given.is_dir():
         return False
-    inside, outer = resolved(target), resolved(given)
-    if inside == outer or _is_store(given):
-        return outer in (inside, *inside.parents)
-    return inside.parent == outer and inside.suffix.lower() in (".tif", ".tiff")
-
-
-def _is_store(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in _STORES)
-
-
-def _identity(path: Path) -> object:
-    """What two names of one file have in common; a link to nothing is only itself."""
-    try:
-        found = path.stat()
-    except OSError:
-        return path.absolute()
-    return found.st_dev, found.st_ino
+    if any((given / name).is_file() for name in _STORES):
+        return place.is_relative_to(resolved(given))
+    return place.parent == resolved(given) and place.suffix.lower() in (".tif", ".tiff")
 
 
 def _named(path: Path) -> Path:
