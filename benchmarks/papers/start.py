@@ -17,7 +17,7 @@ import numpy as np
 
 from bridgetrack.arrays import Array
 from bridgetrack.learning.losses import Loss, find_loss
-from bridgetrack.learning.regularizers import Regularizer, centre
+from bridgetrack.learning.regularizers import Regularizer
 from bridgetrack.learning.risk import Risk
 from bridgetrack.learning.structured_model import Sample, StructuredModel, as_samples
 
@@ -41,7 +41,7 @@ def untied_start(
     prior itself comes back where no step lowers the objective. The rest is as in `train`.
     """
     risk = Risk(model, as_samples(samples), n_annotations, find_loss(loss))
-    w0, rng = centre(regularizer, model.n_features), np.random.default_rng(seed)
+    w0, rng = regularizer.centre(model.n_features), np.random.default_rng(seed)
     direction = np.zeros_like(w0)
     for _ in range(draws):
         near = w0 + size * rng.normal(size=len(w0))

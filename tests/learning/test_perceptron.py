@@ -60,5 +60,5 @@ def test_bad_input() -> None:
     with pytest.raises(InputError, match="9 finite numbers"):
         perceptron(model, samples, initial=np.zeros(4))
     broken = [Sample(np.array([1.0, np.nan, 1.0]), frozenset({1}))]
-    with pytest.raises(InputError, match=r"feature 1 of training sample 0|feature \d"):
+    with pytest.raises(InputError, match="features of training sample 0"):
         perceptron(model, broken)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bridgetrack.errors import InputError, SolverError
+from bridgetrack.errors import InputError
 from bridgetrack.learning import L1, L2, Inferred, LearningOptions, Sample, fit
 from models import AmbiguousMulticlass, multiclass_problem
 
@@ -25,22 +25,15 @@ def test_no_annotations() -> None:
         fit(model, samples, L2(1.0), n_annotations=0)
 
 
-def test_repeated_key() -> None:
-    model, samples = multiclass_problem(0)
-    with pytest.raises(InputError, match="same key 0"):
-        fit(model, [samples[0], samples[0]], L2(1.0))
-
-
 @pytest.mark.parametrize(
     ("regularizer", "words"),
     [
         (L2(0.0), "must be positive"),
         (L2(1.0, np.zeros(4)), "another set of features"),
-        (L1(1.0, np.full(9, np.inf)), "9 finite weights"),
+        (L1(1.0, np.full(9, np.inf)), "9 finite numbers"),
         (L2(1.0, None, np.zeros(9)), "metric of feature 0"),
-        (L2(1.0, None, np.diag([-0.1, *np.ones(8)])), "positive definite"),
-        (L1(1.0, None, np.eye(9)), "metric has shape"),
-        (L1(1.0, None, np.full(9, np.inf)), "must be finite"),
+        (L2(1.0, None, np.eye(9)), "metric has shape"),
+        (L1(1.0, None, np.full(9, np.nan)), "9 finite numbers"),
     ],
 )
 def test_regularizer_that_does_not_fit(regularizer: L1 | L2, words: str) -> None:
@@ -67,7 +60,7 @@ def test_options_out_of_range() -> None:
 def test_features_that_are_not_numbers() -> None:
     model, samples = multiclass_problem(0)
     bad = replace(samples[2], x=np.array([0.0, np.nan, 1.0]))
-    with pytest.raises(InputError, match=r"feature \d of training sample 2 \(2\) is nan"):
+    with pytest.raises(InputError, match=r"features of training sample 2 \(2\) are not finite"):
         fit(model, (*samples[:2], bad, *samples[3:]), L2(1.0))
 
 
@@ -81,17 +74,17 @@ class Odd(AmbiguousMulticlass):
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "words"),
+    ("change", "words"),
     [
-        ({"bounds": np.full(12, np.inf)}, SolverError, "bound of training sample 0"),
-        ({"losses": np.full(12, np.nan)}, InputError, "task loss of training sample 0"),
-        ({"features": np.zeros((12, 4))}, InputError, "another set of features"),
+        ({"bounds": np.full(12, np.inf)}, "bounds of training sample 0"),
+        ({"losses": np.full(12, np.nan)}, "task losses of training sample 0"),
+        ({"features": np.zeros((12, 4))}, "another set of features"),
     ],
 )
-def test_inference_that_returns_nonsense(change: dict[str, Any], error: type, words: str) -> None:
+def test_inference_that_returns_nonsense(change: dict[str, Any], words: str) -> None:
     model, samples = multiclass_problem(0, model=Odd)
     model.change = change
-    with pytest.raises(error, match=words):
+    with pytest.raises(InputError, match=words):
         fit(model, samples, L2(1.0))
 
 

@@ -17,16 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bridgetrack.arrays import Array, Mask
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.learning.regularizers import Regularizer
 from bridgetrack.learning.risk import Risk, Tangent
-from bridgetrack.learning.structured_model import Inferred, IntArray
+from bridgetrack.learning.structured_model import Inferred
 
 IDLE = 10
 """Calls without use after which a plane may be dropped."""
-
-MAX_POINTS = 400
-"""Points that are kept; more would only slow down the search for the best of them."""
 
 MAX_OUTPUTS = 40_000
 """Outputs of all samples together above which idle ones are dropped."""
@@ -52,7 +49,7 @@ class Planes:
     def __len__(self) -> int:
         return len(self.offsets)
 
-    def largest(self, w: Array) -> tuple[Array, IntArray]:
+    def largest(self, w: Array) -> tuple[Array, Index]:
         """The best bound on every function at a point, -inf without any, and its plane."""
         values, best = self.slopes @ w + self.offsets, np.full(self.n_owners, -np.inf)
         np.maximum.at(best, self.owner, values)
@@ -60,14 +57,14 @@ class Planes:
         _, first = np.unique(self.owner[winners], return_index=True)
         return best, winners[first]
 
-    def add(self, slopes: Array, offsets: Array, owner: IntArray) -> None:
+    def add(self, slopes: Array, offsets: Array, owner: Index) -> None:
         """Add planes."""
         self.slopes = np.vstack([self.slopes, slopes])
         self.offsets = np.append(self.offsets, offsets)
         self.owner = np.append(self.owner, owner)
         self._used = np.append(self._used, np.full(len(owner), self._clock))
 
-    def use(self, planes: IntArray | Mask, most: int) -> None:
+    def use(self, planes: Index | Mask, most: int) -> None:
         """Note which planes are of use now; of more than ``most`` those long idle are dropped."""
         self._clock += 1
         self._used[planes] = self._clock
@@ -76,7 +73,7 @@ class Planes:
             self.slopes, self.offsets = self.slopes[keep], self.offsets[keep]
             self.owner, self._used = self.owner[keep], self._used[keep]
 
-    def of(self, place: IntArray, n_owners: int, scale: float = 1.0) -> Planes:
+    def of(self, place: Index, n_owners: int, scale: float = 1.0) -> Planes:
         """Planes of the functions that have a place among others, times a factor.
 
         ``place`` is the new number of each function, -1 for those that are left out.
@@ -148,10 +145,10 @@ class Bundle:
         self.regularizer = regularizer
         self._max_planes = max_planes
         self._group = np.arange(n) % n_groups
-        self.planes = Planes(n_groups, d)
-        self.outputs = Planes(n, d) if cache else None
-        self._points, self._uppers = np.zeros((0, d)), np.zeros(0)
         self.w = np.zeros(d)
+        self.planes = Planes(n_groups, d)
+        self._points, self._uppers = np.zeros((0, d)), np.zeros(0)
+        self.outputs = Planes(n, d) if cache else None
 
     # --- the surrogate
 
@@ -170,17 +167,19 @@ class Bundle:
         """The surrogate at a point where P was computed; J where the tangent touches."""
         penalty = self.known_penalty(w)
         assert penalty is not None
-        return float(self._values(w[None], np.array([penalty]))[0])
+        return float(self.regularizer.value(w)) + penalty + self.tangent.at(w)
 
     def incumbent(self, lower: float, reason: str = "") -> Incumbent:
         """The best point where P was computed."""
-        values = self._values(self._points, self._uppers)
+        linear = self._points @ self.tangent.v + self.tangent.c
+        values = self.regularizer.value(self._points) + self._uppers + linear
         row = int(np.argmin(values))
         return Incumbent(self._points[row].copy(), float(values[row]), lower, reason)
 
-    def _values(self, points: Array, penalties: Array) -> Array:
-        linear = points @ self.tangent.v + self.tangent.c
-        return np.asarray(self.regularizer.value(points) + penalties + linear)
+    def forget(self) -> None:
+        """Recycle nothing: drop planes and points."""
+        n, d = self.planes.n_owners, len(self.w)
+        self.planes, self._points, self._uppers = Planes(n, d), np.zeros((0, d)), np.zeros(0)
 
     # --- planes
 
@@ -197,30 +196,25 @@ class Bundle:
     def infer(self, w: Array) -> Inferred:
         """Compute P at a point, and remember it; the outputs that planes are made of."""
         found, n = self.risk.penalty(w), self.risk.n_annotations
-        last = slice(1 - MAX_POINTS, None)
-        self._points = np.vstack([self._points[last], w])
-        self._uppers = np.append(self._uppers[last], float(found.bounds.sum()) / n)
+        self._points = np.vstack([self._points, w])
+        self._uppers = np.append(self._uppers, float(found.bounds.sum()) / n)
         self.keep_outputs(found, w)
         return self.risk.without_satisfied(found, self.tangent) if self.risk.literal else found
 
-    def add_known_planes_at(self, w: Array, enough: float, tolerance: float) -> bool:
-        """Add planes of outputs found before, if they raise the model of P at a point enough."""
-        found = None if self.risk.literal else self.best_known(w)
-        if found is None:
-            return False
-        slopes, offsets = self._grouped(found)
-        rise = float(np.maximum(slopes @ w + offsets - self._model(w), 0.0).sum())
-        return rise > enough and self.add(found, w, tolerance) > 0
+    def add(self, found: Inferred, w: Array, tolerance: float, enough: float = 0.0) -> float:
+        """Add the planes of some outputs that raise P_g at a point; by how much in all.
 
-    def add(self, found: Inferred, w: Array, tolerance: float) -> float:
-        """Add the planes of some outputs that raise P_g at a point; by how much in all."""
+        None is added unless together they raise the model of P by more than is enough.
+        """
         slopes, offsets = self._grouped(found)
         values, known = slopes @ w + offsets, self._model(w)
+        if np.maximum(values - known, 0.0).sum() <= enough:
+            return 0.0
         new = np.flatnonzero(values > known + tolerance + ROUNDING * (1 + np.abs(values)))
         self.planes.add(slopes[new], offsets[new], new)
         return float((values[new] - known[new]).sum())
 
-    def rows(self) -> tuple[Array, Array, IntArray]:
+    def rows(self) -> tuple[Array, Array, Index]:
         """The surrogate's planes for the master problem: slopes, offsets and groups.
 
         Those of ``P >= R`` come last. A group that has no other is linear: it joins the tangent,
@@ -260,7 +254,7 @@ class Bundle:
 
     def best_known(self, w: Array) -> Inferred | None:
         """The best known output of each sample (of f + Delta), or None if one has none."""
-        if self.outputs is None:
+        if self.outputs is None or self.risk.literal:
             return None
         best, rows = self.outputs.largest(w)
         if len(rows) < len(best):
@@ -269,7 +263,7 @@ class Bundle:
         self.outputs.use(rows, MAX_OUTPUTS)
         return found
 
-    def keep_outputs(self, found: Inferred, w: Array, samples: IntArray | None = None) -> None:
+    def keep_outputs(self, found: Inferred, w: Array, samples: Index | None = None) -> None:
         """Keep outputs of some samples (None: all), where they beat those known at ``w``."""
         if self.outputs is None:
             return

@@ -69,13 +69,11 @@ def cccp(
     epsilon, reason = options.first_precision, "iterations"
     for t in range(options.max_cccp_iterations):  # line 3
         if t and not options.recycle:
-            tangent = bundle.tangent
-            bundle, minimise = _learner_for(risk, regularizer, options)
-            bundle.aim(tangent, w)
+            bundle.forget()
         if bundle.known_penalty(w) is None:  # at t = 0, or without recycling
             bundle.add_planes_at(w, 0.0)
             yield report(bundle.incumbent(-np.inf))
-        if not objectives:  # t = 0: J(w_0), which the first step must not exceed
+        if not objectives:  # J(w_0), which the first step must not exceed
             objectives.append(bundle.value(w))
         found = yield from relayed(minimise(epsilon), report)  # lines 6-12
         old, new = bundle.tangent, risk.tangent(found.w, bundle.tangent)  # line 4 for t + 1

@@ -13,6 +13,7 @@ real progress over the best point, inference is asked halfway between this and t
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 
@@ -62,20 +63,19 @@ def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Sear
             return bundle.incumbent(lower, "converged")
         if bundle.risk.n_inferences >= options.max_inferences:
             return bundle.incumbent(lower, "limit")
-        halfway = stalled >= STALLED
-        point = 0.5 * (best.w + query) if halfway else query
-        stuck = bundle.add_planes_at(point, tolerance) <= tolerance  # lines 7 and 8
-        now = bundle.incumbent(lower)
-        yield now
-        better = best.upper - now.upper > FELL * (best.upper - lower)
-        if halfway and not better and stuck:  # proves nothing about the minimiser: ask there
-            stuck = bundle.add_planes_at(query, tolerance) <= tolerance
-            yield bundle.incumbent(lower)
-        elif not halfway:
+        # A point halfway that brings nothing proves nothing: the minimiser comes after it.
+        halfway = [0.5 * (best.w + query)] if stalled >= STALLED else []
+        for point in (*halfway, query):
+            risen = bundle.add_planes_at(point, tolerance) > tolerance  # lines 7 and 8
+            now = bundle.incumbent(lower)
+            yield now
+            better = best.upper - now.upper > FELL * (best.upper - lower)
+            if risen or (better and point is not query):
+                break
+        else:  # no plane can raise the model of P where the master problem has its minimum
+            return replace(now, reason="converged" if now.gap <= precision else "inexact")
+        if not halfway:
             stalled = 0 if better else stalled + 1
-        if stuck and not (halfway and better):
-            gap = bundle.incumbent(lower).gap
-            return bundle.incumbent(lower, "converged" if gap <= precision else "inexact")
 
 
 def _next_point(bundle: Bundle, best: Incumbent, precision: float) -> tuple[Array, float]:
@@ -87,6 +87,7 @@ def _next_point(bundle: Bundle, best: Incumbent, precision: float) -> tuple[Arra
         lower = max(lower, master.dual)
         gap = best.upper - lower  # line 10
         enough = max(0.5 * precision, KNOWN_RISE * gap)
-        if gap <= precision or not bundle.add_known_planes_at(master.w, enough, tolerance):
+        known = None if gap <= precision else bundle.best_known(master.w)
+        if known is None or not bundle.add(known, master.w, tolerance, enough):
             break
     return master.w, lower

@@ -17,14 +17,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridgetrack.arrays import Array
+from bridgetrack.arrays import Array, Index
 from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.cutting_plane import Search
 from bridgetrack.learning.options import LearningOptions
-from bridgetrack.learning.regularizers import L2, centre
+from bridgetrack.learning.regularizers import L2
 from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import SATISFIED, Risk
-from bridgetrack.learning.structured_model import Inferred, IntArray
+from bridgetrack.learning.structured_model import Inferred
 
 SWEEPS = 60
 """Sweeps over known outputs between two inferences, at most."""
@@ -61,7 +61,6 @@ class Dual:
         self.bundle, self.l2, self.options = bundle, bundle.regularizer, options
         self.n, d = bundle.risk.n_annotations, bundle.risk.model.n_features
         self.features, self.losses, self.w = np.zeros((0, d)), np.zeros(0), np.zeros(d)
-        self._inverse = self.l2.inverse(d)
         self._rng = np.random.default_rng(0)
         self._blocks = list(bundle.risk.model.blocks(bundle.risk.samples))
 
@@ -72,15 +71,10 @@ class Dual:
             self.features, self.losses = reward.features.copy(), reward.losses.copy()
         self.refresh()
 
-    def step(self, slope: Array) -> Array:
-        """Where the regulariser plus ``<slope, w - w0>`` is least, less w0."""
-        inverse = self._inverse
-        return np.asarray(-inverse * slope if inverse.ndim == 1 else -inverse @ slope)
-
     def refresh(self) -> None:
         """Compute w anew: for another tangent, and without the rounding of many small steps."""
         slope = self.bundle.tangent.v + self.features.sum(axis=0) / self.n
-        self.w = centre(self.l2, len(self.w)) + self.step(slope)
+        self.w = self.l2.centre(len(self.w)) + self.l2.least(slope)
 
     def value(self) -> float:
         """D: a lower bound on the minimum of the surrogate."""
@@ -98,7 +92,7 @@ class Dual:
         gap = (float(direction @ self.w) + loss - float(self.losses[i])) / self.n
         if gap <= 0:
             return gap
-        step = self.step(direction) / self.n
+        step = self.l2.least(direction) / self.n
         steep = -float(direction @ step) / self.n
         gamma = 1.0 if gap >= steep else gap / steep
         self.features[i] += gamma * direction
@@ -106,7 +100,7 @@ class Dual:
         self.w = self.w + gamma * step
         return gap
 
-    def _shuffled(self) -> Iterator[IntArray]:
+    def _shuffled(self) -> Iterator[Index]:
         for number in self._rng.permutation(len(self._blocks)):
             yield self._blocks[int(number)]
 
@@ -152,7 +146,7 @@ class FrankWolfe(Dual):
                 self.refresh()
                 yield bundle.incumbent(max(lower, self.value()))
 
-    def _learn(self, found: Inferred, rows: IntArray) -> float:
+    def _learn(self, found: Inferred, rows: Index) -> float:
         """One step of some samples towards what was found; the sum of their gaps."""
         self.bundle.keep_outputs(found, self.w, rows)
         pairs = zip(rows.tolist(), found.features, found.losses, strict=True)
@@ -199,7 +193,7 @@ class Subgradient(Dual):
     def minimise(self, precision: float) -> Search:
         """Minimise the surrogate that the bundle is aimed at to a gap."""
         self.aim()
-        bundle, v, w0 = self.bundle, self.bundle.tangent.v, centre(self.l2, len(self.w))
+        bundle, v, w0 = self.bundle, self.bundle.tangent.v, self.l2.centre(len(self.w))
         w, mean, lower, n_blocks = self.w, self.w, self.value(), len(self._blocks)
         features, losses, steps, epochs, judged = self.features, self.losses, 0, 0, 1.0
         while True:
@@ -210,7 +204,7 @@ class Subgradient(Dual):
                 found = bundle.risk.penalty(w, rows)
                 steps += 1
                 slope = v + n_blocks * found.features.sum(axis=0) / self.n
-                w = w + (w0 + self.step(slope) - w) / (n_blocks + steps)
+                w = w + (w0 + self.l2.least(slope) - w) / (n_blocks + steps)
                 mean = mean + 2.0 / (steps + 2.0) * (w - mean)
                 features[rows] += found.features
                 losses[rows] += found.losses

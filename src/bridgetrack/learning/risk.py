@@ -15,10 +15,10 @@ from functools import partial
 
 import numpy as np
 
-from bridgetrack.arrays import Array
-from bridgetrack.errors import InputError, SolverError
+from bridgetrack.arrays import Array, Index
+from bridgetrack.errors import InputError
 from bridgetrack.learning.losses import Loss, Treatment
-from bridgetrack.learning.structured_model import Inferred, IntArray, Sample, StructuredModel
+from bridgetrack.learning.structured_model import Inferred, Sample, StructuredModel
 
 Inference = Callable[[Sequence[Sample], Array], Inferred]
 
@@ -90,16 +90,16 @@ class Risk:
         """Inferences over all samples for P; one of some samples counts as a share."""
         return self._inferred // len(self.samples)
 
-    def penalty(self, w: Array, rows: IntArray | None = None) -> Inferred:
+    def penalty(self, w: Array, rows: Index | None = None) -> Inferred:
         """Loss-augmented inference of some samples (None: all), at weights (d,) or (n, d)."""
         self._inferred += len(self.samples) if rows is None else len(rows)
         return self._ask(self.model.loss_augmented_inference, w, 1, rows)
 
-    def predictions(self, w: Array, rows: IntArray | None = None) -> Inferred:
+    def predictions(self, w: Array, rows: Index | None = None) -> Inferred:
         """Plain inference of some samples (None: all)."""
         return self._ask(self.model.inference, w, 0, rows)
 
-    def completions(self, w: Array, rows: IntArray | None = None) -> Inferred:
+    def completions(self, w: Array, rows: Index | None = None) -> Inferred:
         """The best compatible outputs of some samples (None: all)."""
         self.n_reward_inferences += rows is None
         return self._ask(self.model.compatible_inference, w, 0, rows)
@@ -141,38 +141,23 @@ class Risk:
             found.bounds,
         )
 
-    def _ask(self, ask: Inference, w: Array, sign: int, rows: IntArray | None = None) -> Inferred:
+    def _ask(self, ask: Inference, w: Array, sign: int, rows: Index | None = None) -> Inferred:
         samples = self.samples if rows is None else [self.samples[i] for i in rows]
         start = time.perf_counter()
         found = ask(samples, w)
         self.seconds += time.perf_counter() - start
-        return _checked(found, samples, w, sign)
-
-
-def _checked(found: Inferred, samples: Sequence[Sample], w: Array, sign: int) -> Inferred:
-    """What was found, with bounds that are never below what was attained."""
-    n, d = len(samples), w.shape[-1]
-    given = (found.features, found.losses, found.bounds)
-    features, losses, bounds = (np.asarray(a, dtype=float) for a in given)
-    if features.shape != (n, d) or losses.shape != (n,) or bounds.shape != (n,):
-        raise InputError(
-            f"inference returned features {features.shape}, losses {losses.shape} and bounds "
-            f"{bounds.shape} for {n} samples and {d} weights; the weights may belong to another "
-            "set of features"
-        )
-    below = np.where(np.isfinite(losses), losses, -np.inf) < -SATISFIED
-    for what, values, wrong, error, remedy in (
-        ("feature", features, ~np.isfinite(features), InputError, "it must be a finite number"),
-        ("task loss", losses, below, InputError, "it must be a finite number and not negative"),
-        ("bound", bounds, ~np.isfinite(bounds), SolverError, "raise the limits of inference"),
-    ):
-        if wrong.any():
-            place = tuple(np.argwhere(wrong)[0].tolist())
-            key = samples[place[0]].key
-            name = f"{place[0]}" if key is None else f"{place[0]} ({key})"
-            number = f" {place[1]}" if len(place) > 1 else ""
-            raise error(
-                f"the {what}{number} of training sample {name} is {values[place]}; {remedy}"
+        given = (found.features, found.losses, found.bounds)
+        if [a.shape for a in given] != [(len(samples), w.shape[-1]), *2 * [(len(samples),)]]:
+            raise InputError(
+                f"inference returned shapes {[a.shape for a in given]} for {len(samples)} samples "
+                f"and {w.shape[-1]} weights; these may belong to another set of features"
             )
-    found = Inferred(features, losses, bounds)
-    return replace(found, bounds=np.maximum(bounds, found.values(w, sign)))
+        for name, values in zip(("features", "task losses", "bounds"), given, strict=True):
+            if not np.isfinite(values).all():
+                i = int(np.argwhere(~np.isfinite(values))[0, 0])
+                raise InputError(
+                    f"the {name} of training sample {i} ({samples[i].key}) are not finite; check "
+                    "the features of its events, or raise the limits of inference"
+                )
+        # a bound is never below what was attained, whatever the rounding of the solver
+        return replace(found, bounds=np.maximum(found.bounds, found.values(w, sign)))

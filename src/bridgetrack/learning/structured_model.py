@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bridgetrack.arrays import Array
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 
-IntArray = NDArray[np.intp]
 Sign = Literal[-1, 1]
 
 
@@ -94,7 +92,7 @@ class StructuredModel(ABC):
         """
         raise InputError("this model does not search the incompatible outputs")
 
-    def blocks(self, samples: Sequence[Sample]) -> Sequence[IntArray]:
+    def blocks(self, samples: Sequence[Sample]) -> Sequence[Index]:
         """Samples that one inference solves together, as positions in ``samples``."""
         return [np.array([i], dtype=np.intp) for i in range(len(samples))]
 
@@ -115,24 +113,9 @@ def as_samples(samples: Iterable[Sample | tuple[Any, Any]]) -> tuple[Sample, ...
     Raises
     ------
     InputError
-        If there are no samples, or if two have the same key.
+        If there are no samples.
     """
     found = tuple(s if isinstance(s, Sample) else Sample(*s) for s in samples)
     if not found:
         raise InputError("there is nothing to learn from: no annotated sample; annotate something")
-    keys = [s.key for s in found if s.key is not None]
-    if len(set(keys)) < len(keys):
-        repeated = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise InputError(f"two training samples have the same key {repeated!r}; merge them")
-    return found
-
-
-def checked_weights(weights: Array, d: int) -> Array:
-    """A copy of weights to start from."""
-    found = np.array(weights, dtype=float)
-    if found.shape != (d,) or not np.isfinite(found).all():
-        raise InputError(
-            f"the initial weights have shape {found.shape} and must be {d} finite numbers, one "
-            "for each feature"
-        )
     return found

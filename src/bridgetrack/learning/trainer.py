@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from bridgetrack.arrays import Array
+from bridgetrack.errors import InputError
 from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.cccp import cccp
 from bridgetrack.learning.losses import Loss, Treatment, find_loss
 from bridgetrack.learning.online import train_perceptron
 from bridgetrack.learning.options import LearningOptions
-from bridgetrack.learning.regularizers import Regularizer, centre, check_regularizer
+from bridgetrack.learning.regularizers import Regularizer
 from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import Risk
 from bridgetrack.learning.self_paced import train_self_paced
@@ -19,7 +22,6 @@ from bridgetrack.learning.structured_model import (
     Sample,
     StructuredModel,
     as_samples,
-    checked_weights,
 )
 from bridgetrack.progress import run
 
@@ -79,11 +81,17 @@ def train(
         If inference gives no bound or the master problem cannot be solved.
     """
     options = options or LearningOptions()
-    check_regularizer(regularizer, model.n_features)
+    d = model.n_features
+    regularizer.check(d)
     risk = Risk(model, as_samples(samples), n_annotations, find_loss(loss), treatment)
     if initial is None:
-        initial = centre(regularizer, model.n_features) if state is None else state.w
-    w = checked_weights(initial, model.n_features)
+        initial = regularizer.centre(d) if state is None else state.w
+    w = np.array(initial, dtype=float)
+    if w.shape != (d,) or not np.isfinite(w).all():
+        raise InputError(
+            f"the initial weights have shape {w.shape} and must be {d} finite numbers, one for "
+            "each feature"
+        )
     if options.learner == "perceptron":
         return (yield from train_perceptron(risk, w))
     if options.curriculum is not None and state is None:

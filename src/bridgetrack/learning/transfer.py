@@ -5,8 +5,7 @@
 ties the weights w^d of every domain to shared ones w. With ``t^d = sqrt(rho/lambda) (w^d - w)`` the
 regulariser is ``lambda/2`` times the squared length of the stacked (w - w0, t^1, ..., t^D), and the
 joint feature of domain d is ``phi`` at w and ``sqrt(lambda/rho) phi`` at t^d. So any learner learns
-them. For rho = inf there is only w: training on the union. For lambda = inf w stays at the prior
-and every domain is trained on its own, with rho.
+them. For rho = inf there is only w: training on the union.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
-from bridgetrack.learning.regularizers import L2, centre
+from bridgetrack.learning.regularizers import L2
 from bridgetrack.learning.structured_model import (
     Inferred,
     Sample,
@@ -55,7 +54,7 @@ class Stacked(StructuredModel):
     domains
         Data sets with partial or full annotations.
     weight
-        lambda > 0; inf fixes the shared weights at the prior.
+        lambda > 0.
     tie
         rho > 0; inf makes all domains equal.
     prior
@@ -87,15 +86,12 @@ class Stacked(StructuredModel):
         _check(domains, weight, tie)
         self.domains = tuple(domains)
         self._d = domains[0].model.n_features
-        together = np.isinf(tie)
-        self._scale = 0.0 if together else (1.0 if np.isinf(weight) else np.sqrt(weight / tie))
-        n_blocks = 1 if together else 1 + len(domains)
+        self._scale = float(np.sqrt(weight / tie))  # 0 where rho is infinite
+        n_blocks = 1 + len(domains) if self._scale else 1
         blocks = np.tile(np.ones(self._d) if metric is None else metric, n_blocks)
-        if np.isinf(weight):
-            blocks[: self._d] = np.inf
         self._n = len(blocks)
-        w0 = self.stacked(centre(L2(1.0, prior), self._d))
-        self.regularizer = L2(tie if np.isinf(weight) else weight, w0, blocks)
+        w0 = self.stacked(np.zeros(self._d) if prior is None else prior)
+        self.regularizer = L2(weight, w0, blocks)
         self.samples = tuple(
             Sample((k, s), s.y_star, None if s.key is None else (k, s.key), s.version)
             for k, domain in enumerate(domains)
@@ -138,12 +134,6 @@ class Stacked(StructuredModel):
         """Maximise f over the compatible outputs."""
         return self._each(
             samples, w, lambda model, mine, w_d: model.compatible_inference(mine, w_d)
-        )
-
-    def incompatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
-        """Maximise f + Delta over the incompatible outputs."""
-        return self._each(
-            samples, w, lambda model, mine, w_d: model.incompatible_inference(mine, w_d)
         )
 
     def _each(
@@ -191,8 +181,5 @@ def _check(domains: Sequence[Domain], weight: float, tie: float) -> None:
             f"the domains have {', '.join(map(str, sizes))} features; transfer needs the same "
             "features in all of them"
         )
-    for name, value in (("lambda", weight), ("rho", tie)):
-        if not value > 0:
-            raise InputError(f"{name} must be positive, not {value}")
-    if np.isinf(weight) and np.isinf(tie):
-        raise InputError("lambda and rho are both infinite, so there is nothing to learn")
+    if not (0 < weight < np.inf and tie > 0):
+        raise InputError(f"lambda and rho must be positive, not {weight} and {tie}")

@@ -27,7 +27,7 @@ from bridgetrack.inference.relax import still_optimal
 from bridgetrack.inference.solve import solve
 from bridgetrack.inference.solver import Basis, Program, Relaxed
 from bridgetrack.learning import Inferred, Sample, StructuredModel
-from bridgetrack.learning.structured_model import IntArray, Sign
+from bridgetrack.learning.structured_model import Sign
 from bridgetrack.spread import THREADS
 from bridgetrack.training.training_set import TrainingSet
 
@@ -108,7 +108,7 @@ class TrackingModel(StructuredModel):
             program.stays_open = True
         return chunks
 
-    def blocks(self, samples: Sequence[Sample]) -> list[IntArray]:
+    def blocks(self, samples: Sequence[Sample]) -> list[Index]:
         """Samples that share a program, as positions in ``samples``."""
         ends = np.asarray([chunk.samples.stop for chunk in self._chunks])
         chunk = np.searchsorted(ends, _numbers(samples), side="right")
