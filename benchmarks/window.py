@@ -90,6 +90,25 @@ def open_movie_of(viewer: Any, folder: Path | None) -> None:
     viewer.add_layer(Layer.create(*labels_data(open_labels(truth), "Cells", folder / "none" / "x")))
 
 
+def paints_of(canvas: Any, layer: Any) -> list[float]:
+    """A list that gets the time of each painting of a canvas after a layer changed."""
+    from qtpy.QtCore import QEvent, QObject
+
+    painted: list[float] = []
+    changed: list[bool] = []
+
+    class Filter(QObject):
+        def eventFilter(self, _: QObject, event: QEvent) -> bool:  # noqa: N802
+            if changed and event.type() == QEvent.Type.Paint:
+                changed.clear()
+                painted.append(time.perf_counter())
+            return False
+
+    canvas.installEventFilter(Filter(canvas))
+    layer.events.set_data.connect(lambda: changed.append(True))
+    return painted
+
+
 def answer(state: Any, answers: int) -> None:
     """Answer question after question by keys, and print how soon the next was drawn."""
     from qtpy.QtCore import Qt
@@ -98,12 +117,14 @@ def answer(state: Any, answers: int) -> None:
 
     kinds = [w for w in QApplication.allWidgets() if "CanvasBackend" in type(w).__name__]
     canvas = next(w for w in kinds if w.isVisible())
+    painted = paints_of(canvas, state.viewer.layers["Marks"])
     questions, figures, late = state.session.questions, [], 0
     for k in range(answers):
+        painted.clear()
         before, start = questions.current, time.perf_counter()
         QTest.keyClick(canvas, Qt.Key.Key_U if k % 10 == 9 else Qt.Key.Key_Return)
-        QApplication.processEvents()  # the overlay is drawn in the next turn of the event loop
-        canvas.repaint()
+        while not painted:
+            wait(1)
         figures.append(1000 * (time.perf_counter() - start))
         late += questions.current is None or questions.current is before
         wait(500)
@@ -127,20 +148,20 @@ def measure(viewer: Any, pulse: Pulse, movie: Path | None, answers: int) -> None
     wait(500)
     opened = lambda: open_movie_of(viewer, movie)  # noqa: E731
     pulse.during("opening and measuring", opened, lambda: session.tracking is not None)
-    widget.open_step(1)
+    pulse.during("opening the questions", lambda: widget.open_step(1), lambda: True)
     asked = lambda: session.questions.current is not None and not session.questions.busy  # noqa: E731
     pulse.during("looking for questions", widget.annotate.next.click, asked)
     pulse.during("answering", lambda: answer(state, answers), lambda: not session.questions.busy)
     annotator.cancel()
     row = len(session.scene.detections) // 2
     pulse.during("pointing", lambda: annotator.point_at(row), lambda: True)
-    widget.open_step(2)
+    pulse.during("opening the training", lambda: widget.open_step(2), lambda: True)
     trainer = session.trainer
     pulse.during("training", widget.train.go.click, lambda: trainer.training is not None)
     settled = lambda: not (session.busy("track") or session.busy("correct"))  # noqa: E731
     while not settled():
         wait(20)
-    widget.open_step(3)
+    pulse.during("opening the tracks", lambda: widget.open_step(3), lambda: True)
     pulse.during("tracking", session.tracker.track, settled)
     annotator.frame = int(session.scene.detections.frame[row])
     annotator.point_at(row)

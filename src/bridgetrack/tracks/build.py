@@ -306,6 +306,17 @@ def _links_of(events: Events) -> Index:
     return np.concatenate(found)
 
 
+def _tuples(cells: Index) -> Array:
+    """The cells of each event as a tuple, without the -1 behind them."""
+    named, count = np.empty(len(cells), dtype=object), (cells >= 0).sum(axis=1)
+    named.fill(())
+    for n in range(1, cells.shape[1] + 1):
+        rows = np.flatnonzero(count == n)
+        columns = cells[rows, :n].T.tolist()
+        named[rows] = np.fromiter(zip(*columns, strict=True), dtype=object, count=len(rows))
+    return named
+
+
 def _events(events: Events, values: dict[str, Array], detections: Detections) -> pd.DataFrame:
     """One row per chosen event, by frame of the later cell and then the name of its kind."""
     first, cause = events.targets[:, 0], events.sources[:, 0]
@@ -313,7 +324,6 @@ def _events(events: Events, values: dict[str, Array], detections: Detections) ->
     order = np.argsort(frame * len(Event) + _RANK[events.event], kind="stable")
     columns: dict[str, Any] = {"frame": frame[order], "event": _KEYS[events.event[order]]}
     for name, cells in (("sources", events.sources), ("targets", events.targets)):
-        named = [tuple(c for c in row if c >= 0) for row in cells[order].tolist()]
-        columns[name] = pd.Series(named, dtype=object)
+        columns[name] = _tuples(cells[order])
     columns |= {name: value[order] for name, value in values.items()}
     return pd.DataFrame(columns, copy=False)

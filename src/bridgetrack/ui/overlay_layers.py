@@ -135,9 +135,10 @@ def _set_marks(
     said = [m for m in drawing.marks if m.text] if dot else []
     words = [m._replace(symbol="disc", size=0.1, face=CLEAR, border=CLEAR) for m in said]
     rims = [
-        m._replace(place=(*m.place[:-2], m.place[-2] + dot * y, m.place[-1] + dot * x))
-        for m in words
+        word._replace(place=(*m.place[:-2], m.place[-2] + dot * y, m.place[-1] + dot * x))
+        for m, word in zip(said, words, strict=True)
         for y, x in _RIM
+        if m.face == CLEAR  # others have their own dark ground
     ]
     shapes = [m._replace(text="") if dot else m for m in drawing.marks]
     marks = [*shapes, *rims, *words]
