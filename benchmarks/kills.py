@@ -264,6 +264,7 @@ class Annotator:
         """One kill."""
         from bridgetrack.annotations.annotation_set import AnnotationSet
         from bridgetrack.annotations.files import load_annotations, save_annotations
+        from bridgetrack.annotations.history import AnswerChange
         from bridgetrack.annotations.store import AutosavingStore
 
         count = self.count
@@ -277,7 +278,8 @@ class Annotator:
             store = AutosavingStore(self.path, self.movie)
             for k in range(100_000):
                 one = replace(self.listed[k % len(self.listed)], id=f"k{k}")
-                store.edit([f"k{k - 3}"] if k % 7 == 6 else [], [one])
+                gone = (store.annotations[f"k{k - 3}"],) if k % 7 == 6 else ()
+                store.edit(AnswerChange(gone, (one,)))
                 os.write(there, f"{k}\n".encode())
 
         child = started(click)
@@ -296,7 +298,7 @@ class Annotator:
         count.new += set(ids) != set(possible[0])
         if count.kills % 3 == 0:
             store = AutosavingStore(self.path, self.movie)
-            store.edit([], [replace(self.listed[0], id="last")])
+            store.edit(AnswerChange(added=(replace(self.listed[0], id="last"),)))
             count.again += 1
             if any(leftover(p.name) for p in self.path.parent.iterdir()):
                 count.faults.append("something hidden was left behind")

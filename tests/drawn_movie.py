@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
+from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.movie.geometry import Geometry
@@ -74,7 +75,9 @@ def answered(path: Path, one: bool, frame: int = 1) -> Path:
     before, after = np.ones_like(pixels), np.full_like(pixels, 2)
     sides = (both, parts) if one else (parts, both)
     mend = Mend(kind, frame, (), pixels, before, after, (1, 2), *sides)
-    AutosavingStore(path, GEOMETRY).edit(masks_add=MaskAnswers(GEOMETRY).next_for([mend]))
+    AutosavingStore(path, GEOMETRY).edit(
+        AnswerChange(masks_added=MaskAnswers(GEOMETRY).next_for([mend]))
+    )
     return path
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Events
 from bridgetrack.movie.geometry import Geometry
@@ -71,7 +72,8 @@ def says(name, kind, *events, **more):
 
 def step(history, remove=(), add=()):
     """The history after a step of annotations."""
-    return history.recorded(history.change(remove, add))
+    removed = tuple(history.annotations[i] for i in remove)
+    return history.recorded(AnswerChange(removed, tuple(add)))
 
 
 def everything_between(detections, *, false=True):

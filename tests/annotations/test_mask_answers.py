@@ -11,6 +11,7 @@ import pytest
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.files import load_mask_answers
+from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates, honoured, targets
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError
@@ -157,8 +158,8 @@ def kept(path: Path) -> AutosavingStore:
     """A store of a few answers, one of which was taken back."""
     store = AutosavingStore(path, MOVIE)
     for mend in (CUT, said(MendKind.REMOVE, [], [box(0, 0, 2, 2)], t=3)):
-        store.edit(masks_add=store.masks.next_for([mend]))
-    store.edit(masks_remove=["m2"])
+        store.edit(AnswerChange(masks_added=store.masks.next_for([mend])))
+    store.edit(AnswerChange(masks_removed=(store.masks["m2"],)))
     return store
 
 
@@ -182,7 +183,7 @@ def test_masks_chosen_anew_are_no_answers(tmp_path) -> None:
     pixels = np.flatnonzero(np.ones(SHAPE))[:4]
     chosen = Mend(MendKind.PAINT, 0, (), pixels, pixels * 0, pixels * 0 + 5, (), (), ())
     store = kept(tmp_path / "movie.annotations.json")
-    store.edit(masks_add=store.masks.next_for([chosen, chosen]))
+    store.edit(AnswerChange(masks_added=store.masks.next_for([chosen, chosen])))
     assert [a.id for a in store.masks] == ["m1"] and len(store.masks.past) == 3
     assert store.masks.mended == 1 and store.masks.last_label == 9
 
@@ -234,7 +235,8 @@ def test_files_of_earlier_versions_are_one_history(tmp_path) -> None:
     path = tmp_path / "movie.annotations.json"
     first = AutosavingStore(path, MOVIE)
     leaves = EventRef(Event.DISAPPEAR, (CellRef(0, 1, (1.0, 1.0)),))
-    first.edit(add=[Annotation("a1", Kind.CONFIRM, (leaves,), "2026-01-01T10:00:01+00:00")])
+    one = Annotation("a1", Kind.CONFIRM, (leaves,), "2026-01-01T10:00:01+00:00")
+    first.edit(AnswerChange(added=(one,)))
     line = json.loads(path.read_text())
     path.write_text(json.dumps({**line, "version": 2}) + "\n")
     head = {"format": "bridgetrack-masks", "version": 2, "movie": line["movie"]}

@@ -11,7 +11,7 @@ import pytest
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.history import AnswerHistory
+from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.errors import InputError
 from bridgetrack.files import sample_folder
 from bridgetrack.models.shipped import untrained_model
@@ -42,7 +42,7 @@ def test_what_is_saved_comes_back(folder, cells, tmp_path):
     refs = event_refs(detections, hypotheses.take(chosen))
     history = AnswerHistory(AnnotationSet(detections.geometry))
     for k, ref in enumerate(refs):
-        history = history.recorded(history.change(add=[Annotation(f"a{k}", Kind.CONFIRM, (ref,))]))
+        history = history.recorded(AnswerChange(added=(Annotation(f"a{k}", Kind.CONFIRM, (ref,)),)))
     model, formats = untrained_model(), ["csv", "geff"]
     path = write_project(tmp_path / "b.bridgetrack", cells, history, model, formats=formats)
     assert is_project(path) and is_project(path / "project.json")

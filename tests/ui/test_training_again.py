@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.session.movie import MovieAndCells
@@ -44,7 +45,7 @@ def test_training_twice_is_training_once(answered: Session) -> None:
 def test_nothing_is_left_of_a_slip_that_was_taken_back(answered: Session) -> None:
     answered.trainer.train()
     slipped = answered.model
-    answered.answers.edit([next(iter(answered.annotations)).id])
+    answered.answers.edit(AnswerChange(removed=(next(iter(answered.annotations)),)))
     answered.trainer.train()
     mended = answered.model
     assert not np.allclose(mended.weights, slipped.weights)

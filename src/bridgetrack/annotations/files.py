@@ -92,12 +92,12 @@ class _Line(_Step):
     do: Literal["answer", "undo", "redo", "set"]
 
     def after(self, history: AnswerHistory) -> AnswerHistory:
-        if self.do in ("answer", "set"):
-            change = self.change(history)
-            return history.recorded(change) if self.do == "answer" else history.after(change)
-        if not (history.past if self.do == "undo" else history.future):
-            raise InputError(f"there is nothing to {self.do}")
-        return history.undo() if self.do == "undo" else history.redo()
+        if self.do == "undo":
+            return history.undo()
+        if self.do == "redo":
+            return history.redo()
+        change = self.change(history)
+        return history.recorded(change) if self.do == "answer" else history.after(change)
 
 
 class _Steps(FilePart):
@@ -234,6 +234,7 @@ class Read:
     content: AnswerHistory
     end: int | None = None
     notice: str = ""
+    earlier: bool = False  # whether an earlier version wrote it
 
 
 def read_history(path: Path, begin: AnswerHistory | None = None) -> Read:
@@ -242,7 +243,7 @@ def read_history(path: Path, begin: AnswerHistory | None = None) -> Read:
     Parameters
     ----------
     path
-        The file.
+        The file, or the folder of a project.
     begin
         What is known where it is missing.
 
@@ -253,12 +254,13 @@ def read_history(path: Path, begin: AnswerHistory | None = None) -> Read:
     """
     if begin is not None and not path.exists():
         return _with_files_beside(Read(begin), path)
-    read, earlier = _read_journal(_within(path))
-    return _with_files_beside(read, path) if earlier else read
+    folder = folder_of(path)
+    path = path if folder is None else folder / ANSWERS
+    read = _read_journal(path)
+    return _with_files_beside(read, path) if read.earlier else read
 
 
-def _read_journal(path: Path) -> tuple[Read, bool]:
-    """What a file holds, and whether an earlier version wrote it."""
+def _read_journal(path: Path) -> Read:
     what = ANNOTATION_FILE.what
     text = read_text(path, what, largest=_LARGEST)
     first, _, rest = text.partition("\n")
@@ -285,7 +287,7 @@ def _read_journal(path: Path) -> tuple[Read, bool]:
         )
     end = path.stat().st_size - len(torn.encode())
     anew = earlier or complete or len(lines) >= MANY_LINES
-    return Read(content, None if anew else end, notice), earlier
+    return Read(content, None if anew else end, notice, earlier)
 
 
 def _object(line: str) -> dict[str, Any] | None:
@@ -306,11 +308,6 @@ def folder_of(path: str | os.PathLike[str]) -> Path | None:
     return path.parent if ours else None
 
 
-def _within(path: Path) -> Path:
-    folder = folder_of(path)
-    return path if folder is None else folder / ANSWERS
-
-
 def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     """Annotations from a file, or from the folder of a project.
 
@@ -321,7 +318,7 @@ def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     InputError
         Where the file is missing or not valid; the message names the entry.
     """
-    read, _ = _read_journal(_within(Path(path)))
+    read = read_history(Path(path))
     if read.notice:
         warnings.warn(read.notice, stacklevel=2)
     return read.content.annotations
@@ -347,28 +344,36 @@ def load_mask_answers(
         Where the file is missing or not valid, the message names the entry; or where it belongs
         to another movie.
     """
-    known = read_history(Path(path)).content.masks
-    return known if geometry is None else about(known, geometry, path)
+    known = read_history(Path(path)).content
+    return (known if geometry is None else of_movie(known, geometry, path)).masks
 
 
-def about(
-    known: MaskAnswers, geometry: Geometry, path: str | os.PathLike[str] | None
-) -> MaskAnswers:
-    """The same of a movie, which they must be about.
+def of_movie(
+    known: AnswerHistory, geometry: Geometry, path: str | os.PathLike[str] | None
+) -> AnswerHistory:
+    """The same of a movie, which it must be about; one that is longer than before makes room.
 
     Raises
     ------
     InputError
-        Where they are about another one.
+        Where it is about another one.
     """
-    there = known.geometry
-    if known.past and (there.shape != geometry.shape or there.n_frames > geometry.n_frames):
+    annotations, masks = known.annotations, known.masks
+    if annotations.geometry.ndim != geometry.ndim:
+        raise InputError(
+            f"{path} belongs to a movie with {annotations.geometry.ndim} spatial axes, this one "
+            f"has {geometry.ndim}; choose another file"
+        )
+    if annotations.geometry.n_frames < geometry.n_frames:
+        annotations = annotations.of_movie(geometry)
+    there = masks.geometry
+    if masks.past and (there.shape != geometry.shape or there.n_frames > geometry.n_frames):
         words = [f"{plural(g.n_frames, 'frame')} of {g.shape} pixels" for g in (geometry, there)]
         raise InputError(
             f"{path}: these answers about masks are of another movie ({words[1]}, not {words[0]}); "
             "give those about this one, or put the file elsewhere"
         )
-    return known.of_movie(geometry)
+    return replace(known, annotations=annotations, masks=masks.of_movie(geometry))
 
 
 def is_mask_file(path: str | os.PathLike[str]) -> bool:
@@ -431,7 +436,7 @@ def _with_files_beside(read: Read, path: Path) -> Read:
     if not any(file.exists() for file in beside):
         return read
     history, notices = read.content, [read.notice]
-    found = [_read_journal(file)[0] for file in beside[:2] if file.exists()]
+    found = [_read_journal(file) for file in beside[:2] if file.exists()]
     if found:
         notices += [each.notice for each in found]
         parts = [each.content.masks for each in found]

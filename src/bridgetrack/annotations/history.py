@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
+from bridgetrack.errors import InputError
 
 LIMIT = 500
 """Steps that can be undone; older ones are forgotten."""
@@ -50,38 +51,6 @@ class AnswerHistory:
         if self.masks is None:
             object.__setattr__(self, "masks", MaskAnswers(self.annotations.geometry))
 
-    def change(
-        self,
-        remove: Iterable[str] = (),
-        add: Iterable[Annotation] = (),
-        masks_remove: Iterable[str] = (),
-        masks_add: Iterable[MaskAnswer] = (),
-        settings: Mapping[str, Any] | None = None,
-    ) -> AnswerChange:
-        """A step from here.
-
-        Parameters
-        ----------
-        remove, masks_remove
-            Ids of what goes.
-        add, masks_add
-            What comes.
-        settings
-            JSON values by name; None for what is set no more.
-
-        Raises
-        ------
-        InputError
-            Where there is none of an id.
-        """
-        return AnswerChange(
-            tuple(self.annotations[i] for i in remove),
-            tuple(add),
-            tuple(self.masks[i] for i in masks_remove),
-            tuple(masks_add),
-            {key: (self.settings.get(key), value) for key, value in (settings or {}).items()},
-        )
-
     def after(self, change: AnswerChange) -> AnswerHistory:
         """What is known after a step, with the same steps to undo and redo.
 
@@ -109,15 +78,27 @@ class AnswerHistory:
         return replace(self.after(change), past=(*self.past, change)[-LIMIT:], future=())
 
     def undo(self) -> AnswerHistory:
-        """One step back; the same history where there is nothing to undo."""
+        """One step back.
+
+        Raises
+        ------
+        InputError
+            Where there is none.
+        """
         if not self.past:
-            return self
+            raise InputError("there is nothing to undo")
         change, future = self.past[-1], self.future
         return replace(self.after(change.inverse), past=self.past[:-1], future=(*future, change))
 
     def redo(self) -> AnswerHistory:
-        """One undone step forth; the same history where there is nothing to redo."""
+        """One undone step forth.
+
+        Raises
+        ------
+        InputError
+            Where there is none.
+        """
         if not self.future:
-            return self
+            raise InputError("there is nothing to redo")
         change, past = self.future[-1], self.past
         return replace(self.after(change), past=(*past, change), future=self.future[:-1])

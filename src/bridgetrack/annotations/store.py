@@ -17,16 +17,18 @@ from bridgetrack.annotations.annotation_set import AnnotationSet, natural_key
 from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.annotations.files import (
     Read,
-    about,
     change_to_json,
     first_line,
+    of_movie,
     read_history,
 )
 from bridgetrack.annotations.history import AnswerChange, AnswerHistory
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import locked, staged, writing
 from bridgetrack.movie.geometry import Geometry
+
+_WHAT = "the annotations"
 
 
 class _Journal:
@@ -36,8 +38,6 @@ class _Journal:
     ----------
     path
         The file; it need not be there. Made before it is read, to notice later changes by others.
-    what
-        What it holds, for messages.
 
     Attributes
     ----------
@@ -45,8 +45,8 @@ class _Journal:
         How many bytes of it the next line comes after; None where it is written anew.
     """
 
-    def __init__(self, path: Path, what: str) -> None:
-        self.path, self._what = path, what
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.end: int | None = None
         self._seen = _stamp(path)
 
@@ -66,8 +66,8 @@ class _Journal:
 
     def _begin(self, text: bytes) -> None:
         self._refuse_changed()
-        with staged(self.path, self._what, last=self._refuse_changed) as spare:
-            with writing(self.path, self._what):
+        with staged(self.path, _WHAT, last=self._refuse_changed) as spare:
+            with writing(self.path, _WHAT):
                 spare.write_bytes(text)
             # Of the file itself, another program might have changed it before it is looked at.
             written = _stamp(spare)
@@ -75,7 +75,7 @@ class _Journal:
 
     def _append(self, line: bytes, end: int) -> None:
         path = self.path
-        with writing(path, self._what), locked(path.resolve().parent):
+        with writing(path, _WHAT), locked(path.resolve().parent):
             self._refuse_changed()
             with path.open("r+b") as file:
                 file.truncate(end)
@@ -150,33 +150,16 @@ class AutosavingStore:
         begin: AnswerHistory | None = None,
     ) -> None:
         first = begin or AnswerHistory(AnnotationSet(geometry))
-        self._journal: _Journal | None = None
-        found, new = Read(first), False
-        if path is not None:
-            file = Path(path)
-            self._journal, new = _Journal(file, "the annotations"), not file.exists()
-            found = read_history(file, first)
-            self._journal.end = found.end
-        self.history, self.notice = self._about(found.content, geometry), found.notice
-        if self._journal is not None and new and begin is not None:
-            self._journal.write({}, lambda: first_line(self.history))
+        self._journal = None if path is None else _Journal(Path(path))
+        found = Read(first) if path is None else read_history(Path(path), first)
+        self.history, self.notice = of_movie(found.content, geometry, path), found.notice
+        if self._journal is not None:
+            same = self.history.annotations is found.content.annotations
+            self._journal.end = found.end if same else None
+            if begin is not None and not self._journal.path.exists():
+                self._journal.write({}, lambda: first_line(self.history))
         self.resumed = len(self.annotations) + len(self.masks)
         self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
-
-    def _about(self, history: AnswerHistory, geometry: Geometry) -> AnswerHistory:
-        """The same of the movie; a longer one than before makes room for answers."""
-        annotations, there = history.annotations, history.annotations.geometry
-        if there.ndim != geometry.ndim:
-            raise InputError(
-                f"{self.path} belongs to a movie with {there.ndim} spatial axes, this one has "
-                f"{geometry.ndim}; choose another file"
-            )
-        if there.n_frames < geometry.n_frames:
-            annotations = annotations.of_movie(geometry)
-            if self._journal is not None:
-                self._journal.end = None
-        masks = about(history.masks, geometry, self.path)
-        return replace(history, annotations=annotations, masks=masks)
 
     @property
     def path(self) -> Path | None:
@@ -247,8 +230,9 @@ class AutosavingStore:
             return stand, 0
         gone = {i for c in conflicts_with(have, new) for i in c.ids if i in have}
         self.refuse_locked(have[i] for i in sorted(gone - renamed))
-        self.edit(sorted(gone | renamed), new)
-        return stand, len(gone | renamed)
+        removed = tuple(have[i] for i in sorted(gone | renamed))
+        self.edit(AnswerChange(removed, tuple(new)))
+        return stand, len(removed)
 
     def _same(self, kind: Kind, event: EventRef) -> Annotation | None:
         """The annotation that says this already."""
@@ -273,44 +257,30 @@ class AutosavingStore:
 
     # ------------------------------------------------------------------ steps
 
-    def edit(
-        self,
-        remove: Iterable[str] = (),
-        add: Iterable[Annotation] = (),
-        masks_remove: Iterable[str] = (),
-        masks_add: Iterable[MaskAnswer] = (),
-        settings: Mapping[str, Any] | None = None,
-    ) -> AnnotationSet:
-        """Remove and add answers, and change settings, as one step; see `AnswerHistory.change`.
+    def edit(self, change: AnswerChange) -> None:
+        """Take a step, which can be undone; raises an `InputError` where it does not fit."""
+        self._keep(self.history.recorded(change), change, "answer")
 
-        Raises an `InputError` where the step does not fit.
-        """
-        change = self.history.change(remove, add, masks_remove, masks_add, settings)
-        return self._keep(self.history.recorded(change), change, "answer")
+    def set(self, settings: Mapping[str, Any], *, undoable: bool = False) -> None:
+        """Change settings, by their JSON values; None for what is set no more."""
+        known = self.settings
+        change = AnswerChange(settings={k: (known.get(k), new) for k, new in settings.items()})
+        if undoable:
+            self.edit(change)
+        else:
+            self._keep(self.history.after(change), change, "set")
 
-    def set(self, **settings: Any) -> None:
-        """Change settings without a step that could be undone."""
-        change = self.history.change(settings=settings)
-        self._keep(self.history.after(change), change, "set")
+    def undo(self) -> None:
+        """Take back the last step; raises an `InputError` where there is none."""
+        self._keep(self.history.undo(), self.history.past[-1].inverse, "undo")
 
-    def undo(self) -> AnnotationSet:
-        """Take back the last step, where there is one."""
-        if not self.history.past:
-            return self.annotations
-        change = self.history.past[-1].inverse
-        return self._keep(self.history.undo(), change, "undo")
+    def redo(self) -> None:
+        """Repeat the step undone last; raises an `InputError` where there is none."""
+        self._keep(self.history.redo(), self.history.future[-1], "redo")
 
-    def redo(self) -> AnnotationSet:
-        """Repeat the step undone last, where there is one."""
-        if not self.history.future:
-            return self.annotations
-        change = self.history.future[-1]
-        return self._keep(self.history.redo(), change, "redo")
-
-    def _keep(self, history: AnswerHistory, change: AnswerChange, do: str) -> AnnotationSet:
+    def _keep(self, history: AnswerHistory, change: AnswerChange, do: str) -> None:
         if self._journal is not None:
             more = {} if do in ("undo", "redo") else change_to_json(change, self.history)
             self._journal.write({"do": do, **more}, lambda: first_line(history))
         self.history = history
         self.changed.emit(change)
-        return history.annotations

@@ -22,6 +22,7 @@ from bridgetrack.annotations.annotation import (
     describe,
 )
 from bridgetrack.annotations.from_tracks import Answer, ImportedTracks, compare_tracks
+from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event, kind_words
@@ -108,7 +109,7 @@ class Edits:
         store = self._session.answers
         if store is None:
             return 0
-        events = [a.id for a in store.annotations if a.id in annotations]
+        events = [a for a in store.annotations if a.id in annotations]
         said = [a.id for a in store.masks if a.id in masks]
         gone = set(said)
         none_left = len(said) == len(store.masks)
@@ -116,9 +117,9 @@ class Edits:
             gone |= {a.id for a in store.masks.past if a.says_nothing}
         changed = [a for a in store.masks.past if a.id in gone]
         if self._session.masks is not None:
-            self._session.masks.refuse_locked([a.mend for a in changed], going=events)
+            self._session.masks.refuse_locked([a.mend for a in changed], going=annotations)
         if events or changed:
-            store.edit(remove=events, masks_remove=[a.id for a in changed])
+            store.edit(AnswerChange(removed=tuple(events), masks_removed=tuple(changed)))
         return len(events) + len(said)
 
     def locked(self, answer: Annotation) -> bool:
@@ -167,13 +168,13 @@ class Edits:
         assert store is not None
         keys = {event.key for event in self._events_of({track})}
         whole = (a for a in store.annotations if a.source == VERIFIED)
-        ids = [a.id for a in whole if any(e.key in keys for e in a.events)]
-        if not ids:
+        rests = tuple(a for a in whole if any(e.key in keys for e in a.events))
+        if not rests:
             raise InputError(
                 "every event of this track was confirmed by an answer of its own; delete some of "
                 "these in the list of answers to release it"
             )
-        store.edit(ids)
+        store.edit(AnswerChange(removed=rests))
         self._session.message.emit("info", "Released: the track is no longer verified.")
 
     def delete(self, cell: CellRef) -> None:

@@ -175,7 +175,7 @@ class MovieMasks:
                 f"the labels are stored as {dtype}, in which {highest}, the next free number, has "
                 "no place; save them with more bits (for example as uint32) and open them again"
             )
-        self._store.edit(masks_add=self.answers.next_for(mends))
+        self._store.edit(AnswerChange(masks_added=self.answers.next_for(mends)))
 
     def refuse_locked(self, mends: Iterable[Mend], going: Collection[str] = ()) -> None:
         """Complain where masks would change that a verified track rests on.
@@ -319,7 +319,7 @@ class MovieMasks:
         sets = tuple(right.values())
         painted = Mend(MendKind.PAINT, t, (), pixels, before, after, tuple(right), sets, wiped)
         with self._session.telling():
-            self._store.edit(masks_add=self.answers.next_for([painted]))
+            self._store.edit(AnswerChange(masks_added=self.answers.next_for([painted])))
 
     def follow_painting(self) -> None:
         """Take back, or repeat, answers whose painting was undone, or done again, elsewhere."""
@@ -331,7 +331,7 @@ class MovieMasks:
                 if store.history.past and store.history.past[-1].masks_added == (last,):
                     store.undo()
                 else:
-                    store.edit(masks_remove=[last.id])
+                    store.edit(AnswerChange(masks_removed=(last,)))
             while not undone and store.history.future:
                 following = _painting(store.history.future[-1].masks_added)
                 if following is None or not self._fits(following.mend.inverse):

@@ -91,10 +91,8 @@ class KeptSettings:
             return
         new = {key: value for key, value in entries.items() if value != store.settings.get(key)}
         with self._session.telling():
-            if undoable:
-                store.edit(settings=new)
-            elif new:
-                store.set(**new)
+            if new or undoable:
+                store.set(new, undoable=undoable)
 
     def read(self) -> Settings:
         """Take what the store holds as the present settings."""
