@@ -16,7 +16,7 @@ from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.files import sample_folder
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
-from bridgetrack.pipeline.settings import Settings, settings_of
+from bridgetrack.pipeline.project import Settings, settings_of
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.cells import proposals
 from bridgetrack.session.movie import MovieAndCells

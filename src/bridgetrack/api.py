@@ -23,8 +23,8 @@ from bridgetrack.models.model import Model, check_usable
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding, find_masks, usual_choice
-from bridgetrack.pipeline.inputs import OpenOptions, check_link_scores, open_cells, open_link_scores
 from bridgetrack.pipeline.mask_changes import MaskChange
+from bridgetrack.pipeline.runs import OpenOptions, check_link_scores, open_cells, open_link_scores
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.pipeline.windows import track_steps

@@ -132,31 +132,17 @@ def made_by(schema: type[E], make: Callable[[E], T]) -> PlainValidator:
 
 @dataclass(frozen=True)
 class FileFormat(Generic[E, T]):
-    """A format of files: an object with ``format``, ``version`` and the entries of a schema.
+    """A format of files: an object with ``format``, ``version`` and the entries of a schema."""
 
-    Parameters
-    ----------
-    name, version
-        As in the file; only this version is read.
-    what
-        For messages, e.g. ``"a model file"``.
-    schema
-        Of the other entries.
-    make
-        Makes what the program works with; a `BridgetrackError` becomes part of the sentence.
-    error
-        Raised where a file cannot be used.
-    largest
-        Bytes of a file beyond which it is refused unread.
-    """
-
+    # name, version: as in the file; only this version is read
     name: str
     version: int
-    what: str
-    schema: type[E]
+    what: str  # for messages, e.g. ``"a model file"``
+    schema: type[E]  # of the other entries
+    # makes what the program works with; a `BridgetrackError` becomes part of the sentence
     make: Callable[[E], T]
-    error: type[BridgetrackError] = InputError
-    largest: int = 20_000_000
+    error: type[BridgetrackError] = InputError  # raised where a file cannot be used
+    largest: int = 20_000_000  # bytes of a file beyond which it is refused unread
 
     @property
     def head(self) -> dict[str, Any]:

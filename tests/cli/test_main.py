@@ -110,7 +110,7 @@ def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("so\nmuch for that")
 
-    monkeypatch.setattr("bridgetrack.pipeline.result_folder.track_steps", broken)
+    monkeypatch.setattr("bridgetrack.pipeline.runs.track_steps", broken)
     words = ("track", movie / "01_GT" / "TRA", "--out", tmp_path / "out")
     shown = run(*words)
     assert shown.status == 1
@@ -131,7 +131,7 @@ def test_memory_is_named(
     def full(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("bridgetrack.pipeline.result_folder.track_steps", full)
+    monkeypatch.setattr("bridgetrack.pipeline.runs.track_steps", full)
     shown = run("track", movie / "01_GT" / "TRA", "--out", tmp_path / "x")
     assert shown.status == 1
     assert one_line(shown.err)
@@ -142,7 +142,7 @@ def test_memory_is_named(
 WRITING = """
 import os, signal, sys
 from bridgetrack.__main__ import main
-from bridgetrack.pipeline import result_folder
+from bridgetrack.pipeline import runs
 
 number = getattr(signal, sys.argv.pop(1))
 
@@ -151,7 +151,7 @@ def interrupted(tracks, labels, staging, *more):
     os.kill(os.getpid(), number)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-result_folder.stage_results = interrupted
+runs.stage_results = interrupted
 sys.exit(main())
 """
 

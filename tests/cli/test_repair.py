@@ -21,7 +21,7 @@ from bridgetrack.annotations.files import save_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, save_labels
-from bridgetrack.pipeline.result_folder import given_run, track_again
+from bridgetrack.pipeline.runs import given_run, track_again
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.progress import run as run_steps
 from drawn_movie import GEOMETRY, answered, drawn

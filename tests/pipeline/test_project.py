@@ -16,7 +16,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.files import sample_folder
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie import open_labels, save_labels
-from bridgetrack.pipeline.project import is_project, load_project, run_project
+from bridgetrack.pipeline.project import is_project, load_project
+from bridgetrack.pipeline.runs import RunInputs, track_again
 from bridgetrack.progress import run
 from project_files import write_project
 
@@ -36,7 +37,7 @@ def folder(cells, tmp_path: Path) -> Path:
 
 
 def test_what_is_saved_comes_back(folder, cells, tmp_path):
-    tracking = run(run_project(load_project(folder)))
+    tracking = run(track_again(RunInputs.of_project(folder)))
     chosen = np.flatnonzero(tracking.solution.chosen)[:3]
     hypotheses, detections = tracking.scene.hypotheses, tracking.scene.detections
     refs = event_refs(detections, hypotheses.take(chosen))

@@ -14,7 +14,7 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.model import model_to_json
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.settings import Outcome, Scale, Settings
+from bridgetrack.pipeline.project import Outcome, Scale, Settings
 from bridgetrack.session.session import Session
 from session_fixtures import load_settings
 

@@ -7,8 +7,9 @@ import numpy as np
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event, EventKinds
-from bridgetrack.pipeline.project import load_project, run_project
+from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.report import unclear_kinds, unclear_remarks
+from bridgetrack.pipeline.runs import RunInputs, track_again
 from bridgetrack.progress import run
 from doubtful_kind import as_if
 
@@ -25,9 +26,9 @@ def test_what_can_happen_is_kept_in_the_project(session, said, tmp_path):
     assert not len(session.annotations)
     assert said[-1][0] == "error"
     assert "without merges" in said[-1][1]
-    project = load_project(session.save(tmp_path / "copy"))
-    assert project.settings.without == ["gaps", "merges"]
-    again = run(run_project(project))
+    path = session.save(tmp_path / "copy")
+    assert load_project(path).settings.without == ["gaps", "merges"]
+    again = run(track_again(RunInputs.of_project(path)))
     assert not absent & set(again.scene.hypotheses.event.tolist())
     session.set_kinds(EventKinds())
     session.edits.note(Kind.CONFIRM, merge, "click")

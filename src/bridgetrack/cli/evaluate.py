@@ -30,9 +30,8 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.notes import collecting_warnings, plural
 from bridgetrack.pipeline.explain import explain_event, find_event
-from bridgetrack.pipeline.inputs import is_table
 from bridgetrack.pipeline.report import with_checked
-from bridgetrack.pipeline.result_folder import given_run, track_again, tracked_labels, write_json
+from bridgetrack.pipeline.runs import given_run, is_table, track_again, tracked_labels, write_json
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import near
 

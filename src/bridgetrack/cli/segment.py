@@ -24,8 +24,13 @@ from bridgetrack.pipeline.finding import (
     find_masks,
     usual_choice,
 )
-from bridgetrack.pipeline.inputs import OpenOptions, open_mask_answers
-from bridgetrack.pipeline.result_folder import masks_record, write_json, write_margins
+from bridgetrack.pipeline.runs import (
+    OpenOptions,
+    masks_record,
+    open_mask_answers,
+    write_json,
+    write_margins,
+)
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 
 

@@ -20,13 +20,10 @@ from bridgetrack.cli.train import train
 from bridgetrack.files import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.io.results import RUN_FILE
 from bridgetrack.models.library import find_model_file
-from bridgetrack.models.model import check_usable
 from bridgetrack.notes import Note, plural
 from bridgetrack.pipeline.batch import TABLE, batch_steps
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.inputs import OpenOptions, RunInputs
-from bridgetrack.pipeline.project import load_project
-from bridgetrack.pipeline.result_folder import REPAIRS, run_steps
+from bridgetrack.pipeline.runs import REPAIRS, OpenOptions, RunInputs, run_steps
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.training.options import TrainingOptions
 
@@ -72,18 +69,7 @@ def run(project: Path, /, out: Path) -> Answer:
 
     The result is the same as that of the plugin's export, with run.json in addition.
     """
-    loaded = load_project(project)
-    check_usable(loaded.model, f"{project}, model")
-    image, movie = loaded.image, loaded.geometry
-    reading = OpenOptions(
-        loaded.labels.axes, movie.scale, movie.unit, movie.frame_interval,
-        None if image is None else image.axes,
-    )  # fmt: skip
-    given = RunInputs(
-        loaded.labels.path, None if image is None else image.path, None, None, reading,
-        loaded.formats, project, "run", without=loaded.settings.kinds.words,
-    )  # fmt: skip
-    _, record, notes = show(run_steps(given, out, project=loaded))
+    _, record, notes = show(run_steps(RunInputs.of_project(project), out))
     return _run_answer(record, notes)
 
 

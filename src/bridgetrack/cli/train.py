@@ -30,7 +30,8 @@ from bridgetrack.models.library import SHIPPED, Library, find_model, find_model_
 from bridgetrack.models.model import Model, check_usable, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, collecting_warnings, note_texts, plural
-from bridgetrack.pipeline.inputs import (
+from bridgetrack.pipeline.project import is_project, load_project
+from bridgetrack.pipeline.runs import (
     OpenOptions,
     check_belonging,
     check_link_scores,
@@ -39,7 +40,6 @@ from bridgetrack.pipeline.inputs import (
     open_link_scores,
     open_weights,
 )
-from bridgetrack.pipeline.project import is_project, load_project
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.progress import Progress
 from bridgetrack.training.options import TrainingOptions

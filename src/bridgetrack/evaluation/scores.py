@@ -128,6 +128,11 @@ SPARSE = ("edge_recall", "division_recall", "complete_tracks", "tf")
 """Scores that also hold where the truth follows only some of the cells."""
 _CHOTA_TRACKS = 1500
 _NEED_MASKS = ("tra", "det", "lnk", "chota")
+_CTC = {
+    "tra": "TRA", "det": "DET", "lnk": "LNK", "ct": "CT", "tf": "TF", "bc": "BC(0)",
+    "bc_within_1": "BC(1)", "cca": "CCA", "bio": "BIO(0)", "chota": "CHOTA",
+}  # fmt: skip
+"""Scores by their names in py-ctcmetrics."""
 
 
 def evaluate(
@@ -296,41 +301,19 @@ def ctc_scores(
 
     order = np.argsort(rows, kind="stable")
     rows, columns = rows[order], columns[order]
-    true_labels, found_labels = (
-        by_frame(truth.frame, true_label),
-        by_frame(result.frame, found_label),
-    )
-    pairs = (
-        by_frame(truth.frame[rows], true_label[rows]),
-        by_frame(truth.frame[rows], found_label[columns]),
-    )
+    cells = {
+        "labels_ref": by_frame(truth.frame, true_label),
+        "labels_comp": by_frame(result.frame, found_label),
+        "mapped_ref": by_frame(truth.frame[rows], true_label[rows]),
+        "mapped_comp": by_frame(truth.frame[rows], found_label[columns]),
+    }
+    wanted = ["TRA", "DET", "CT", "TF", "BC", "CCA"]
+    wanted += ["LNK"] * bool(len(truth.edges)) + ["CHOTA"] * chota
     with quietly():
-        from ctc_metrics import metrics as ctc
-        from ctc_metrics.utils.representations import (
-            count_acyclic_graph_correction_operations,
-            merge_tracks,
-        )
+        from ctc_metrics.scripts.evaluate import calculate_metrics
 
-        operations = count_acyclic_graph_correction_operations(
-            true, found, true_labels, found_labels, *pairs
-        )
-        values = {
-            "tra": ctc.tra(**operations)[0],
-            "det": ctc.det(**operations),
-            "lnk": ctc.lnk(**operations) if operations["num_edges"] else None,
-            "ct": ctc.ct(found, true, true_labels, *pairs),
-            "tf": ctc.tf(true, true_labels, *pairs),
-            "bc": ctc.bc(*ctc.raw_division_metrics(found, true, *pairs, i=0)),
-            "bc_within_1": ctc.bc(*ctc.raw_division_metrics(found, true, *pairs, i=1)),
-            "cca": ctc.cca(found, true),
-        }
-        values["bio"] = ctc.bio(values["ct"], values["tf"], values["bc"], values["cca"])
-        if chota:
-            t = merge_tracks(true, true_labels, pairs[0])
-            f = merge_tracks(found, found_labels, pairs[1])
-            sides = (side for pair in zip(t, f, strict=True) for side in pair)
-            values |= {"chota": ctc.chota(*sides)["CHOTA"]}
-    return {name: _figure(value) for name, value in values.items()}
+        values = calculate_metrics(found, true, cells, {}, wanted, is_valid=True)
+    return {name: _figure(values.get(key)) for name, key in _CTC.items()}
 
 
 def _compact(graph: LineageGraph) -> tuple[Index, Index]:

@@ -32,20 +32,11 @@ _SUBFOLDERS = ("FULL", "TRA")
 
 @dataclass(frozen=True)
 class CtcTruth:
-    """Tracks with the masks they were read from.
+    """Tracks with the masks they were read from."""
 
-    Parameters
-    ----------
-    tracks
-        One node per frame and label; ``track_id`` and ``label`` are the file's label.
-    labels
-        The masks (whole cells where there are any).
-    markers
-        The official small markers, where they stand beside whole-cell masks.
-    """
-
-    tracks: Tracks
-    labels: Movie
+    tracks: Tracks  # one node per frame and label; ``track_id`` and ``label`` are the file's label
+    labels: Movie  # the masks (whole cells where there are any)
+    # the official small markers, where they stand beside whole-cell masks
     markers: Movie | None = None
 
 

@@ -382,24 +382,25 @@ _HEAD = 50
 
 def table_holds(path: Path) -> str:
     """What a table has: ``"tracks"``, ``"cells"``, or nothing where that cannot be guessed."""
-    try:
-        header = read_text_table(path, rows=_HEAD).header
-        columns = guess_columns(header)
-        check_columns(columns, header, str(path))
-    except BridgetrackError:
+    columns = guess_columns(_header(path))
+    if not {"frame", "y", "x"} <= columns.keys():
         return ""
     return "tracks" if "track" in columns or "parent" in columns else "cells"
 
 
 def unknown_columns(path: Path) -> list[str]:
     """The columns of a table of which nobody can guess where cells are; none of other files."""
-    if path.suffix.lower() != ".csv" or table_holds(path):
-        return []
+    header = _header(path) if path.suffix.lower() == ".csv" else []
+    known = {"frame", "y", "x"} <= guess_columns(header).keys()
+    return [] if known or len(header) < 3 else header  # a frame and a place need three
+
+
+def _header(path: Path) -> list[str]:
+    """Names of the columns of a table; none of other files, which is told where they are opened."""
     try:
-        header = read_text_table(path, rows=_HEAD).header
+        return read_text_table(path, rows=_HEAD).header
     except BridgetrackError:
-        return []  # told where it is opened
-    return header if len(header) > 2 else []  # a frame and a place need three
+        return []
 
 
 def _read_sidecar(table: Path) -> Sidecar | None:

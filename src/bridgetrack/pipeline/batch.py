@@ -26,8 +26,7 @@ from bridgetrack.movie.tiff import is_tiff, one_frame
 from bridgetrack.movie.zarr_store import is_zarr
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.inputs import RunInputs, open_weights
-from bridgetrack.pipeline.result_folder import FOUND_HERE, run_steps
+from bridgetrack.pipeline.runs import FOUND_HERE, RunInputs, open_weights, run_steps
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.tracks import EDGE_EVENTS, margin_column

@@ -32,28 +32,16 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """An event against its best alternative.
+    """An event against its best alternative."""
 
-    Parameters
-    ----------
-    event
-        What is asked about, in words.
-    was_chosen
-        Whether it is part of the solution.
-    kept, replaced_by
-        The events on either side, in words: those chosen, and those that would take their place.
-    margin
-        How much better the chosen ones score; infinite where nothing else is allowed.
-    contributions
-        The largest first; they add up to `margin`.
-    """
-
-    event: str
-    was_chosen: bool
+    event: str  # what is asked about, in words
+    was_chosen: bool  # whether it is part of the solution
+    # kept, replaced_by: the events on either side, in words: those chosen, and those that would
+    # take their place
     kept: tuple[str, ...]
     replaced_by: tuple[str, ...]
-    margin: float
-    contributions: tuple[Contribution, ...]
+    margin: float  # how much better the chosen ones score; infinite where nothing else is allowed
+    contributions: tuple[Contribution, ...]  # the largest first; they add up to `margin`
 
     def words(self, most: int = 5) -> str:
         """The explanation as a few lines of plain text."""

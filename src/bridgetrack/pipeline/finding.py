@@ -444,21 +444,13 @@ def chosen_again(
 
 @dataclass
 class CellSearch:
-    """A search and the frames that it has found so far.
+    """A search and the frames that it has found so far."""
 
-    Parameters
-    ----------
-    movie, finding
-        Where it looks, and how.
-    labels
-        Cells found, shape (T, [Z,] Y, X); 0 in frames to come.
-    done
-        Frames found, each after its labels are complete: another thread may read them.
-    """
-
+    # movie, finding: where it looks, and how
     movie: Movie
     finding: Finding
-    labels: NDArray[Any]
+    labels: NDArray[Any]  # cells found, shape (T, [Z,] Y, X); 0 in frames to come
+    # frames found, each after its labels are complete: another thread may read them
     done: list[int] = field(default_factory=list)
 
     @classmethod

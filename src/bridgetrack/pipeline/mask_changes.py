@@ -37,25 +37,14 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True)
 class MaskChange:
-    """One difference between two label frames.
+    """One difference between two label frames."""
 
-    Parameters
-    ----------
-    frame
-        Where.
-    kind
-        What happened.
-    before, after
-        Labels that stood there, and that stand there now.
-    place
-        Mean pixel of what is concerned, ``([z,] y, x)``.
-    """
-
-    frame: int
-    kind: ChangeKind
+    frame: int  # where
+    kind: ChangeKind  # what happened
+    # before, after: labels that stood there, and that stand there now
     before: Cells
     after: Cells
-    place: tuple[float, ...]
+    place: tuple[float, ...]  # mean pixel of what is concerned, ``([z,] y, x)``
 
 
 def keep_numbers(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.int32]:

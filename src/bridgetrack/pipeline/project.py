@@ -7,6 +7,7 @@ no file of their own. Earlier versions saved a project as one JSON file, which i
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -32,20 +33,26 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.files import replacing, resolved, staged, write_text
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import read_detections_csv
-from bridgetrack.models.model import Model
+from bridgetrack.models.model import MODEL_FILE, Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import Geometry, Movie, label_writer, open_labels, open_movie
 from bridgetrack.movie.geometry import GeometryField, geometry_to_json
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
 from bridgetrack.pipeline.mask_changes import mended
-from bridgetrack.pipeline.settings import Settings, settings_of
-from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
+from bridgetrack.schema import (
+    FileFormat,
+    JsonObject,
+    OpenEntry,
+    check,
+    json_text,
+    made_by,
+    of_dataclass,
+)
 
 SAMPLE = "check.csv"
 CELLS, TABLE, IMAGE = "cells.zarr", "cells.csv", "image.npy"
@@ -53,54 +60,105 @@ CELLS, TABLE, IMAGE = "cells.zarr", "cells.csv", "image.npy"
 its own."""
 
 
-@dataclass(frozen=True)
-class MovieFile:
-    """A movie by its file.
+# ---------------------------------------------------------------------- settings
 
-    Parameters
-    ----------
-    path
-        File or folder.
-    axes
-        Axis order in the file, None where the file says it.
-    channels
-        Names of the channels, empty for those of the file.
-    channel
-        Number of the only one that is looked at, None for all.
+
+@dataclass(frozen=True)
+class Scale:
+    """Length of a pixel along each axis of space, its unit, and minutes of a frame if known."""
+
+    pixel: tuple[Annotated[float, Field(gt=0)], ...]
+    unit: str
+    minutes: Annotated[float, Field(gt=0)] | None = None
+
+    @classmethod
+    def of(cls, geometry: Geometry) -> Scale:
+        """The scale of a movie."""
+        return cls(tuple(geometry.scale), geometry.unit, geometry.frame_interval)
+
+    def like(self, other: Scale) -> bool:
+        """Whether both say the same, but for rounding."""
+        here, there = ((*s.pixel, s.minutes or 0.0) for s in (self, other))
+        alike = len(here) == len(there) and all(map(math.isclose, here, there))
+        return alike and self.unit == other.unit
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a training, as it is told to people."""
+
+    words: tuple[str, ...]  # what it brought, as sentences
+    suited: bool = True  # whether the starting model suits the movie, see `Training`
+    doubtful: tuple[str, ...] = ()  # ids of answers that contradict the starting model clearly
+
+
+class Settings(OpenEntry):
+    """What was set and learned about a movie."""
+
+    # model, start: the model in use, None for the shipped one; what it began with, where it learned
+    # from the answers about this movie
+    model: Annotated[Model, MODEL_FILE.nested] | None = None
+    start: Annotated[Model, MODEL_FILE.nested] | None = None
+    # what cannot happen, in the words of `EventKinds`
+    without: list[str] = Field(default_factory=list)
+    # read, given: the scale that the movie came with, and the one that was set in its place
+    read: Annotated[Scale, of_dataclass(Scale)] | None = None
+    given: Annotated[Scale, of_dataclass(Scale)] | None = None
+    # what came of the last training; None where the model in use was not trained on it
+    training: Annotated[Outcome, of_dataclass(Outcome)] | None = None
+    formats: list[str] = Field(default_factory=lambda: ["csv"])  # what is ticked for exports
+
+    @property
+    def kinds(self) -> EventKinds:
+        """What can happen."""
+        return EventKinds.without(self.without)
+
+    def checked(self) -> Settings:
+        """These; an `InputError` where what cannot happen is unknown."""
+        EventKinds.without(self.without)
+        return self
+
+
+def settings_of(content: Mapping[str, Any], where: str) -> Settings:
+    """Settings out of JSON values.
+
+    Raises
+    ------
+    InputError
+        Where they are damaged; the message names the entry of `where`.
     """
 
-    path: Path
-    axes: str | None = None
-    channels: tuple[str, ...] = ()
-    channel: int | None = None
+    made = Annotated[Any, made_by(Settings, Settings.checked)]
+    settings: Settings = check(made, dict(content), where)
+    return settings
+
+
+# ---------------------------------------------------------------------- the project
+
+
+@dataclass(frozen=True)
+class MovieFile:
+    """A movie by its file."""
+
+    path: Path  # file or folder
+    axes: str | None = None  # axis order in the file, None where the file says it
+    channels: tuple[str, ...] = ()  # names of the channels, empty for those of the file
+    channel: int | None = None  # number of the only one that is looked at, None for all
 
 
 @dataclass(frozen=True)
 class Project:
-    """What a project holds.
+    """What a project holds."""
 
-    Parameters
-    ----------
-    labels, image
-        The segmentation, or a CSV table of centroids, and the movie; the latter may be None.
-    geometry
-        Extent and scale of both.
-    history
-        The answers and settings, with what can be undone.
-    channel
-        Of the image, the one that shows the cells.
-    found
-        How the cells were found; None where they were not found here.
-    complete
-        Whether movie and cells are in these files; else the project is opened with its movie.
-    """
-
+    # labels, image: the segmentation, or a CSV table of centroids, and the movie; the latter may be
+    # None
     labels: MovieFile
     image: MovieFile | None
-    geometry: Geometry
-    history: AnswerHistory
-    channel: int | str = 0
-    found: Finding | None = None
+    geometry: Geometry  # extent and scale of both
+    history: AnswerHistory  # the answers and settings, with what can be undone
+    channel: int | str = 0  # of the image, the one that shows the cells
+    found: Finding | None = None  # how the cells were found; None where they were not found here
+    # whether movie and cells are in these files; else the project is opened with its movie
     complete: bool = True
 
     @cached_property
@@ -159,25 +217,6 @@ class Project:
                 f"{path}: the movie has shape {have} (time, space), the project was made with "
                 f"{want}; put the old file back, or make the project anew"
             )
-
-
-def run_project(
-    project: Project, model: Model | None = None, answers: AnnotationSet | None = None
-) -> Steps[Tracking]:
-    """Track a project's movie with its model and answers, or with others.
-
-    Raises
-    ------
-    BridgetrackError
-        Where a file is missing or does not fit.
-    """
-    cells, image = project.open()
-    if isinstance(cells, Detections):
-        # Without masks there is nothing to measure the image in.
-        image = None
-    answers = project.history.annotations if answers is None else answers
-    model, kinds = model or project.model, project.settings.kinds
-    return (yield from track_steps(cells, image, model, answers, kinds=kinds))
 
 
 # ---------------------------------------------------------------------- files

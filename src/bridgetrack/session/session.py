@@ -39,9 +39,8 @@ from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent, open_labels, open_movie
-from bridgetrack.pipeline.project import load_project
+from bridgetrack.pipeline.project import Outcome, load_project
 from bridgetrack.pipeline.scene import Scene, check_kinds
-from bridgetrack.pipeline.settings import Outcome
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, run
 from bridgetrack.regions.mend import Mend, MendKind, Place

@@ -12,7 +12,7 @@ from psygnal import Signal
 from bridgetrack.models.model import Model, model_to_json
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.pipeline.settings import Outcome, Scale, Settings, settings_of
+from bridgetrack.pipeline.project import Outcome, Scale, Settings, settings_of
 
 if TYPE_CHECKING:
     from bridgetrack.session.movie import MovieAndCells

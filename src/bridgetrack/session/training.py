@@ -15,7 +15,7 @@ from bridgetrack.models.library import SHIPPED, Library
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import plural, sentence
-from bridgetrack.pipeline.settings import Outcome
+from bridgetrack.pipeline.project import Outcome
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.progress import Steps
 from bridgetrack.training.estimate import ErrorEstimate

@@ -19,7 +19,7 @@ from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
 from bridgetrack.movie.movie import as_labels
 from bridgetrack.movie.opening import time_seems_last
 from bridgetrack.movie.raw import micrometers
-from bridgetrack.pipeline.settings import Scale
+from bridgetrack.pipeline.project import Scale
 
 KEY = "bridgetrack"
 """Metadata key under which the plugin keeps what it knows of a layer."""

@@ -15,7 +15,7 @@ from superqt.utils import qdebounced
 from bridgetrack.annotations.files import ENDING
 from bridgetrack.io.columns import guess_columns
 from bridgetrack.io.tables import unknown_columns
-from bridgetrack.pipeline.settings import Scale
+from bridgetrack.pipeline.project import Scale
 from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_menu import layers_of, table_of
 from bridgetrack.ui.find_cells import FindCells

@@ -23,13 +23,13 @@ from bridgetrack.hypotheses.events import kind_words
 from bridgetrack.io.results import FORMATS
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.batch import TABLE, batch_steps
-from bridgetrack.pipeline.inputs import RunInputs
 from bridgetrack.pipeline.report import (
     count_events,
     count_words,
     unclear_kinds,
     unclear_words,
 )
+from bridgetrack.pipeline.runs import RunInputs
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.background import Done, Factory
 from bridgetrack.tracks.colours import colourings

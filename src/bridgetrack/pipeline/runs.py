@@ -1,0 +1,636 @@
+"""A run of the tracker: what it is given, how that is opened, and the folder that it writes.
+
+A result folder holds tables, masks, and ``run.json``, which says how they were made and from which
+a run can be repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from bridgetrack.annotations.anchor import Anchored
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.files import is_mask_file, load_annotations, load_mask_answers
+from bridgetrack.annotations.mask_answers import MaskAnswers, with_events
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.features.feature import needs_link_scores
+from bridgetrack.features.link_scores import LinkScores, with_link_scores
+from bridgetrack.files import write_text
+from bridgetrack.hypotheses.events import EventKinds
+from bridgetrack.io.results import (
+    FILES,
+    FORMATS,
+    METHODS,
+    RUN_FILE,
+    read_link_scores,
+    stage_results,
+)
+from bridgetrack.io.tables import TABLES, read_detections_csv
+from bridgetrack.may_write import result_folder
+from bridgetrack.models.library import find_model
+from bridgetrack.models.model import Model, check_usable
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.opening import open_labels, open_movie, scaled_like
+from bridgetrack.movie.writers import label_writer
+from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts
+from bridgetrack.pipeline.finding import Finding, FoundMasks, find_masks, finding_to_json, how_found
+from bridgetrack.pipeline.project import load_project
+from bridgetrack.pipeline.report import (
+    count_events,
+    inference_words,
+    least_certain,
+    methods_text,
+    unclear_remarks,
+    use_of_annotations,
+    versions,
+)
+from bridgetrack.pipeline.scene import Scene, measure
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.windows import track_steps
+from bridgetrack.progress import Steps
+from bridgetrack.schema import json_text
+
+FOUND_HERE = ("labels.tif", "labels.run.json", "labels.masks.csv")
+"""Masks that were found on the way, how, and how sure each is, written beside the results."""
+REPAIRED, REPAIRS = "repaired", "repairs.csv"
+"""Repaired masks and the list of what was changed, written beside the results."""
+
+_NAMES = (
+    *(name for kind in FORMATS for name in FILES[kind]), METHODS, REPAIRED, REPAIRS, *FOUND_HERE,
+)  # fmt: skip
+"""Names of what may stand in a result, in the order in which they are told."""
+
+_PATHS = ("labels", "image", "model", "annotations", "project", "link_scores")
+_SETTINGS = ("without", "memory", "window", "channel")
+"""Fields of `RunInputs` that stand in the record."""
+
+_BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a record raises that is damaged, or none at all."""
+
+
+# ------------------------------------------------------------------ what is given
+
+
+@dataclass(frozen=True)
+class OpenOptions:
+    """How a movie is read, where its files do not say it; see `open_movie`."""
+
+    axes: str | None = None  # of the label movie
+    scale: tuple[float, ...] | None = None
+    unit: str | None = None
+    frame_interval: float | None = None
+    image_axes: str | None = None
+    columns: dict[str, str] | None = None  # of a table, by what they hold
+
+    def open_image(self, image: Path) -> Movie:
+        """A movie that has no labels."""
+        return open_movie(
+            image, axes=self.image_axes or self.axes, scale=self.scale, unit=self.unit,
+            frame_interval=self.frame_interval,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """What a run was given, and what it was asked for."""
+
+    labels: Path
+    image: Path | None
+    model: Path | None
+    annotations: Path | None
+    reading: OpenOptions = field(default_factory=OpenOptions)
+    formats: tuple[str, ...] = ()
+    project: Path | None = None  # holds the model and the answers
+    command: str = "track"
+    repair: bool = False  # the labels were repaired first
+    channel: int | str = 0  # of the image, by which they were
+    link_scores: Path | None = None  # scores of links that another program gave
+    found_here: bool = False  # the labels were found on the way and stand among the results
+    without: tuple[str, ...] = ()  # kinds of events that do not occur, see `EventKinds`
+    memory: str | None = None  # to keep to
+    window: int | None = None  # frames tracked at a time
+
+    @classmethod
+    def of_project(cls, path: Path) -> RunInputs:
+        """What a project holds: its movie, and in place of other files its model and answers."""
+        project = load_project(path)
+        check_usable(project.model, f"{path}, model")
+        cells, image, movie = project.labels, project.image, project.geometry
+        known = movie.scale, movie.unit, movie.frame_interval
+        reading = OpenOptions(cells.axes, *known, None if image is None else image.axes)
+        return cls(
+            cells.path, None if image is None else image.path, None, None, reading,
+            project.formats, path, "run", without=project.settings.kinds.words,
+        )  # fmt: skip
+
+    @property
+    def inputs(self) -> tuple[Path | None, ...]:
+        """All files that are read."""
+        labels = None if self.found_here else self.labels
+        more = (self.project, self.link_scores)
+        return (labels, self.image, self.model, self.annotations, *more)
+
+
+def open_cells(
+    labels: Any,
+    image: Any = None,
+    reading: OpenOptions | None = None,
+    notes: list[Note] | None = None,
+) -> tuple[Movie | Detections, Movie | None]:
+    """Open labels, or a table of detections, and the image; labels without a scale take its one.
+
+    Parameters
+    ----------
+    labels, image
+        See `bridgetrack.api.track`.
+    reading
+        How they are read, where they do not say it.
+    notes
+        What was left out or assumed is added to these; it is warned of where None.
+
+    Raises
+    ------
+    InputError
+        Where one of them cannot be read.
+    """
+    reading, table = reading or OpenOptions(), is_table(labels)
+    if reading.columns and not table:
+        raise InputError("columns are those of a table (.csv, .tsv, .txt), and this is none")
+    if notes is not None:
+        if table:
+            words = "a table of detections: cells are taken for discs, without shape and intensity"
+            notes.append(Note(NoteKind.REMARK, words))
+        elif image is None:
+            notes.append(Note(NoteKind.REMARK, "no image: features of intensity are left out"))
+    with nullcontext() if notes is None else collecting_warnings(notes):
+        known = {name: getattr(reading, name) for name in ("scale", "unit", "frame_interval")}
+        if table:
+            labels = read_detections_csv(labels, reading.columns, **known)
+        pixels = None if image is None else open_movie(image, axes=reading.image_axes, **known)
+        if isinstance(labels, Detections):
+            return labels, pixels
+        cells = open_labels(labels, axes=reading.axes, **known)
+        if pixels is not None and reading.unit is None:
+            cells = scaled_like(cells, pixels)
+        return cells, pixels
+
+
+def is_table(labels: Any) -> bool:
+    """Whether this is the path of a table of detections."""
+    return isinstance(labels, Path | str) and Path(labels).suffix.lower() in TABLES
+
+
+def open_answers(file: Path | None) -> AnnotationSet | None:
+    """Answers about events, where a file holds some; one of answers about masks holds none."""
+    return None if file is None or is_mask_file(file) else load_annotations(file)
+
+
+def open_mask_answers(
+    file: Path | None, movie: Movie, *, needed: bool = False
+) -> MaskAnswers | None:
+    """Answers about masks of the file given; where they are `needed`, it must hold some.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, is about another movie, or holds none that are needed.
+    """
+    found = None if file is None else load_mask_answers(file, movie.geometry)
+    if found is not None and needed and not len(found):
+        raise InputError(f"{file} holds no answers about masks; give the file that does")
+    return found or None
+
+
+def open_weights(model: Path | None) -> Model | None:
+    """A model out of a file or of the library, where one is given."""
+    return None if model is None else check_usable(find_model(model), model)
+
+
+def open_link_scores(
+    given: LinkScores | Path | str | None, model: Model | None = None
+) -> LinkScores | None:
+    """Link scores, if some are given; warns if `model` needs them and none are given."""
+    if given is None and model is not None and needs_link_scores(model.keys):
+        warnings.warn(
+            f"the model {model.name!r} was trained with link scores of another program "
+            f"({', '.join(k for k in model.keys if needs_link_scores([k]))}), but none are given: "
+            "links are scored without them; give them with --link-scores (in Python link_scores=)",
+            BridgetrackWarning,
+            stacklevel=3,
+        )
+    return read_link_scores(given) if isinstance(given, Path | str) else given
+
+
+def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
+    """Refuse scores if most of them match no cell of a movie; warn if some do not.
+
+    Raises
+    ------
+    InputError
+        If most do not, or frames count from 1.
+    """
+    if scores is None or not len(scores):
+        return
+    missed = len(scores) - scores.matched(scene.detections)
+    last = scene.detections.geometry.n_frames - 1
+    # Links start before the last frame, so this one is named only if frames count from 1.
+    from_one = missed and scores.frame.min() == 1 and scores.frame.max() == last
+    said = f"{scores.name}: {missed} of {len(scores)} links name cells that do not exist; "
+    if from_one or 2 * missed > len(scores):
+        counted = "seem to be counted from 1; count them" if from_one else "are counted"
+        raise InputError(f"{said}frames {counted} from 0, and source and target must be labels")
+    if missed:
+        warnings.warn(f"{said}they are left out", BridgetrackWarning, stacklevel=3)
+
+
+def check_belonging(
+    anchored: Anchored, labels: Path, answers: Path, notes: list[Note], *, some: bool = False
+) -> None:
+    """Note where most answers miss the cells of a movie: cause and cure.
+
+    Raises
+    ------
+    InputError
+        Where all miss, although `some` should not.
+    """
+    missed, given = len(anchored.lost), len(anchored.annotations)
+    if not given or 2 * missed <= given:
+        return
+    first, extents = anchored.lost[0], ""
+    theirs, ours = anchored.annotations.geometry, anchored.detections.geometry
+    if (theirs.n_frames, theirs.shape) != (ours.n_frames, ours.shape):
+        extents = f" (made on {theirs.extent}, this movie has {ours.extent})"
+    many = "1 annotation points" if given == 1 else f"{given} annotations point"
+    said = (
+        f"{answers}: {missed} of {many} at places where {labels} has no such cell (e.g. "
+        f"{first.cell}: {first.reason}); they probably belong to another movie or another "
+        f"segmentation{extents}: give the annotations made on these labels, or the "
+        "labels that these annotations were made on"
+    )
+    if some and missed == given:
+        raise InputError(said)
+    notes.append(Note(NoteKind.WARNING, said))
+
+
+# ------------------------------------------------------------------ a run
+
+
+def run_steps(
+    given: RunInputs,
+    out: Path,
+    *,
+    model: Model | None = None,
+    how: Finding | None = None,
+    client: Any = None,
+    noted: Sequence[Note] = (),
+) -> Steps[tuple[Tracking, dict[str, Any], list[Note]]]:
+    """Track files, or a project, and write the results; cells are found, or repaired, on the way.
+
+    All or nothing: everything is written into one new folder, which takes the place of an earlier
+    result in the end.
+
+    Parameters
+    ----------
+    given
+        What the run has, and what it was asked for.
+    out
+        Folder for the results.
+    model
+        Weights; those of the file or project that is given where None, else the shipped ones.
+    how
+        How cells are found where there are no labels.
+    client
+        Over which frames and windows are spread; this process where None.
+    noted
+        What is known of the input already.
+
+    Returns
+    -------
+    tracking, record, notes
+        The tracks, the content of ``run.json``, and what was left out, assumed, or could not be
+        held by a format.
+
+    Raises
+    ------
+    BridgetrackError
+        Where the input cannot be used, or the results have no place.
+    """
+    notes, began = list(noted), time.perf_counter()
+    repairs: dict[str, int] = {}
+    with result_folder(out, *given.inputs) as folder:
+        # ends before the record is written, which tells of the warnings
+        with collecting_warnings(notes):
+            if given.found_here:
+                opened = yield from _find_into(folder, given, model, how, notes)
+            else:
+                opened = _opened(given, model, notes)
+            if given.repair:
+                opened, repairs = yield from _repair_into(folder, out, opened, given, client)
+            tracking = yield from _tracked(given, opened, client)
+        if given.annotations is not None:
+            check_belonging(tracking.scene.anchored, given.labels, given.annotations, notes)
+        tracks, doubts = tracking.tracks, least_certain(tracking)
+        methods = methods_text(
+            tracking,
+            image=None if given.image is None else str(given.image),
+            masks=str(given.labels) if given.repair else None,
+            found=opened.found,
+            repaired=given.repair,
+        )
+        limits = stage_results(tracks, tracking.scene.labels, folder, given.formats, methods)
+        remarks = (*limits, *tracks.notes, *unclear_remarks(tracking))
+        notes += [Note(NoteKind.REMARK, words) for words in remarks]
+        record = _described(tracking, out, given, began, notes, doubts)
+        if given.repair:
+            record["repair"] = repairs
+        record["files"] = [name for name in _NAMES if (folder / name).exists()]
+        write_json(record, folder / RUN_FILE)
+    return tracking, record, notes
+
+
+def track_again(given: RunInputs) -> Steps[Tracking]:
+    """Track what a run was given; nothing is written."""
+    return (yield from _tracked(given, _opened(given, None, [])))
+
+
+class _Opened(NamedTuple):
+    """What a run was given, opened."""
+
+    cells: Movie | Detections
+    image: Movie | None
+    model: Model
+    answers: AnnotationSet | None = None
+    found: Finding | None = None  # how the cells were found, where that is known
+
+
+def _opened(given: RunInputs, model: Model | None, notes: list[Note]) -> _Opened:
+    """What is given; of a project what it holds, where no other model or answers are given."""
+    model, answers = model or open_weights(given.model), open_answers(given.annotations)
+    if given.project is None:
+        opened = open_cells(given.labels, given.image, given.reading, notes)
+        found = how_found(given.labels) if given.repair else None
+        return _Opened(*opened, model or shipped_model(), answers, found)
+    project = load_project(given.project)
+    cells, image = project.open()
+    if isinstance(cells, Detections):
+        image = None  # without masks there is nothing to measure it in
+    answers = project.history.annotations if answers is None else answers
+    return _Opened(cells, image, model or project.model, answers, project.found)
+
+
+def _tracked(given: RunInputs, opened: _Opened, client: Any = None) -> Steps[Tracking]:
+    """Track what was opened, as a run was asked to."""
+    scores = open_link_scores(given.link_scores, opened.model)
+    tracking = yield from track_steps(
+        opened.cells, opened.image, opened.model, opened.answers,
+        None if scores is None else with_link_scores(scores),
+        kinds=EventKinds.without(given.without), memory=given.memory, window=given.window,
+        client=client,
+    )  # fmt: skip
+    check_link_scores(scores, tracking.scene)
+    return tracking
+
+
+def _find_into(
+    folder: Path, given: RunInputs, model: Model | None, how: Finding | None, notes: list[Note]
+) -> Steps[_Opened]:
+    """Find the cells of a movie that has no masks, and write them into a folder.
+
+    What is doubtful about them goes to `notes`.
+    """
+    assert given.image is not None
+    model = model or open_weights(given.model) or shipped_model()
+    image = given.reading.open_image(given.image)
+    with label_writer(folder / FOUND_HERE[0], image.geometry) as write:
+        found = yield from find_masks(how or Finding(), image, write, channel=given.channel)
+    told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in found.doubts]
+    notes += told
+    about = masks_record({"image": str(given.image)}, image, found, given.channel)
+    about |= {"labels": str(given.labels), "cells": found.counts, "notes": note_texts(told)}
+    write_json(about, folder / FOUND_HERE[1])
+    if found.margins is not None:
+        write_margins(found.margins, folder / FOUND_HERE[2])
+    cells = _written(folder / FOUND_HERE[0], given.labels, image.geometry)
+    return _Opened(cells, image, model, open_answers(given.annotations), found.finding)
+
+
+def _repair_into(
+    folder: Path, out: Path, opened: _Opened, given: RunInputs, client: Any
+) -> Steps[tuple[_Opened, dict[str, int]]]:
+    """Repair labels, write them with a list of what was changed into a folder, and count that.
+
+    The labels name `out` as their source, where the folder's content will stand in the end. What
+    the given answers say of masks holds, and what they say of events.
+    """
+    cells, events = opened.cells, opened.answers
+    if not isinstance(cells, Movie) or opened.image is None:
+        raise InputError(
+            "--repair needs labels and the image that they were made from: give a label movie, "
+            "not a table, and --image"
+        )
+    said = open_mask_answers(given.annotations, cells)
+    if events is not None and len(events):
+        detections = yield from measure(cells, client=client)
+        known = said or MaskAnswers(cells.geometry)
+        said = yield from with_events(known, events, detections, cells)
+    with label_writer(folder / REPAIRED, cells.geometry) as write:
+        found = yield from find_masks(
+            Finding(given=cells), opened.image, write, said, opened.model,
+            channel=given.channel, client=client,
+        )  # fmt: skip
+    rows = [
+        (c.frame, c.kind.value, " ".join(map(str, c.before)), " ".join(map(str, c.after)), *c.place)
+        for c in found.changes
+    ]
+    columns = ["frame", "change", "before", "after", *cells.geometry.axes]
+    pd.DataFrame(rows, columns=columns).to_csv(folder / REPAIRS, index=False)
+    repaired = _written(folder / REPAIRED, out / REPAIRED, cells.geometry)
+    counts = sorted(Counter(c.kind.value for c in found.changes).items())
+    return opened._replace(cells=repaired), dict(counts)
+
+
+def _written(labels: Path, place: Path, known: Geometry) -> Movie:
+    """Labels that were written just now, by the name of the place where they will stand."""
+    movie = open_labels(
+        labels, scale=known.scale, unit=known.unit, frame_interval=known.frame_interval
+    )
+    return replace(movie, source=str(place))
+
+
+# ------------------------------------------------------------------ records
+
+
+def _described(
+    tracking: Tracking,
+    out: Path,
+    given: RunInputs,
+    began: float,
+    notes: Sequence[Note],
+    doubts: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Everything about a run, as JSON values."""
+    solution, windows = tracking.solution, tracking.windows
+    inference: dict[str, Any] = {
+        "hypotheses": len(tracking.scene.hypotheses) if windows is None else windows.hypotheses,
+        "objective": solution.value,
+        "gap": solution.gap,
+    }
+    if windows is not None:
+        shown = {"count": windows.count, "frames": windows.frames, "overlap": windows.overlap}
+        inference["windows"] = shown
+    paths = {name: getattr(given, name) for name in _PATHS}
+    scale = given.reading.scale
+    return {
+        "format": "bridgetrack-run",
+        "version": 1,
+        "command": given.command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "input": {k: None if p is None else str(p.absolute()) for k, p in paths.items()},
+        "out": str(out),
+        "settings": {
+            "format": list(given.formats),
+            **{name: getattr(given, name) for name in _SETTINGS},
+            **asdict(given.reading),
+            "scale": None if scale is None else ",".join(f"{s!r}" for s in scale),
+        },
+        "geometry": geometry_record(tracking.tracks.geometry),
+        "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},
+        "counts": count_events(tracking.tracks),
+        "words": inference_words(tracking),
+        "annotations": use_of_annotations(tracking),
+        "inference": inference,
+        "least_certain": doubts,
+        "seconds": round(time.perf_counter() - began, 3),
+        "notes": note_texts(notes),
+        "versions": versions(),
+    }
+
+
+def write_json(content: dict[str, Any], path: Path) -> None:
+    """Write a record under its final name in one step."""
+    write_text(path, json_text(content, "the record"), "the record")
+
+
+def geometry_record(geometry: Geometry) -> dict[str, Any]:
+    """The extent of a movie, as JSON values."""
+    return {
+        "frames": geometry.n_frames,
+        "shape": None if geometry.shape is None else list(geometry.shape),
+        "axes": list(geometry.axes),
+        "scale": list(geometry.scale),
+        "unit": geometry.unit,
+        "frame_interval_minutes": geometry.frame_interval,
+    }
+
+
+def write_margins(margins: pd.DataFrame, path: Path) -> Path:
+    """Write how sure masks are, the least sure first; returns where."""
+    ordered = margins.sort_values(["margin_at_least", "frame", "label"])
+    ordered.to_csv(path, index=False, float_format="%.4f", lineterminator="\n")
+    return path
+
+
+def masks_record(
+    given: dict[str, Any], image: Movie, found: FoundMasks, channel: int | str = 0
+) -> dict[str, Any]:
+    """What was done, as JSON values; `given` names the files."""
+    readings = [] if found.estimate is None else found.estimate.readings
+    return {
+        **finding_to_json(found.finding),
+        "command": "segment",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "input": given,
+        "channel": channel,
+        "geometry": geometry_record(image.geometry),
+        "readings": [{**asdict(reading), "worth": reading.worth} for reading in readings],
+        "versions": versions(),
+    }
+
+
+# ------------------------------------------------------------------ reading
+
+
+def tracked_labels(run: Path) -> Path | None:
+    """The labels that a run tracked, by its record; None where that names none."""
+    try:
+        return _labels_of(_content(run), run)
+    except _BROKEN:
+        return None
+
+
+def _content(run: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(run.read_text(encoding="utf-8"))
+    return content
+
+
+def _labels_of(content: dict[str, Any], run: Path) -> Path | None:
+    """Labels that a run repaired or found are among its results, and go with them."""
+    own = next((n for n in (REPAIRED, FOUND_HERE[0]) if n in content.get("files", ())), None)
+    if own is not None:
+        return run.parent / own
+    named = content["input"]["labels"]
+    return None if named is None else Path(named)
+
+
+def given_run(
+    source: Path,
+    image: Path | None = None,
+    model: Path | None = None,
+    annotations: Path | None = None,
+) -> RunInputs:
+    """What the run had whose folder is named, else what is named itself.
+
+    The labels are those that were tracked: the repaired ones where the run repaired what it was
+    given.
+
+    Raises
+    ------
+    InputError
+        Where the record of the run is damaged.
+    """
+    run = source / RUN_FILE
+    if not run.is_file():
+        return RunInputs(source, image, model, annotations)
+    try:
+        known = _inputs(_content(run), run)
+    except _BROKEN as error:
+        raise InputError(f"{run}: this is not the record of a run") from error
+    return replace(
+        known,
+        image=image or known.image,
+        model=model or known.model,
+        annotations=annotations or known.annotations,
+    )
+
+
+def _inputs(content: dict[str, Any], run: Path) -> RunInputs:
+    paths = {k: None if v is None else Path(v) for k, v in content["input"].items() if k in _PATHS}
+    settings, labels = content["settings"], _labels_of(content, run)
+    if labels is None:
+        raise ValueError("no labels")
+    asked = {name: settings[name] for name in _SETTINGS if name in settings}
+    asked["without"] = tuple(asked.get("without", ()))
+    EventKinds.without(asked["without"])  # refuses others
+    reading = {each.name: settings.get(each.name) for each in fields(OpenOptions)}
+    if "repair" in content:  # in our own order of axes, with the scale that was known
+        known = content["geometry"]
+        interval = known["frame_interval_minutes"]
+        reading |= {"axes": None, "columns": None, "unit": known["unit"]}
+        reading |= {"scale": tuple(known["scale"]), "frame_interval": interval}
+    elif reading["scale"] is not None:
+        reading["scale"] = tuple(map(float, reading["scale"].split(",")))
+    return RunInputs(**{**paths, **asked, "labels": labels, "reading": OpenOptions(**reading)})
