@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -57,34 +58,37 @@ class CellsByTrack(LazyFrames):
     """
 
     def __init__(self, labels: Movie, tracks: Tracks, numbers: Index | None = None) -> None:
-        super().__init__((labels.n_frames, *(labels.geometry.shape or ())), np.int32)
         self._labels, self._nodes = labels, tracks.nodes[["frame", "label", "track_id"]]
         if numbers is not None:
             self._nodes = self._nodes.assign(track_id=numbers)
-        self._last: tuple[int, NDArray[np.int32]] | None = None
+        # Numbers of two bytes are drawn as they are, others take napari 50 ms a frame.
+        highest = int(self._nodes["track_id"].max()) if len(self._nodes) else 0
+        kind = np.uint16 if highest < 2**16 else np.int32
+        super().__init__((labels.n_frames, *(labels.geometry.shape or ())), kind)
+        self._last: tuple[int, NDArray[Any]] | None = None
 
     @cached_property
-    def _named(self) -> dict[int, tuple[Index, NDArray[np.int32]]]:
+    def _named(self) -> dict[int, tuple[Index, NDArray[Any]]]:
         """Labels of each frame, ascending, and their tracks."""
         table = self._nodes.sort_values(["frame", "label"])
         frames, first = np.unique(table["frame"].to_numpy(np.int64), return_index=True)
         labels = np.split(table["label"].to_numpy(np.int64), first[1:])
-        tracks = np.split(table["track_id"].to_numpy(np.int32), first[1:])
+        tracks = np.split(table["track_id"].to_numpy(self.dtype), first[1:])
         return dict(zip(frames.tolist(), zip(labels, tracks, strict=True), strict=True))
 
-    def frame(self, t: int) -> NDArray[np.int32]:
+    def frame(self, t: int) -> NDArray[Any]:
         """Tracks of one frame, shape ([Z,] Y, X)."""
         if self._last is None or self._last[0] != t:
             self._last = t, self._make(t)  # looked at, likely once more
         return self._last[1]
 
-    def _make(self, t: int) -> NDArray[np.int32]:
+    def _make(self, t: int) -> NDArray[Any]:
         labels = label_frame(self._labels, t)
         if t not in self._named:
-            return np.zeros(labels.shape, np.int32)
+            return np.zeros(labels.shape, self.dtype)
         known, tracks = self._named[t]
         at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-        return np.where(known[at] == labels, tracks[at], 0).astype(np.int32)
+        return np.where(known[at] == labels, tracks[at], 0).astype(self.dtype)
 
 
 _SHADES = 64

@@ -10,10 +10,16 @@ from napari.layers import Points, Vectors
 
 from bridgetrack.arrays import Array
 from bridgetrack.ui.layers import add_below, place_like, placed_like, tag
+from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.overlay import CLEAR, Arrow, Drawing
 
 _ON_TOP = "translucent_no_depth"
 """Not hidden by opaque cells in front, where a volume is in view."""
+
+_LETTERS = "".join(
+    {*"0123456789 ,%?(frameinvw)"} | {c for look in LOOKS.values() for c in look.sign + look.name}
+)
+"""What the words for events are written with."""
 
 _LINE = 1.5
 """Pixels that an arrow is wide at most."""
@@ -52,12 +58,14 @@ class OverlayLayers:
         placed = placed_like(labels, still=True)
         if self.marks is None:
             self._drawn = None
+            # Letters are made with the layer: at the first question they would hold up the window.
             self.marks = Points(
-                ndim=labels.ndim - 1, name="Marks", metadata=tag("marks"), blending=_ON_TOP,
-                face_color="transparent", border_width=0.12, size=10, opacity=1.0,
+                np.zeros((1, labels.ndim - 1)), name="Marks", metadata=tag("marks"),
+                blending=_ON_TOP, face_color="transparent", border_color="transparent",
+                border_width=0.12, size=10, opacity=1.0,
                 text={"string": "{text}", "color": {"feature": "ink"}, "size": 11,
                       "anchor": "center", "blending": _ON_TOP},
-                features={name: np.zeros(0, dtype=object) for name in ("text", "ink")},
+                features={"text": [_LETTERS], "ink": ["transparent"]},
                 **placed,
             )  # fmt: skip
             add_below(viewer, self.marks)

@@ -186,7 +186,7 @@ def _prepared(tracking: Tracking, looks: Looks, frame: int) -> Steps[_Shown]:
     found = _Shown(tracking, colours, *lines, pixels, numbers, shades)
     yield Progress("Colouring the tracks", 0.5)
     if pixels is not None:
-        for kind in (np.int32, np.uint8):  # of pixels, and of a layer that is not shown yet
+        for kind in (pixels.dtype, np.uint8):  # of pixels, and of a layer that is not shown yet
             found.label_colours.map(np.zeros((2, 2), kind))
         pixels[min(frame, len(pixels) - 1)].compute()
     return found
