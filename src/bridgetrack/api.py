@@ -18,13 +18,18 @@ from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.features.link_scores import LinkScores, with_link_scores
 from bridgetrack.hypotheses.events import EventKinds
-from bridgetrack.models.library import find_model
-from bridgetrack.models.model import Model, check_usable
+from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding, find_masks, usual_choice
 from bridgetrack.pipeline.mask_changes import MaskChange
-from bridgetrack.pipeline.runs import OpenOptions, check_link_scores, open_cells, open_link_scores
+from bridgetrack.pipeline.runs import (
+    OpenOptions,
+    check_link_scores,
+    open_cells,
+    open_link_scores,
+    open_model,
+)
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.pipeline.windows import track_steps
@@ -220,11 +225,6 @@ def _known_scene(given: Any, answers: AnnotationSet | None, more: Sequence[Any])
 
 def _answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:
     return load_annotations(given) if isinstance(given, Path | str) else given
-
-
-def open_model(given: Model | Path | str | None) -> Model | None:
-    """A model: as given, or from a file or the library."""
-    return check_usable(find_model(given), given) if isinstance(given, Path | str) else given
 
 
 # ---------------------------------------------------------------------- masks

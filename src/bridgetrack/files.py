@@ -135,10 +135,7 @@ def cure(error: OSError) -> str:
 def resolved(path: Path) -> Path:
     """The path that a name stands for, with all links resolved.
 
-    Raises
-    ------
-    InputError
-        If links lead to each other, or the current folder was removed.
+    Raises an `InputError` if links lead to each other, or the current folder was removed.
     """
     try:
         return path.resolve()
@@ -152,11 +149,8 @@ def resolved(path: Path) -> Path:
 def check_readable(path: Path) -> None:
     """Refuse paths that exist but cannot be read as a file or folder.
 
-    Raises
-    ------
-    InputError
-        If a link leads nowhere or to itself, or if it is a pipe or a device: reading
-        these may never end.
+    Raises an `InputError` if a link leads nowhere or to itself, or if it is a pipe or a device:
+    reading these may never end.
     """
     try:
         mode = path.stat().st_mode

@@ -140,17 +140,8 @@ def result_folder(out: Path, *inputs: Path | str | None) -> Iterator[Path]:
 def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) -> None:
     """Refuse to overwrite, or to write into, files that are being read.
 
-    Parameters
-    ----------
-    targets
-        Files and folders to write.
-    inputs
-        Files, folders and patterns (``01/t*.tif``) that are read. Links are followed on both sides.
-
-    Raises
-    ------
-    OutputError
-        If they overlap; the message names both.
+    Inputs are files, folders and patterns (``01/t*.tif``); links are followed on both sides. Raises
+    an OutputError if they overlap; the message names both.
     """
     places = {target: resolved(target) for target in targets}
     for given in (Path(each) for each in inputs if each is not None):

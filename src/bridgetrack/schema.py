@@ -78,16 +78,9 @@ JsonObject = dict[str, Any]
 
 
 def made(content: Any, schema: type[E], make: Callable[[E], T]) -> T:
-    """The object that is made from content that fits a schema; for use in validators.
+    """The object that is made from JSON values that fit a schema; for use in validators.
 
-    Parameters
-    ----------
-    content
-        JSON values.
-    schema
-        What they must be.
-    make
-        Makes something of it; a `BridgetrackError` becomes part of the sentence.
+    A `BridgetrackError` of `make` becomes part of the sentence.
     """
     try:
         return make(schema.model_validate(content))
@@ -157,10 +150,8 @@ class FileFormat(Generic[E, T]):
     def read(self, path: Path | str) -> T:
         """The content of a file.
 
-        Raises
-        ------
-        BridgetrackError
-            `error`, where it is missing or not valid; the message names the file and the place.
+        Raises a `BridgetrackError` `error`, where it is missing or not valid; the message names the
+        file and the place.
         """
         return self.parse(read_text(Path(path), self.what, self.error, self.largest), str(path))
 
@@ -193,23 +184,10 @@ class FileFormat(Generic[E, T]):
 
 
 def check(schema: Any, content: Any, where: str, error: type[BridgetrackError] = InputError) -> Any:
-    """Content of a file, checked and made into what a type says.
+    """Content of a file, JSON values, checked and made into what a type says.
 
-    Parameters
-    ----------
-    schema
-        An `FilePart` class, or a type annotated with `made_by`.
-    content
-        JSON values.
-    where
-        The file, for messages.
-    error
-        What to raise.
-
-    Raises
-    ------
-    BridgetrackError
-        `error`, where the content does not fit.
+    The schema is an `FilePart` class, or a type annotated with `made_by`; `where` is the file, for
+    messages. Raises `error` where the content does not fit.
     """
     try:
         return TypeAdapter(schema).validate_python(content)
@@ -222,10 +200,7 @@ def read_text(
 ) -> str:
     """The text of a file that must not be larger than some bytes.
 
-    Raises
-    ------
-    BridgetrackError
-        `error`, where it is missing, too large or no text.
+    Raises a `BridgetrackError` `error`, where it is missing, too large or no text.
     """
     try:
         check_readable(path)
@@ -245,10 +220,7 @@ def read_text(
 def parse_json(text: str, what: str, where: str, error: type[BridgetrackError] = InputError) -> Any:
     """JSON values of a text, without NaN and infinity.
 
-    Raises
-    ------
-    BridgetrackError
-        `error`, where it is no JSON.
+    Raises a `BridgetrackError` `error`, where it is no JSON.
     """
     try:
         return json.loads(text, parse_constant=_constant)
@@ -264,10 +236,7 @@ def json_text(
 ) -> str:
     """JSON values as the text of a file, with an indent of 1.
 
-    Raises
-    ------
-    BridgetrackError
-        `error`, where they are not finite JSON values.
+    Raises a `BridgetrackError` `error`, where they are not finite JSON values.
     """
     try:
         text = json.dumps(content, indent=1, ensure_ascii=ascii_only, allow_nan=False)

@@ -38,7 +38,7 @@ from bridgetrack.pipeline.runs import (
     open_answers,
     open_cells,
     open_link_scores,
-    open_weights,
+    open_model,
 )
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.progress import Progress
@@ -64,7 +64,7 @@ def suggest(
     """
     kinds, notes = parse_kinds(without), list[Note]()
     with collecting_warnings(notes):
-        weights = open_weights(model) or shipped_model()
+        weights = open_model(model) or shipped_model()
         scene = _open_scene(labels, image, annotations, reading, notes, kinds)
         answered = len(scene.anchored.annotations)
         found = show(suggest_steps(scene, weights, count, options, answered=answered))
@@ -150,7 +150,7 @@ def train(
     notes, began, kinds = list[Note](), time.perf_counter(), parse_kinds(without)
 
     def work(report: api.Report) -> api.TrainedModel:
-        start = open_weights(prior)
+        start = open_model(prior)
         sources = [_source(path, strategy) for path in source or ()]
         scene = _open_scene(labels, image, annotations, reading, notes, kinds, link_scores)
         return api.train(

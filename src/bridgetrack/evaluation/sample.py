@@ -194,10 +194,7 @@ def _refs(tracks: Tracks, table: pd.DataFrame) -> list[EventRef]:
 def write_sample(sample: Sample, path: Path | str) -> Path:
     """Write a sample as a table whose last column, ``right``, is to be filled in.
 
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
+    Raises an `OutputError` if the file cannot be written.
     """
     rows = [
         {
@@ -233,11 +230,8 @@ def read_sample(path: Path | str, tracks: Tracks) -> Sample:
 
     The events are drawn again and compared, so that none is left out or exchanged by mistake.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, an answer is not understood, or the events were not drawn
-        from this result.
+    Raises an `InputError` if the file cannot be read, an answer is not understood, or the events
+    were not drawn from this result.
     """
     text = read_text_table(path)
     missing = [c for c in _COLUMNS if c not in text.header]

@@ -408,10 +408,7 @@ def tracking_graph(graph: LineageGraph) -> Any:
 def quietly() -> Iterator[None]:
     """Keep progress bars, warnings and log lines of the packages of scores off the terminal.
 
-    Raises
-    ------
-    DependencyError
-        Where one of them is not installed.
+    Raises a `DependencyError` where one of them is not installed.
     """
     logger = logging.getLogger("traccuracy")
     level = logger.level

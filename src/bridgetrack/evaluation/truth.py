@@ -100,10 +100,7 @@ def overlaps_with_truth(
 ) -> Overlaps | None:
     """Pixels that detections share with true cells; None where either has no masks.
 
-    Raises
-    ------
-    InputError
-        If the movies differ in shape or dimension.
+    Raises an `InputError` if the movies differ in shape or dimension.
     """
     if detections.geometry.ndim != truth.geometry.ndim:
         raise InputError(

@@ -105,10 +105,7 @@ def check_columns(columns: Mapping[str, str], header: Sequence[str], source: str
 def parse_columns(text: str) -> dict[str, str]:
     """Columns by their roles from words such as ``y=Row,x=Col,t=Image no``.
 
-    Raises
-    ------
-    InputError
-        If a part is none of these.
+    Raises an `InputError` if a part is none of these.
     """
     parts = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", text)]
     if not all(role.strip() and column.strip() for role, _, column in parts):

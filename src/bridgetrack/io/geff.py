@@ -76,10 +76,7 @@ def read_trackmate(path: Path | str) -> Tracks:
     out, as are spots in no track. Positions become pixels by the pixel size that the file names.
     The area is that of a disc or ball of the spot's radius; labels are numbered.
 
-    Raises
-    ------
-    InputError
-        If the file is absent, damaged, or was not saved by TrackMate.
+    Raises an `InputError` if the file is absent, damaged, or was not saved by TrackMate.
     """
     path = Path(path)
     if not path.is_file():

@@ -119,10 +119,7 @@ def stage_results(
 def check_formats(formats: Sequence[str]) -> Sequence[str]:
     """The formats, where all of them are known.
 
-    Raises
-    ------
-    OutputError
-        If one is not.
+    Raises an `OutputError` if one is not.
     """
     for name in formats:
         if name not in FORMATS:

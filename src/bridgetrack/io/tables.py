@@ -460,28 +460,10 @@ def _are_times(values: Array, name: str, unit: str) -> bool:
 
 
 def count_frames(times: Array, unit: str, what: str) -> tuple[Index, float | None]:
-    """Count the times of frames.
+    """The frame of each of some times in any order, shape (n,); the earliest is frame 0.
 
-    Parameters
-    ----------
-    times
-        Shape (n,), in any order.
-    unit
-        Of the times.
-    what
-        Where they stand, for the message.
-
-    Returns
-    -------
-    NDArray
-        Frame of each time, shape (n,); the earliest is frame 0.
-    float or None
-        Minutes between frames; None if the unit is unknown.
-
-    Raises
-    ------
-    InputError
-        If the times are not evenly spaced.
+    With the minutes between frames, None if their unit is unknown. Raises an `InputError` that says
+    `what` is wrong if the times are not evenly spaced.
     """
     moments, at = np.unique(times, return_inverse=True)
     steps = np.diff(moments)

@@ -18,15 +18,13 @@ from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.files import resolved, writing
 from bridgetrack.io.tables import TABLES
 from bridgetrack.may_write import check_file, signed
-from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import looks_like_labels
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.movie.tiff import is_tiff, one_frame
 from bridgetrack.movie.zarr_store import is_zarr
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.runs import FOUND_HERE, RunInputs, open_weights, run_steps
+from bridgetrack.pipeline.runs import FOUND_HERE, RunInputs, open_model, run_steps
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.tracks import EDGE_EVENTS, margin_column
@@ -59,7 +57,6 @@ def batch_steps(
     out: Path,
     given: RunInputs,
     *,
-    model: Model | None = None,
     masks: Path | None = None,
     how: Finding | None = None,
 ) -> Steps[pd.DataFrame]:
@@ -79,8 +76,6 @@ def batch_steps(
         Where a folder for each result comes to stand, and the table of all.
     given
         What is done to every movie; its labels and image are those of each.
-    model
-        Weights; those of the file that is given where None, else the shipped ones.
     masks
         Folder with masks of the movies, under the same names.
     how
@@ -96,9 +91,9 @@ def batch_steps(
     if resolved(out) == resolved(folder):
         raise OutputError(f"{out}: results need a folder of their own, beside the movies")
     movies = movies_of(folder, masks)
-    model = model or open_weights(given.model) or shipped_model()
+    open_model(given.model)  # refused before the work
     place = out / TABLE
-    check_file(place, *(path for m in movies for path in (m.image, m.labels)), given.model)
+    check_file(place, *given.inputs, *(path for m in movies for path in (m.image, m.labels)))
     rows: list[dict[str, Any]] = []
     for k, movie in enumerate(movies):
         told = partial(_told, k, len(movies), movie.name)
@@ -114,7 +109,7 @@ def batch_steps(
         words = "the masks were not repaired, as there is no image of them in the folder"
         alone = given.repair and movie.image is None
         noted = [Note(NoteKind.WARNING, words)] if alone else []
-        work = run_steps(mine, out / movie.name, model=model, how=how, noted=noted)
+        work = run_steps(mine, out / movie.name, how=how, noted=noted)
         rows.append((yield from relayed(_tried(movie.name, work), told)))
         with signed(place) as spare, writing(place, "the table of all movies"):
             written = _ordered(rows).map(_no_formula)
@@ -183,20 +178,12 @@ def _no_formula(value: Any) -> Any:
 def movies_of(folder: Path, labels: Path | None = None) -> tuple[BatchFiles, ...]:
     """The movies of a folder, in order of their names.
 
-    Parameters
-    ----------
-    folder
-        Holds movies (files, folders of frames, zarr), masks or tables of cells. Folders of the
-        Cell Tracking Challenge that end in ``_GT``, ``_ST`` or ``_RES`` are passed over.
-    labels
-        Folder with masks under the same names. Without it masks are those that stand beside
-        their movie (``NAME_labels``, ``NAME_masks``, ``NAME_cells``) and movies whose pixels are
-        cell numbers.
+    It holds movies (files, folders of frames, zarr), masks or tables of cells. Folders of the Cell
+    Tracking Challenge that end in ``_GT``, ``_ST`` or ``_RES`` are passed over. `labels` is a
+    folder with masks under the same names. Without it masks are those that stand beside their movie
+    (``NAME_labels``, ``NAME_masks``, ``NAME_cells``) and movies whose pixels are cell numbers.
 
-    Raises
-    ------
-    InputError
-        Where there are none, or the folder is itself a movie.
+    Raises an `InputError` where there are none, or the folder is itself a movie.
     """
     entries = _entries(folder, "movies")
     masks = {} if labels is None else {_stem(p): p for p in _entries(labels, "masks")}

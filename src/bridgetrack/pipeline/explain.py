@@ -64,10 +64,7 @@ class Explanation:
 def find_event(tracking: Tracking, frame: int, label: int) -> int:
     """The chosen event that says what becomes of a cell (in the last frame: where it is from).
 
-    Raises
-    ------
-    InputError
-        Where there is no such cell.
+    Raises an `InputError` where there is no such cell.
     """
     detections, slots = tracking.scene.detections, tracking.scene.slots
     row = detections.row_of(frame, label)
@@ -80,19 +77,9 @@ def find_event(tracking: Tracking, frame: int, label: int) -> int:
 
 
 def explain_event(tracking: Tracking, column: int) -> Explanation:
-    """Compare an event with the best alternative to it.
+    """Compare an event, by the index of its hypothesis, chosen or not, with the best alternative.
 
-    Parameters
-    ----------
-    tracking
-        A tracked movie.
-    column
-        Index of the hypothesis, chosen or not.
-
-    Raises
-    ------
-    InputError
-        Where an annotation excludes the event.
+    Raises an `InputError` where an annotation excludes the event.
     """
     scene, solution = tracking.scene, tracking.solution
     allowed = scene.constraints.allowed

@@ -176,20 +176,10 @@ class MaskJob:
         channel: int | str = 0,
         client: Any = None,
     ) -> Steps[MaskJob]:
-        """Decide by the movie, and by what people say of masks, all that is left open.
+        """Decide by the movie, and by what people said of masks, all that is left open.
 
-        Parameters
-        ----------
-        finding
-            How cells are found.
-        image
-            The movie.
-        answers
-            What people said of masks.
-        channel
-            Number or name of the channel that shows the cells.
-        client
-            A dask client, over whose cluster the frames are spread; this process where None.
+        `channel` is the number or name of that which shows the cells. Frames are spread over the
+        workers of a client; they are done in this process where it is None.
         """
         for other in finding.brought:
             check_same_extent(image, other)
@@ -216,12 +206,8 @@ class MaskJob:
     ) -> Generator[Progress | SegmentedFrame, None, None]:
         """Find the cells, giving each frame's labels between the steps of the work.
 
-        Parameters
-        ----------
-        weights
-            Of events; the shipped ones where None.
-        frames
-            Which frames, where masks are not chosen; all where None.
+        `weights` are those of events, the shipped ones where None. Where masks are not chosen, some
+        `frames` can be found alone.
         """
         if self.finding.chooses:
             for step in self.choices(weights):

@@ -100,14 +100,7 @@ def measure_regions(
 ) -> pd.DataFrame:
     """Measure the candidates of one frame as if each were a cell, in the order of the regions.
 
-    Parameters
-    ----------
-    regions
-        Candidates of one frame.
-    image
-        Intensities, shape (C, [Z,] Y, X), or None.
-    scale
-        Size of a pixel per axis.
+    `image` has intensities, shape (C, [Z,] Y, X), or is None; `scale` is the size of a pixel.
     """
     if not len(regions):
         return pd.DataFrame({"label": np.zeros(0, dtype=np.int64)})
@@ -158,14 +151,9 @@ class RegionScene:
 
 
 def region_scene(regions: Regions, detections: Detections, likely: Mask) -> RegionScene:
-    """Propose what may happen to candidate regions.
+    """Propose what may happen to candidate regions of consecutive frames from 0.
 
-    Parameters
-    ----------
-    regions, detections
-        Candidates of consecutive frames from 0, and what was measured of them.
-    likely
-        A first choice, for estimating motion, shape (R,).
+    `likely` is a first choice of them, shape (R,), by which motion is estimated.
     """
     evidence = alternative_evidence(detections, regions, likely)
     hypotheses = propose_alternatives(evidence, regions.overlaps)

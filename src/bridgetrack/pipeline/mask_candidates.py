@@ -216,10 +216,7 @@ def fitted_settings(
 ) -> Steps[SettingsEstimate]:
     """Decide for a whole movie what settings leave open, its size of cells by their candidates.
 
-    Parameters
-    ----------
-    movie, settings, channel
-        See `estimate_settings`, which decides all but the size; one that is given is kept.
+    `estimate_settings` decides all but the size; one that is given is kept.
     """
     yield Progress("Looking at the movie", 0.0)
     settings = settings or SegmentationSettings()

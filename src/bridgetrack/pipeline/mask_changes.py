@@ -48,14 +48,9 @@ class MaskChange:
 
 
 def keep_numbers(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Give cells of a frame the numbers that they had; new ones get numbers above those.
+    """Give cells of a label frame the numbers that they had; new ones get numbers above those.
 
     A cell keeps its number where most of the old and of the new mask are the same.
-
-    Parameters
-    ----------
-    before, after
-        Label frames of one shape.
     """
     old, new, shared, size_old, size_new = _compare(before, after)
     like = shared / (size_old[old] + size_new[new] - shared)
@@ -67,15 +62,7 @@ def keep_numbers(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.i
 
 
 def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[MaskChange]:
-    """What was cut, joined, added, dropped or outlined anew between two label frames.
-
-    Parameters
-    ----------
-    before, after
-        Label frames of one shape.
-    frame
-        Number of the frame.
-    """
+    """What was cut, joined, added, dropped or outlined anew between two label frames."""
     old, new, shared, size_old, size_new = _compare(before, after)
     within_old = shared > _MOSTLY * size_new[new]
     within_new = shared > _MOSTLY * size_old[old]
@@ -137,19 +124,9 @@ def with_outlines_of(
 
 
 def check_some_left(labels: Movie, had: bool, left: bool) -> None:
-    """Complain where all cells of a movie would go.
+    """Refuse a choice of masks by which all cells of a movie would go.
 
-    Parameters
-    ----------
-    labels
-        The masks as they are.
-    had, left
-        Whether any of its frames holds a cell, and would hold one.
-
-    Raises
-    ------
-    InputError
-        As above.
+    `had` and `left` say whether any of its frames holds a cell, and would hold one.
     """
     if had and not left:
         raise InputError(
@@ -194,22 +171,11 @@ Changes = dict[int, tuple[Index, Index]]
 
 
 def changes_again(labels: Movie, answers: MaskAnswers, anew: bool = False) -> tuple[Changes, int]:
-    """What is to be changed in masks so that they are as answers left them.
+    """What is to be changed in masks, changed or not, so that they are as answers left them.
 
-    Parameters
-    ----------
-    labels
-        The masks, changed or not.
-    answers
-        What was said of them.
-    anew
-        Whether they may have been found once more, which makes others of them.
-
-    Returns
-    -------
-    changes, lost
-        The changes, and in how many other frames the masks are neither those before nor what
-        the answers say; these stay as they are.
+    They may have been found `anew`, which makes others of them. Gives the changes, and in how many
+    other frames the masks are neither those before nor what the answers say; these stay as they
+    are.
     """
     by_frame = _by_frame(answers.past)
     chosen = {a.frame for a in answers.past if a.says_nothing}

@@ -26,10 +26,7 @@ _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 def parse_memory(text: str) -> float:
     """Bytes, from words such as ``"4GB"`` or ``"800 MB"``.
 
-    Raises
-    ------
-    InputError
-        Where it is no amount of memory.
+    Raises an `InputError` where it is no amount of memory.
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?)i?b?\s*", text.lower())
     if found is None or not float(found[1]):
@@ -52,10 +49,7 @@ def windows_within(evidence: Evidence, together: int, memory: float | None = Non
 
     It must hold some frames `together`.
 
-    Raises
-    ------
-    BridgetrackError
-        Where it is too little.
+    Raises a `BridgetrackError` where it is too little.
     """
     asked = memory is not None
     memory = free_memory() if memory is None else memory

@@ -122,10 +122,7 @@ class Settings(OpenEntry):
 def settings_of(content: Mapping[str, Any], where: str) -> Settings:
     """Settings out of JSON values.
 
-    Raises
-    ------
-    InputError
-        Where they are damaged; the message names the entry of `where`.
+    Raises an `InputError` where they are damaged; the message names the entry of `where`.
     """
 
     made = Annotated[Any, made_by(Settings, Settings.checked)]
@@ -179,10 +176,7 @@ class Project:
     def open(self) -> tuple[Movie | Detections, Movie | None]:
         """The cells, as answers left them, and the image; cells of a CSV file come as a table.
 
-        Raises
-        ------
-        InputError
-            Where a file is missing or has another extent than the project says.
+        Raises an `InputError` where a file is missing or has another extent than the project says.
         """
         if not self.complete:
             raise InputError(
@@ -293,18 +287,10 @@ def is_project(path: str | os.PathLike[str]) -> bool:
 
 
 def load_project(path: str | os.PathLike[str]) -> Project:
-    """Read a project; its movies are not opened yet.
+    """Read a project: its folder, the ``project.json`` in it, or a file of an earlier version.
 
-    Parameters
-    ----------
-    path
-        Its folder, the ``project.json`` in it, or a project file of an earlier version.
-
-    Raises
-    ------
-    InputError
-        Where it is missing, damaged, of another kind or of a later version, or its settings or
-        answers are.
+    Its movies are not opened yet. Raises an `InputError` where it is missing, damaged, of another
+    kind or of a later version, or its settings or answers are.
     """
     folder = folder_of(path)
     if folder is None:

@@ -110,7 +110,7 @@ class RunInputs:
 
     labels: Path
     image: Path | None
-    model: Path | None
+    model: Model | Path | None
     annotations: Path | None
     reading: OpenOptions = field(default_factory=OpenOptions)
     formats: tuple[str, ...] = ()
@@ -141,8 +141,8 @@ class RunInputs:
     def inputs(self) -> tuple[Path | None, ...]:
         """All files that are read."""
         labels = None if self.found_here else self.labels
-        more = (self.project, self.link_scores)
-        return (labels, self.image, self.model, self.annotations, *more)
+        model = self.model if isinstance(self.model, Path) else None
+        return (labels, self.image, model, self.annotations, self.project, self.link_scores)
 
 
 def open_cells(
@@ -204,10 +204,8 @@ def open_mask_answers(
 ) -> MaskAnswers | None:
     """Answers about masks of the file given; where they are `needed`, it must hold some.
 
-    Raises
-    ------
-    InputError
-        Where the file cannot be read, is about another movie, or holds none that are needed.
+    Raises an `InputError` where the file cannot be read, is about another movie, or holds none that
+    are needed.
     """
     found = None if file is None else load_mask_answers(file, movie.geometry)
     if found is not None and needed and not len(found):
@@ -215,9 +213,9 @@ def open_mask_answers(
     return found or None
 
 
-def open_weights(model: Path | None) -> Model | None:
-    """A model out of a file or of the library, where one is given."""
-    return None if model is None else check_usable(find_model(model), model)
+def open_model(given: Model | Path | str | None) -> Model | None:
+    """A model: as given, or from a file or the library."""
+    return check_usable(find_model(given), given) if isinstance(given, Path | str) else given
 
 
 def open_link_scores(
@@ -238,10 +236,7 @@ def open_link_scores(
 def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
     """Refuse scores if most of them match no cell of a movie; warn if some do not.
 
-    Raises
-    ------
-    InputError
-        If most do not, or frames count from 1.
+    Raises an `InputError` if most do not, or frames count from 1.
     """
     if scores is None or not len(scores):
         return
@@ -262,10 +257,7 @@ def check_belonging(
 ) -> None:
     """Note where most answers miss the cells of a movie: cause and cure.
 
-    Raises
-    ------
-    InputError
-        Where all miss, although `some` should not.
+    Raises an `InputError` where all miss, although `some` should not.
     """
     missed, given = len(anchored.lost), len(anchored.annotations)
     if not given or 2 * missed <= given:
@@ -293,7 +285,6 @@ def run_steps(
     given: RunInputs,
     out: Path,
     *,
-    model: Model | None = None,
     how: Finding | None = None,
     client: Any = None,
     noted: Sequence[Note] = (),
@@ -309,8 +300,6 @@ def run_steps(
         What the run has, and what it was asked for.
     out
         Folder for the results.
-    model
-        Weights; those of the file or project that is given where None, else the shipped ones.
     how
         How cells are found where there are no labels.
     client
@@ -335,9 +324,9 @@ def run_steps(
         # ends before the record is written, which tells of the warnings
         with collecting_warnings(notes):
             if given.found_here:
-                opened = yield from _find_into(folder, given, model, how, notes)
+                opened = yield from _find_into(folder, given, how, notes)
             else:
-                opened = _opened(given, model, notes)
+                opened = _opened(given, notes)
             if given.repair:
                 opened, repairs = yield from _repair_into(folder, out, opened, given, client)
             tracking = yield from _tracked(given, opened, client)
@@ -364,7 +353,7 @@ def run_steps(
 
 def track_again(given: RunInputs) -> Steps[Tracking]:
     """Track what a run was given; nothing is written."""
-    return (yield from _tracked(given, _opened(given, None, [])))
+    return (yield from _tracked(given, _opened(given, [])))
 
 
 class _Opened(NamedTuple):
@@ -377,9 +366,9 @@ class _Opened(NamedTuple):
     found: Finding | None = None  # how the cells were found, where that is known
 
 
-def _opened(given: RunInputs, model: Model | None, notes: list[Note]) -> _Opened:
+def _opened(given: RunInputs, notes: list[Note]) -> _Opened:
     """What is given; of a project what it holds, where no other model or answers are given."""
-    model, answers = model or open_weights(given.model), open_answers(given.annotations)
+    model, answers = open_model(given.model), open_answers(given.annotations)
     if given.project is None:
         opened = open_cells(given.labels, given.image, given.reading, notes)
         found = how_found(given.labels) if given.repair else None
@@ -406,14 +395,14 @@ def _tracked(given: RunInputs, opened: _Opened, client: Any = None) -> Steps[Tra
 
 
 def _find_into(
-    folder: Path, given: RunInputs, model: Model | None, how: Finding | None, notes: list[Note]
+    folder: Path, given: RunInputs, how: Finding | None, notes: list[Note]
 ) -> Steps[_Opened]:
     """Find the cells of a movie that has no masks, and write them into a folder.
 
     What is doubtful about them goes to `notes`.
     """
     assert given.image is not None
-    model = model or open_weights(given.model) or shipped_model()
+    model = open_model(given.model) or shipped_model()
     image = given.reading.open_image(given.image)
     with label_writer(folder / FOUND_HERE[0], image.geometry) as write:
         found = yield from find_masks(how or Finding(), image, write, channel=given.channel)
@@ -499,7 +488,7 @@ def _described(
         "version": 1,
         "command": given.command,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "input": {k: None if p is None else str(p.absolute()) for k, p in paths.items()},
+        "input": {k: str(p.absolute()) if isinstance(p, Path) else None for k, p in paths.items()},
         "out": str(out),
         "settings": {
             "format": list(given.formats),
@@ -597,10 +586,7 @@ def given_run(
     The labels are those that were tracked: the repaired ones where the run repaired what it was
     given.
 
-    Raises
-    ------
-    InputError
-        Where the record of the run is damaged.
+    Raises an `InputError` where the record of the run is damaged.
     """
     run = source / RUN_FILE
     if not run.is_file():

@@ -157,10 +157,8 @@ def measure(
 ) -> Steps[Detections]:
     """The table of detections of a label movie; a table is given back as it is.
 
-    Raises
-    ------
-    InputError
-        Where labels and image do not fit each other, or the labels cannot be used.
+    Raises an `InputError` where labels and image do not fit each other, or the labels cannot be
+    used.
     """
     if not isinstance(source, Movie):
         if image is not None:
@@ -216,10 +214,7 @@ def propose(
 def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
     """Refuse annotations that name events of kinds that do not occur.
 
-    Raises
-    ------
-    ContradictionError
-        Naming the first such annotation.
+    Raises a `ContradictionError` naming the first such annotation.
     """
     if not kinds.absent:
         return
@@ -285,23 +280,10 @@ def remeasure(
     frames: Collection[int],
     features: FeatureSet | None = None,
 ) -> Steps[Scene]:
-    """As `prepare`, reading only some frames and those beside them.
+    """As `prepare` for a movie of whose segmentation some frames were changed since the scene.
 
-    Parameters
-    ----------
-    scene
-        Made from the same movie before some frames of its segmentation were changed.
-    labels, image
-        The movie as it is now.
-    frames
-        The frames that changed.
-    features
-        Which features to compute; those of the scene where None.
-
-    Raises
-    ------
-    InputError
-        Where the segmentation has another extent than before.
+    Only these frames and those beside them are read. The features are those of the scene where
+    None are given. Raises an `InputError` where the segmentation has another extent than before.
     """
     old = scene.detections
     if replace(old.geometry, scale=labels.geometry.scale) != labels.geometry:

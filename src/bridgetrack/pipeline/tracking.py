@@ -190,21 +190,10 @@ def tracked(
 def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Tracking]:
     """Track again under other annotations, solving only what they touch.
 
-    The objective is that of a full solve.
-
-    Parameters
-    ----------
-    tracking
-        The tracked movie.
-    scene
-        The same movie with all annotations that hold now (`annotate`), not only the new ones.
-
-    Raises
-    ------
-    InputError
-        Where the scene has other detections than the tracking.
-    ContradictionError
-        Where annotations exclude each other; the message names them.
+    The objective is that of a full solve. The scene is that of the same movie with all annotations
+    that hold now (`annotate`), not only the new ones. Raises an `InputError` where it has other
+    detections than the tracking, and a `ContradictionError` where annotations exclude each other;
+    the message names them.
     """
     yield Progress("Honouring your answer", 0.0)
     old, model = tracking.scene, tracking.model

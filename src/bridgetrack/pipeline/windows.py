@@ -144,8 +144,15 @@ def near(tracking: Tracking, frame: int) -> Tracking:
         known.evidence, known.labels, known.matrix.features, model,
         known.anchored.annotations, known.kinds, [],
     )  # fmt: skip
+    frames = movie.around(frame, _NEAR)
+    events, scores = movie.proposed(frames)
+    # what is chosen beyond these frames, or leads there, stays
     chosen = known.hypotheses.take(tracking.solution.chosen)
-    scene, scores = movie.near(movie.around(frame, _NEAR), chosen)
+    free = movie.undecided(movie.slots_of(frames), chosen)
+    usable = movie.usable(events, free)
+    events, scores, told = events.take(usable), scores[usable], movie.anchored
+    told = told.take(np.flatnonzero(usable_with(told, events)))
+    scene = Scene.of(None, movie.evidence, events, movie.features, told, movie.kinds, free)
     allowed = scene.constraints.allowed
     solution = solve(scene.problem, scores, allowed)
     margins = margin_bounds(scene.problem, scores, solution, allowed)
@@ -205,12 +212,6 @@ class _Choice:
         self.noted.append(part.noted)
         return []
 
-    @property
-    def short(self) -> Array:
-        """How much the prices of every chosen event exceed its score."""
-        priced = self.chosen.events.incidence(self.movie.active) @ self.prices
-        return np.asarray(np.maximum(priced - self.chosen.scores, 0.0))
-
     def meeting(self, frame: int, reach: int) -> Meeting:
         """What is known around a frame."""
         offsets, events = self.movie.evidence.detections.offsets, self.chosen.events
@@ -221,28 +222,25 @@ class _Choice:
         prices = self.prices[self.movie.rows(wide)]
         return Meeting(frame, reach, events.take(named[0] | named[1]), prices)
 
-    def in_order(self) -> tuple[Chosen, Mask]:
-        """The chosen events with those that annotations speak of, sorted, and which are chosen."""
-        every = Chosen.join([self.chosen, *self.noted])
-        order = every.events.in_order()  # of equal events the first, so the chosen one
-        return every.take(order), order < len(self.chosen.events)
-
     def tracking(self, labels: Movie | None, model: Model) -> Tracking:
         """The tracks, as if all had been chosen at once.
 
-        Raises
-        ------
-        ContradictionError
-            Where annotations are not met.
+        Raises a `ContradictionError` where annotations are not met.
         """
-        every, chosen = self.in_order()
+        every = Chosen.join([self.chosen, *self.noted])
+        order = every.events.in_order()  # of equal events the first, so the chosen one
+        every, chosen = every.take(order), order < len(self.chosen.events)
         scene = replace(self.movie.scene(every.events), labels=labels)
         if (chosen & ~scene.constraints.allowed).any():
             raise explain_contradiction(scene)
+        # how much the prices of every chosen event exceed its score
+        short = self.chosen.events.incidence(self.movie.active) @ self.prices - self.chosen.scores
         prices, value = self.prices[scene.slots], float(every.scores[chosen].sum())
         nothing = np.broadcast_to(0.0, len(prices))
         one = np.broadcast_to(np.int64(0), len(prices))
-        solution = Solution(chosen, value, value + float(self.short.sum()), prices, nothing, one)
+        solution = Solution(
+            chosen, value, value + float(np.maximum(short, 0.0).sum()), prices, nothing, one
+        )
         solution.check(scene.problem, every.scores)
         longest = max(map(len, self.movie.windows))
         report = Windows(len(self.movie.windows), longest, 2 * _AROUND, self.hypotheses)
@@ -302,13 +300,9 @@ class WholeMovie:
     ) -> WholeMovie:
         """Of what is known of a movie.
 
-        Raises
-        ------
-        InputError
-            Where appearances or disappearances are ruled out: which of them cannot be spared is
-            known of the whole movie only.
-        ContradictionError
-            Where an annotation names an event of a kind that does not occur.
+        Raises an `InputError` where appearances or disappearances are ruled out: which of them
+        cannot be spared is known of the whole movie only. Raises a `ContradictionError` where an
+        annotation names an event of a kind that does not occur.
         """
         if kinds.absent & LAST_RESORT:
             raise InputError(
@@ -398,19 +392,6 @@ class WholeMovie:
     def scene(self, events: Events) -> Scene:
         """The whole movie with some of its events; its labels are not known here."""
         return Scene.of(None, self.evidence, events, self.features, self.anchored, self.kinds)
-
-    def near(self, frames: range, chosen: Events) -> tuple[Scene, Array]:
-        """Some frames with all that may happen there, and the scores of that.
-
-        What is chosen beyond these frames, or leads there, stays.
-        """
-        events, scores = self.proposed(frames)
-        free = self.undecided(self.slots_of(frames), chosen)
-        usable = self.usable(events, free)
-        events, told = events.take(usable), self.anchored
-        told = told.take(np.flatnonzero(usable_with(told, events)))
-        scene = Scene.of(None, self.evidence, events, self.features, told, self.kinds, free)
-        return scene, scores[usable]
 
     def noted(self, events: Events, scores: Array) -> Chosen:
         """Those of some events that annotations speak of, which the result must know."""

@@ -307,9 +307,9 @@ class ExportBox(Column):
         """Track a folder in the background; what is done stays where it is cancelled."""
         session = self._panel.session
         model, without = session.model, session.kinds.words
-        given = RunInputs(folder, None, None, None, formats=self.formats.ticked, without=without)
+        given = RunInputs(folder, None, model, None, formats=self.formats.ticked, without=without)
         begun = f"Tracking without {', '.join(without)}…" if without else "Tracking…"
-        work = partial(batch_steps, folder, out, given, model=model)
+        work = partial(batch_steps, folder, out, given)
         self._run("batch", "Tracking many movies", begun, work, lambda rows: self._show(rows, out))
 
     def _on_cancel(self) -> str:
