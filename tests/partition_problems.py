@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +33,17 @@ def random_covers(rng: np.random.Generator, n_slots: int, n_wide: int) -> list[t
     for _ in range(n_wide):
         k = min(int(rng.integers(2, 4)), n_slots)
         covers.append(tuple(sorted(rng.choice(n_slots, k, replace=False).tolist())))
+    return covers
+
+
+def interval_covers(rng: np.random.Generator, n_slots: int, n_wide: int) -> list[tuple[int, ...]]:
+    """Columns of consecutive slots: the matrix is totally unimodular, and relaxations are whole."""
+    covers = [(s,) for s in range(n_slots) if rng.random() < 0.8]
+    cuts = [0, *np.flatnonzero(rng.random(n_slots) < 0.5).tolist(), n_slots]  # a planted cover
+    wide = [(int(a), int(a + rng.integers(2, 4))) for a in rng.integers(0, n_slots, n_wide)]
+    for begin, end in (*pairwise(cuts), *wide):
+        if begin < end:
+            covers.append(tuple(range(begin, min(end, n_slots))))
     return covers
 
 

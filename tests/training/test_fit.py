@@ -13,7 +13,7 @@ from training.training_cases import bad_prior, confirmed, plain_scene, some_true
 
 def test_it_is_the_mean_of_the_posterior_along_the_way() -> None:
     scene = confirmed(plain_scene(), some_true(4))
-    model = TrackingModel(build_training_set([scene]), exact=True)
+    model = TrackingModel(build_training_set([scene]))
     start = bad_prior().weights
     fitted = (start + untrained_model().weights) / 2
     objective = Objective(model, (), start, None, 0.02)

@@ -25,7 +25,7 @@ from bridgetrack.training.pseudo_answers import (
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import TrainingSet, build_training_set
-from partition_problems import brute_force, problem_of, random_covers
+from partition_problems import brute_force, interval_covers, problem_of
 from training.training_cases import (
     confirmed,
     far_apart,
@@ -44,7 +44,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 def confident_set(rng: np.random.Generator) -> tuple[TrainingSet, np.ndarray]:
     """Samples with an annotation each, and weights that are confident of some events."""
     sizes = rng.integers(4, 7, 4).tolist()
-    problems = [problem_of(random_covers(rng, n, 10), n) for n in sizes]
+    problems = [problem_of(interval_covers(rng, n, 10), n) for n in sizes]
     return set_of(rng, problems, 4, 0.1), 6 * rng.normal(size=4)
 
 
@@ -69,8 +69,8 @@ def test_they_have_a_wide_margin_and_agree_with_the_answers(seed: int) -> None:
             assert best - brute_force(problem, scores, others) >= CONFIDENT - 1e-6
     answered = np.asarray(data.sets.sum(axis=0)).ravel() > 0
     assert not (pseudo & (answered | ~data.allowed)).any()
-    plain = TrackingModel(data, exact=True).compatible_inference(data.samples, w)
-    mine = TrackingModel(found, exact=True).compatible_inference(found.samples, w)
+    plain = TrackingModel(data).compatible_inference(data.samples, w)
+    mine = TrackingModel(found).compatible_inference(found.samples, w)
     # the best output that agrees with the answers has them already
     np.testing.assert_allclose(mine.bounds, plain.bounds, atol=1e-6)
     np.testing.assert_allclose(mine.losses, 0, atol=1e-9)
@@ -83,7 +83,7 @@ def test_they_count_as_weighted_annotations(seed: int) -> None:
     data, w = confident_set(rng)
     data = with_weight(replace(data, importance=rng.random(4) + 0.5), w)
     assert data.pseudo is not None
-    model, v = TrackingModel(data, exact=True), rng.normal(size=4)
+    model, v = TrackingModel(data), rng.normal(size=4)
     up = model.loss_augmented_inference(data.samples, v).bounds
     down = model.compatible_inference(data.samples, v).bounds
     wrong = model.incompatible_inference(data.samples, v).bounds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -21,6 +22,8 @@ from bridgetrack.progress import run
 from bridgetrack.training.training_set import TrainingSet, named
 from partition_problems import problem_of, random_covers, tracking_problem
 from scenes import label_movie, simulated, true_moves_and_divisions
+
+Covers = Callable[[np.random.Generator, int, int], list[tuple[int, ...]]]
 
 
 @cache
@@ -130,13 +133,17 @@ def blind_prior() -> Model:
 
 
 def tiny_set(
-    rng: np.random.Generator, n_samples: int = 3, n_features: int = 4, full: bool = False
+    rng: np.random.Generator,
+    n_samples: int = 3,
+    n_features: int = 4,
+    full: bool = False,
+    covers: Covers = random_covers,
 ) -> TrainingSet:
     """Random samples of a few slots, small enough to enumerate."""
     problems = []
     for _ in range(n_samples):
         n_slots = int(rng.integers(2, 7))
-        problems.append(problem_of(random_covers(rng, n_slots, 10), n_slots))
+        problems.append(problem_of(covers(rng, n_slots, 10), n_slots))
     return set_of(rng, problems, n_features, 1.0 if full else 0.5)
 
 

@@ -88,7 +88,7 @@ def learn(
         How often each kind of event occurs in the movie, shape (len(Event),); None: as often as
         the starting weights find it.
     last
-        What an earlier update learned: its bounds and programs are used again.
+        What an earlier update learned: its bounds are used again.
     """
     yield Progress("Learning", 0.0)
     features = scene.matrix.features
@@ -100,9 +100,8 @@ def learn(
         chosen = solve(scene.problem, scene.matrix.scores(start)).chosen
         population = population_of([scene], [chosen])
     data = weighted_answers(data, population, start)
-    earlier = None if last is None or last.objective is None else last.objective.target
     most = _MOST_CALLS_ANEW if state is None else _MOST_CALLS
-    model, metric = TrackingModel(data, earlier=earlier), prior.tightness_for(features)
+    model, metric = TrackingModel(data), prior.tightness_for(features)
     lambda_ = default_lambda(data.n_annotations)
     objective = Objective(model, (), start, metric, lambda_, options=_options(most))
     fitted = yield from relayed(

@@ -153,8 +153,8 @@ class Objective:
         for k in range(folds):
             told, rows = Progress(STAGE, k / folds), np.flatnonzero(fold != k)
             # models of their own: where optimisation ends depends a little on the optima before
-            target = TrackingModel(restricted_to(data, rows), self.target.exact)
-            sources = tuple(TrackingModel(model.data, model.exact) for model in self.sources)
+            target = TrackingModel(restricted_to(data, rows))
+            sources = tuple(TrackingModel(model.data) for model in self.sources)
             part = replace(self, target=target, sources=sources, options=loose)
             fitted = yield from relayed(part.fit(rows=rows), lambda _: told)  # noqa: B023
             errors = errors_of(target, self.prior + step * (fitted.w - self.prior))
@@ -224,7 +224,7 @@ def _speaking(objective: Objective, scenes: Sequence[Scene]) -> tuple[TrackingMo
         return ()
     assert data.population is not None
     data = weighted_answers(build_training_set(usual), data.population, objective.prior)
-    return (TrackingModel(data, earlier=objective.target),)
+    return (TrackingModel(data),)
 
 
 def folds_of(data: TrainingSet, folds: int = FOLDS) -> Index | None:

@@ -2,17 +2,15 @@
 
 All samples are solved together in a few linear programs. The relaxation over-generates: the
 penalty it defines is convex, and everything the learners promise holds for it (following 001,
-section 4). With ``exact=True`` integer programs take its place.
-
-Of a program the objective alone changes between calls, so every call starts from the last optimum.
-Where that optimum depends on the calls before, so may the last digits of the next.
+section 4). Of a program the objective alone changes between calls, so every call starts from the
+last optimum; where that optimum depends on the calls before, so may the last digits of the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -20,11 +18,9 @@ import scipy.sparse as sp
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import ContradictionError, InfeasibleError
-from bridgetrack.inference.gibbs import LIMIT, Gibbs, gibbs
+from bridgetrack.inference.gibbs import LIMIT, gibbs
 from bridgetrack.inference.margins import cheapest_flip
 from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.relax import still_optimal
-from bridgetrack.inference.solve import solve
 from bridgetrack.inference.solver import Basis, Program, Relaxed
 from bridgetrack.learning import Inferred, Sample, StructuredModel
 from bridgetrack.learning.structured_model import Sign
@@ -55,11 +51,6 @@ class TrackingModel(StructuredModel):
     ----------
     data
         The annotated components.
-    exact
-        Solve integer programs instead of their relaxation.
-    earlier
-        A model of an earlier training set: programs of components that are the same are taken
-        over with their last optimum, which changes nothing but the time.
 
     Attributes
     ----------
@@ -70,14 +61,8 @@ class TrackingModel(StructuredModel):
         Columns that some output may choose that agrees with all of them, shape (H,).
     """
 
-    def __init__(
-        self,
-        data: TrainingSet,
-        exact: bool = False,
-        earlier: TrackingModel | None = None,
-    ) -> None:
+    def __init__(self, data: TrainingSet) -> None:
         self.data = data
-        self.exact = exact
         # what outputs are compared with: annotations, and below them the pseudo-answers
         self.sets, self.owner, self.allowed = _with_pseudo_answers(data)
         annotation = np.arange(len(self.owner)) < data.n_annotations
@@ -85,28 +70,15 @@ class TrackingModel(StructuredModel):
         self._credit = np.asarray(self.sets.T @ self.weight).ravel()
         self._n_of = np.bincount(self.owner, self.weight, len(data.samples)).astype(float)
         self._cut = data.cut
-        self._chunks = self._divided({} if earlier is None else earlier.programs)
+        self._chunks = [_Chunk(self, slice(*group)) for group in _groups(self._cut)]
+        programs = [p for c in self._chunks for p in c.programs if p.width <= SIZE]
+        for program in programs[:OPEN]:
+            program.stays_open = True
 
     @property
     def n_features(self) -> int:
         """Number of features d."""
         return int(self.data.phi.shape[1])
-
-    @property
-    def programs(self) -> dict[Hashable, KeptProgram]:
-        """All programs by their content."""
-        return {key: c.programs[kind] for c in self._chunks for kind, key in c.keys.items()}
-
-    def _divided(self, known: dict[Hashable, KeptProgram]) -> list[_Chunk]:
-        """Cut the samples into programs of consecutive ones."""
-        chunks = [_Chunk(self, slice(*group), known) for group in _groups(self._cut)]
-        # those that were taken over with an open solver first
-        every = [p for c in chunks for p in c.programs.values()]
-        room = OPEN - sum(program.stays_open for program in every)
-        closed = [p for p in every if not p.stays_open and p.width <= SIZE]
-        for program in closed[: max(room, 0)]:
-            program.stays_open = True
-        return chunks
 
     def blocks(self, samples: Sequence[Sample]) -> list[Index]:
         """Samples that share a program, as positions in ``samples``."""
@@ -193,19 +165,15 @@ class TrackingModel(StructuredModel):
         """Choices and scores of a program's columns, and how far bounds lie above each sample."""
         scores = chunk.scores(w)
         augmented = scores - sign * self._credit[chunk.columns]
-        nothing = np.zeros(chunk.samples.stop - chunk.samples.start)
-        if self.exact:
-            allowed = self.allowed[chunk.columns] if compatible else None
-            solution = solve(problem_of(self.data, chunk.columns), augmented, allowed)
-            return solution.chosen.astype(np.float64), scores, nothing + solution.gap
+        above = np.zeros(chunk.samples.stop - chunk.samples.start)
         found = chunk.programs[compatible].solve(augmented)
         if not found.optimal:  # what was stopped is bounded by its prices
             slots = self.data.slot_sample
             begin, end = np.searchsorted(slots, [chunk.samples.start, chunk.samples.stop])
             owner = slots[begin:end] - chunk.samples.start
-            nothing = np.bincount(owner, found.duals, minlength=len(nothing))
-            nothing -= np.bincount(chunk.sample, augmented * found.x, minlength=len(nothing))
-        return found.x, scores, np.maximum(nothing, 0.0)
+            above = np.bincount(owner, found.duals, minlength=len(above))
+            above -= np.bincount(chunk.sample, augmented * found.x, minlength=len(above))
+        return found.x, scores, np.maximum(above, 0.0)
 
     def satisfied(self, w: Array) -> Array:
         """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,)."""
@@ -233,9 +201,11 @@ class TrackingModel(StructuredModel):
             columns = self.columns(sample.x)
             scores = self.data.phi[columns] @ w
             problem = problem_of(self.data, columns)
-            summed = _gibbs(problem, scores, self.allowed[columns], limit)
-            if summed is not None:
-                found[k], exact[k] = summed.entropy, summed.exact
+            for wider in (1, 4, 16):  # too few states may lead nowhere
+                with suppress(InfeasibleError):
+                    summed = gibbs(problem, scores, self.allowed[columns], wider * limit)
+                    found[k], exact[k] = summed.entropy, summed.exact
+                    break
         return found, exact
 
     def sizes(self, samples: Sequence[Sample]) -> Array:
@@ -245,14 +215,9 @@ class TrackingModel(StructuredModel):
 
 
 class _Chunk:
-    """Some consecutive samples, what is computed of them, and their two programs.
+    """Some consecutive samples, and their programs: over all outputs, and the compatible ones."""
 
-    ``programs`` and ``keys``: over all outputs (False), and over the compatible ones (True).
-    """
-
-    def __init__(
-        self, model: TrackingModel, samples: slice, known: dict[Hashable, KeptProgram]
-    ) -> None:
+    def __init__(self, model: TrackingModel, samples: slice) -> None:
         data, begin, end = model.data, samples.start, samples.stop
         self.samples = samples
         self.columns = slice(model.columns(begin).start, model.columns(end - 1).stop)
@@ -261,16 +226,12 @@ class _Chunk:
         self._phi = sp.csr_matrix(data.phi[self.columns])
         self._sets = sp.csr_matrix(model.sets[rows][:, self.columns])
         self._owner, self._weight = model.owner[rows] - begin, model.weight[rows]
-        allowed, name = model.allowed[self.columns], tuple(of for of, _ in data.names[begin:end])
-        self.keys: dict[bool, Hashable] = {False: (name,), True: (name, allowed.tobytes())}
-        self.programs = {
-            kind: known[key] for kind, key in self.keys.items() if name and key in known
-        }
-        if len(self.programs) < 2:
-            slots = slice(data.slot_cut[begin], data.slot_cut[end])
-            incidence = sp.csr_matrix(data.incidence[self.columns][:, slots])
-            for kind, keep in ((False, None), (True, allowed)):
-                self.programs.setdefault(kind, KeptProgram(incidence, keep))
+        slots = slice(data.slot_cut[begin], data.slot_cut[end])
+        incidence = sp.csr_matrix(data.incidence[self.columns][:, slots])
+        everything = np.ones(incidence.shape[0], dtype=bool)
+        self.programs = tuple(
+            _Program(incidence, keep) for keep in (everything, model.allowed[self.columns])
+        )
 
     def holds(self, wanted: Index) -> Mask:
         """Which of some samples are here."""
@@ -298,53 +259,34 @@ class _Chunk:
         return features, losses, np.asarray(values)
 
 
-class KeptProgram:
-    """A program and its last optimum: solving starts there, or is spared where it still holds.
+class _Program:
+    """A program over some of the columns (H x S): solving starts at its last optimum."""
 
-    Parameters
-    ----------
-    by_column
-        Columns x slots.
-    allowed
-        Columns that may be chosen; all if None.
-    """
-
-    def __init__(self, by_column: sp.csr_matrix, allowed: Mask | None) -> None:
+    def __init__(self, by_column: sp.csr_matrix, allowed: Mask) -> None:
         self.width = by_column.shape[0]
         # An open solver takes ten times the memory of what is kept otherwise; without it solving
         # takes a quarter longer.
         self.stays_open = False
-        self._kept = np.arange(self.width) if allowed is None else np.flatnonzero(allowed)
+        self._kept = np.flatnonzero(allowed)
         self._by_column = sp.csr_matrix(by_column[self._kept])
-        self._program: Program | None = None
-        self._last: Relaxed | None = None
+        self._open: Program | None = None
         self._basis: Basis | None = None
-        self._lock = Lock()
 
     def solve(self, scores: Array) -> Relaxed:
         """Solve for the scores of all columns; those that are not allowed have the value 0."""
-        with self._lock:
-            mine = scores[self._kept]
-            last = self._last
-            if last is None or not still_optimal(self._by_column, mine, last.x, last.duals):
-                last = self._last = self._relax(mine)
-            x = np.zeros(self.width)
-            x[self._kept] = last.x
-            return Relaxed(x, last.duals, last.optimal)
-
-    def _relax(self, scores: Array) -> Relaxed:
-        """Solve, starting from the last optimum."""
-        if self._program is not None:
-            return self._program.relax(scores)
-        program = Program(sp.csr_matrix(self._by_column.T.tocsr()))
-        if self._basis is not None:
-            program.start_from(self._basis)
-        found = program.relax(scores)
+        program = self._open
+        if program is None:
+            program = Program(sp.csr_matrix(self._by_column.T.tocsr()))
+            if self._basis is not None:
+                program.start_from(self._basis)
+        found = program.relax(scores[self._kept])
         if self.stays_open:
-            self._program, self._basis = program, None
+            self._open = program
         else:
             self._basis = program.basis()
-        return found
+        x = np.zeros(self.width)
+        x[self._kept] = found.x
+        return Relaxed(x, found.duals, found.optimal)
 
 
 def problem_of(data: TrainingSet, columns: slice) -> Problem:
@@ -361,16 +303,6 @@ def _groups(cut: Index) -> list[tuple[int, int]]:
             out.append((begin, end))
             begin = end
     return out
-
-
-def _gibbs(problem: Problem, scores: Array, allowed: Mask, limit: int) -> Gibbs | None:
-    """The sum, with more states where too few of them lead nowhere; None if nothing helps."""
-    for wider in (1, 4, 16):
-        try:
-            return gibbs(problem, scores, allowed, wider * limit)
-        except InfeasibleError:
-            continue
-    return None
 
 
 def _numbers(samples: Sequence[Sample]) -> Index:
