@@ -184,7 +184,8 @@ class ProjectFolder:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.problem = ""  # why it could not be written last, empty where it could
-        self._stale = self._writing = self._told = False
+        self._changes = self._kept = 0  # of cells: how many there were, up to which they are kept
+        self._told = False  # whether it is written down which movie is open
         self._first = True
         session.movie_changed.connect(self._on_movie)
         session.masks_changed.connect(self._on_masks)
@@ -199,7 +200,9 @@ class ProjectFolder:
     @property
     def stale(self) -> bool:
         """Whether there are cells that are not kept yet."""
-        return self.path is not None and (self._stale or self._writing)
+        movie, folder = self._session.movie, self.path
+        ours = movie is not None and folder is not None and _is_ours(movie, folder)
+        return ours and self._kept < self._changes
 
     def follow(self, change: AnswerChange) -> None:
         """The store has written something.
@@ -207,14 +210,15 @@ class ProjectFolder:
         The first time, the rest of the project comes along. Cells may be kept with a change of
         masks that was taken back, which their answers no longer tell.
         """
-        if not self._told or (change.masks_removed and self._mark()):
+        self._changes += bool(change.masks_removed)
+        if not self._told or (change.masks_removed and self.stale):
             self.keep()
 
     def keep(self) -> None:
         """Write down, in the background, what is not kept yet."""
-        steps = self._steps()
+        steps, changes = self._steps(), self._changes
         if steps is not None:
-            self._session.run(JOB, lambda: steps, lambda _: self._done(), self._failed)
+            self._session.run(JOB, lambda: steps, lambda _: self._done(changes), self._failed)
 
     def keep_now(self) -> None:
         """Write down before returning what is still to be kept."""
@@ -226,49 +230,43 @@ class ProjectFolder:
             if steps is not None:
                 run(steps)
         except (BridgetrackError, OSError) as error:
-            self.problem = str(error)
+            self._failed(error)
         else:
-            self._done()
+            self._done(self._changes)
 
     def _steps(self) -> Steps[None] | None:
         movie, folder = self._session.movie, self.path
         if movie is None or folder is None:
             return None
-        cells = self.stale and _is_ours(movie, folder)
-        self._stale, self._writing, self._told = False, cells, True
-        return _writing(movie, folder, cells=cells)
+        self._told = True
+        return _writing(movie, folder, cells=self.stale)
 
-    def _done(self) -> None:
-        self._writing, self.problem = False, ""
+    def _done(self, changes: int) -> None:
+        self._kept, self.problem = changes, ""
 
     def _failed(self, error: Exception) -> None:
-        self._stale, self._writing, self.problem = self._writing, False, str(error)
+        self.problem = str(error)
 
     def _on_movie(self) -> None:
         movie, folder = self._session.movie, self.path
-        self._stale, self._writing, self._told, self.problem = False, False, False, ""
-        self._first = True
+        self._kept, self._told, self._first, self.problem = self._changes, False, True, ""
         if movie is None or folder is None:
             return
         kept = movie.kept and (folder / CELLS).exists()
-        self._stale = _is_ours(movie, folder) and not (kept or is_in(movie.files[1], folder))
-        if (self._stale and movie.labels is not None) or (folder / ANSWERS).exists():
+        self._changes += not (kept or is_in(movie.files[1], folder))
+        if (self.stale and movie.labels is not None) or (folder / ANSWERS).exists():
             self.keep()
 
     def _on_masks(self, frames: set[int]) -> None:
-        if len(frames) > 1 and self._mark():
+        self._changes += len(frames) > 1
+        if len(frames) > 1 and self.stale:
             self.keep()
 
     def _on_scene(self) -> None:
         first, self._first = self._first, False
-        if not first and self._mark():
+        self._changes += not first
+        if not first and self.stale:
             self.aging.emit()
-
-    def _mark(self) -> bool:
-        """Note that cells changed; whether these are to be kept."""
-        movie, folder = self._session.movie, self.path
-        self._stale = movie is not None and folder is not None and _is_ours(movie, folder)
-        return self._stale
 
 
 def saving(session: Session, path: Path, formats: tuple[str, ...] | None = None) -> Steps[Path]:

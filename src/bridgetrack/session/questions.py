@@ -35,23 +35,6 @@ class Questions:
 
     Signals: `changed` when there is something to show, `look` with the question that is to be
     brought into view, `wanted` when the next one should be shown while people do something else.
-
-    Attributes
-    ----------
-    active, current
-        The library's session, None until it could begin; the question in view, None without one.
-    check
-        A sample of the tracks to be judged; while it runs, its questions come and no others.
-    engaged
-        Whether people are answering questions (also while they click the answer).
-    asking
-        Whether keys answer the question, see `take_keys`.
-    away
-        Whether people look elsewhere meanwhile; the window sets this.
-    problem
-        Why learning failed last, empty where it did not.
-    later
-        Does something when the window has drawn what it shows.
     """
 
     changed = Signal()
@@ -62,16 +45,18 @@ class Questions:
         self, movie: Session, trainer: Trainer, options: SessionOptions | None = None
     ) -> None:
         self._movie, self._trainer, self._options = movie, trainer, options
+        # Does something when the window has drawn what it shows.
         self.later: Callable[[Callable[[], None]], None] = lambda act: act()
-        self.active: ActiveSession | None = None
-        self.current: Suggestion | None = None
+        self.active: ActiveSession | None = None  # None until it could begin
+        self.current: Suggestion | None = None  # the question in view
+        # A sample of the tracks to be judged; while it runs, its questions come and no others.
         self.check = SampleCheck(movie)
-        self.engaged = self.asking = self.away = False
-        self.problem = ""
-        self._prepared = False
-        self._writing = False
+        self.engaged = False  # whether people answer questions, also while they click the answer
+        self.asking = False  # whether keys answer the question, see `take_keys`
+        self.away = False  # whether people look elsewhere meanwhile; the window sets this
+        self.problem = ""  # why learning failed last, empty where it did not
+        self._prepared = self._writing = False
         self._since = 0.0
-        self._report: Report | None = None
         movie.movie_changed.connect(self._on_movie)
         movie.scene_changed.connect(self._forget)
         movie.answers_changed.connect(self._follow_answers)
@@ -87,9 +72,7 @@ class Questions:
     @property
     def report(self) -> Report:
         """How far it is, in words."""
-        if self._report is None:
-            self._report = report_of(self.active)
-        return self._report
+        return report_of(self.active)
 
     @property
     def ended(self) -> bool:
@@ -264,28 +247,19 @@ class Questions:
         if self._writing:
             return
         self.problem = ""
-        active, asked = self.active, self.current
-        if active is None or self.check.running:
-            self.later(self._catch_up)
-            self._announce()
-            if self.check.running and not self.asking:
-                self.wanted.emit()
-        elif (back := active.taken_back()) is not None:
-            self._ask_again(active, back)
-        elif asked is not None and active.settle(asked):
+        sampling, asked = self.check.running, self.current
+        active = None if sampling else self.active
+        if active is not None and (back := active.taken_back()) is not None:
+            active.put_first(back, None if asked is back else asked)
+            self.current = back if self.engaged else None
+            if self.engaged:
+                self.show()
+        elif active is not None and asked is not None and active.settle(asked):
             self._advance()
-        else:
-            self.later(self._catch_up)
-            self._announce()
-
-    def _ask_again(self, active: ActiveSession, asked: Suggestion) -> None:
-        """An answer was taken back."""
-        active.put_first(asked, None if self.current is asked else self.current)
-        self.current = asked if self.engaged else None
-        if self.engaged:
-            self.show()
-        self.later(self._catch_up)
-        self._announce()
+            return
+        self._settle()
+        if sampling and not self.asking:
+            self.wanted.emit()
 
     # ------------------------------------------------------------------ learning
 
@@ -318,6 +292,10 @@ class Questions:
     def _updated(self) -> None:
         if self.asking and self.current is None and not self.problem:
             self.show()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Say what has changed, and learn once that is in view."""
         self.later(self._catch_up)
         self._announce()
 
@@ -361,5 +339,4 @@ class Questions:
             self._announce()
 
     def _announce(self) -> None:
-        self._report = None
         self.changed.emit()

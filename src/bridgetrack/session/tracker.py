@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.features.default import default_features
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.results import write_results
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.report import methods_text
-from bridgetrack.pipeline.scene import Scene, annotate, fingerprints
+from bridgetrack.pipeline.scene import Scene, annotate, fingerprints, prepare, remeasure
 from bridgetrack.pipeline.tracking import Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.movie import MovieAndCells, Prints, measured
+from bridgetrack.session.movie import MovieAndCells
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
 
+Prints = dict[int, int]
+"""A number for each frame that changes when its pixels do."""
+
 
 class Tracker:
-    """Keeps the scene and the tracks of a session as its cells, answers and model are.
-
-    Attributes
-    ----------
-    base
-        The cells with what can happen to them, without answers; None until they are measured.
-    """
+    """Keeps the scene and the tracks of a session as its cells, answers and model are."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        # The cells with what can happen to them, without answers; None until they are measured.
         self.base: Scene | None = None
         self._prints: Prints = {}
         self._touched: set[int] | None = set()
@@ -39,7 +39,7 @@ class Tracker:
 
     def forget(self) -> None:
         """Let go of a movie."""
-        self.base = self._tracked_answers = None
+        self.base, self._tracked_answers, self._prints = None, None, {}
 
     def measure(
         self, movie: MovieAndCells | None = None, touched: Collection[int] | None = None
@@ -60,11 +60,21 @@ class Tracker:
         # What was touched before measuring that is cancelled now counts as well.
         touched = None if touched is None or self._touched is None else {*self._touched, *touched}
         self._touched = touched
-        known = None if self.base is None else (self.base, self._prints)
+        before, known, labels = self.base, self._prints, movie.labels
 
         def work() -> Steps[tuple[Scene, Scene, Prints]]:
-            base, prints = yield from measured(movie, known, touched, kinds)
-            return base, annotate(base, annotations), prints
+            prints: Prints = {}
+            if labels is None:
+                base = yield from prepare(movie.cells, kinds=kinds)
+            elif before is None:
+                prints = yield from fingerprints(labels)
+                base = yield from prepare(labels, movie.image, kinds=kinds)
+            else:
+                prints = yield from fingerprints(labels, touched)
+                changed = {t for t, mark in prints.items() if mark != known.get(t)}
+                scene, features = replace(before, kinds=kinds), default_features()
+                base = yield from remeasure(scene, labels, movie.image, changed, features)
+            return base, annotate(base, annotations), {**known, **prints}
 
         session.run("measure", work, self._measured)
 
@@ -89,9 +99,8 @@ class Tracker:
     def _measured(self, found: tuple[Scene, Scene, Prints]) -> None:
         # Every later scene is made from the same base, so that it does not depend on the order
         # of the answers.
-        session = self._session
+        session, self._touched = self._session, set()
         self.base, scene, self._prints = found
-        self._touched = set()
         session.scene, session.tracking = scene, None
         session.scene_changed.emit()
         lost = scene.anchored.lost
