@@ -47,21 +47,11 @@ SAMPLE_SEQUENCE = "01"
 def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None) -> Iterator[Path]:
     """A temporary path for a file or folder that replaces `path` when the block succeeds.
 
-    It has the same name in a temporary folder beside `path`. Missing parent folders are created,
-    and links are kept. If the block fails, an older file or folder is unchanged.
-
-    Parameters
-    ----------
-    path, what
-        The file or folder, and a word for its content, for messages.
-    last
-        Called just before the replacement, while other processes of this program are locked out;
-        may raise an error.
-
-    Raises
-    ------
-    OutputError
-        If there is no place for it.
+    It has the same name in a temporary folder beside `path`; `what` it holds is a word for
+    messages. Missing parent folders are created, and links are kept. If the block fails, an older
+    file or folder is unchanged. `last` is called just before the replacement, while other processes
+    of this program are locked out, and may raise an error. Raises an `OutputError` if there is no
+    place for it.
     """
     target = resolved(path)
     made = [p for p in target.parents if not p.exists()]

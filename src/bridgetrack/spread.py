@@ -238,17 +238,9 @@ def worth_it(pixels: int) -> bool:
 def connect(scheduler: str) -> Any:
     """A dask client of the scheduler at an address, or processes on all cores of this computer.
 
-    Parameters
-    ----------
-    scheduler
-        ``local``, an address such as ``tcp://10.0.0.1:8786``, or a scheduler file (``.json``).
-
-    Raises
-    ------
-    DependencyError
-        If dask.distributed is not installed.
-    ClusterError
-        If there is no such scheduler.
+    The scheduler is ``local``, an address such as ``tcp://10.0.0.1:8786``, or a scheduler file
+    (``.json``). Raises a `DependencyError` if dask.distributed is not installed, and a
+    `ClusterError` if there is no such scheduler.
     """
     if scheduler == "local":
         context = multiprocessing.get_context("spawn")

@@ -18,8 +18,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.columns import parse_columns
 from bridgetrack.io.results import FORMATS
-from bridgetrack.pipeline.memory import parse_memory
 from bridgetrack.pipeline.runs import OpenOptions
+from bridgetrack.pipeline.windows import parse_memory
 from bridgetrack.settings import options_of
 from bridgetrack.spread import connect, worth_it
 

@@ -47,24 +47,8 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
 
     Columns of ``detections.csv`` are ``t,[z],y,x,id,parent_id,track_id,...``, positions in
     pixels; `read_tracks_csv` reads it back without loss. A cell that is drawn in pieces has one row
-    there, and one per piece in ``pieces.csv``.
-
-    Parameters
-    ----------
-    tracks
-        The tracks.
-    folder
-        Where to. Files of these names are replaced.
-
-    Returns
-    -------
-    tuple of str
-        What the tables cannot hold.
-
-    Raises
-    ------
-    OutputError
-        If the files cannot be written.
+    there, and one per piece in ``pieces.csv``. Gives what the tables cannot hold. Raises an
+    `OutputError` if they cannot be written.
     """
     folder, notes, (cells, pieces) = Path(folder), csv_notes(tracks), plain_cells(tracks)
     with writing(folder):

@@ -363,31 +363,12 @@ def _last_before(track: Index, end: Index, wanted: Index, begin: Index) -> Index
 
 
 def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, ...]:
-    """Write ``maskNNN.tif`` and ``res_track.txt``.
+    """Write ``maskNNN.tif`` and ``res_track.txt`` into a new folder.
 
-    The masks are the segmentation renamed to tracks, frame by frame; pieces of one cell get one
-    label, and detections that belong to no track are erased.
-
-    Parameters
-    ----------
-    tracks
-        The tracks; ``label`` of their nodes refers to `labels`.
-    labels
-        The segmentation.
-    folder
-        A new folder.
-
-    Returns
-    -------
-    tuple of str
-        What the format cannot hold (see `ctc_form`).
-
-    Raises
-    ------
-    InputError
-        If a node is not drawn in the segmentation.
-    OutputError
-        If the files cannot be written.
+    The masks are the segmentation that the tracks' labels refer to, renamed to tracks, frame by
+    frame; pieces of one cell get one label, and detections that belong to no track are erased.
+    Gives what the format cannot hold (see `ctc_form`). Raises an `InputError` if a node is not
+    drawn in the segmentation, and an `OutputError` if the files cannot be written.
     """
     form = ctc_form(tracks)
     notes = list(form.notes)

@@ -262,25 +262,13 @@ def _nodes(
 
 
 def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | None = None) -> None:
-    """Write tracks to a GEFF store; `read_geff` gets back all of it.
+    """Write tracks to a new GEFF store, by custom ``NAME.geff``; `read_geff` gets back all of it.
 
     Nodes carry every column of ``tracks.nodes`` (the frame as ``t``), edges the event, score
     and margin; links between tracks, notes and geometry are kept under ``extra``. Track ids are
-    named as tracklets where all tracks end in divisions, otherwise they are a plain property.
-
-    Parameters
-    ----------
-    tracks
-        The tracks.
-    path
-        Name of the new store, by custom ending in ``.geff``.
-    labels_path
-        The segmentation, named in the store as a related object.
-
-    Raises
-    ------
-    OutputError
-        If the store cannot be written.
+    named as tracklets where all tracks end in divisions, otherwise they are a plain property. The
+    file of the segmentation is named as a related object. Raises an `OutputError` if the store
+    cannot be written.
     """
     import geff_spec
     from geff.core_io import write_arrays

@@ -134,19 +134,9 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     The text is in UTF-8, UTF-16 or Windows' Western European code. Lines above the names of the
     columns (Imaris writes a title there) are passed over. Up to three rows below the names that
     hold no number at all are taken for more header (TrackMate writes names, abbreviations and units
-    there).
+    there). A few `rows` below the first say what the file holds; all are read if None.
 
-    Parameters
-    ----------
-    path
-        The file.
-    rows
-        Lines to read below the first, to see what the file holds; all if None.
-
-    Raises
-    ------
-    InputError
-        If the file is absent, not text, not a table or empty.
+    Raises an `InputError` if the file is absent, not text, not a table or empty.
     """
     path = Path(path)
     check_readable(path)

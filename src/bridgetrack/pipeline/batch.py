@@ -66,27 +66,13 @@ def batch_steps(
     alternative, ``doubtful`` the share of those below `DOUBTFUL`; where margins are lower bounds,
     so are these. ``problem`` says why a movie has no result, ``warnings`` what is probably wrong.
 
-    The table is written anew after every movie, so it holds what is done whenever this ends.
+    The table is written anew after every movie, so it holds what is done whenever this ends. It
+    stands in `out`, beside a folder for each result. What is `given` is done to every movie, but
+    for its labels and image. `masks` is a folder with masks of the movies, under the same names;
+    `how` says how cells of those that have none are found.
 
-    Parameters
-    ----------
-    folder
-        The movies, see `movies_of`.
-    out
-        Where a folder for each result comes to stand, and the table of all.
-    given
-        What is done to every movie; its labels and image are those of each.
-    masks
-        Folder with masks of the movies, under the same names.
-    how
-        How cells of movies that have no masks are found.
-
-    Raises
-    ------
-    InputError
-        Where there are no movies, or a model cannot be used.
-    OutputError
-        Where the results have no place.
+    Raises an `InputError` where there are no movies (see `movies_of`), a `ModelError` where the
+    model cannot be used, and an `OutputError` where the results have no place.
     """
     if resolved(out) == resolved(folder):
         raise OutputError(f"{out}: results need a folder of their own, beside the movies")

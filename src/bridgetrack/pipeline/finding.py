@@ -50,35 +50,25 @@ _WAYS = {"jointly": "together with their tracks", "plain": "by the plain segment
 class Finding:
     """How the cells of a movie are found; everything but its image and what people say of masks.
 
-    Parameters
-    ----------
-    settings
-        Of the built-in segmentation; what is left open is decided by the movie.
-    choose
-        Whether cells are chosen among candidates, together with what happens to them in time
-        (jointly), or each frame is read in one way, which is fastest (plain). The cells of a
-        network are taken as they are (plain), or are candidates beside others.
-    backend, network
-        See `segment_frame`.
-    given
-        Labels brought along, which are repaired.
-    beside
-        Label movies brought along, whose cells are candidates beside others.
-    learned
-        What the movie and the answers about it taught, where that is known already.
-
     Raises
     ------
     InputError
         Where there is no such way to choose, or labels are brought along and not chosen from.
     """
 
+    # of the built-in segmentation; what is left open is decided by the movie
     settings: SegmentationSettings | None = None
+    # whether cells are chosen among candidates, together with what happens to them in time
+    # (jointly), or each frame is read in one way, which is fastest (plain). The cells of a network
+    # are taken as they are (plain), or are candidates beside others
     choose: Choose = "jointly"
+    # backend, network: see `segment_frame`
     backend: str = "builtin"
     network: str | None = None
-    given: Movie | None = None
+    given: Movie | None = None  # labels brought along, which are repaired
+    # label movies brought along, whose cells are candidates beside others
     beside: tuple[Movie, ...] = ()
+    # what the movie and the answers about it taught, where that is known already
     learned: MovieScore | None = None
 
     def __post_init__(self) -> None:

@@ -197,26 +197,11 @@ def choose_jointly(
 ) -> Generator[Progress | FrameChoice, None, None]:
     """Choose regions together with what happens to them, a window of frames at a time.
 
-    Parameters
-    ----------
-    candidates
-        Those of every frame, in order.
-    geometry, channels
-        The movie, and the channels that were measured.
-    model
-        Weights of events.
-    window, overlap
-        Frames that are decided together, and how many of them again with the next ones.
+    `candidates` are those of every frame of the movie, in order, measured in its `channels`; some
+    frames at the end of a window are decided again with the next ones (`overlap`). Every frame is
+    given in order, as soon as it is decided.
 
-    Yields
-    ------
-    Progress, FrameChoice
-        Every frame in order, as soon as it is decided.
-
-    Raises
-    ------
-    InputError
-        Where answers about regions exclude each other.
+    Raises an `InputError` where answers about regions exclude each other.
     """
     n, first, held = geometry.n_frames, 0, list[FrameChoice]()
     while first < n:

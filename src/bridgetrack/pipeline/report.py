@@ -187,20 +187,10 @@ def methods_text(
 ) -> str:
     """How a tracking was made, in sentences.
 
-    Parameters
-    ----------
-    tracking
-        The tracked movie.
-    image
-        File of the intensities; None where there were none.
-    masks
-        File of the masks; that which they were read from where None.
-    found
-        How the masks were found, where it is known; else what stands beside them tells.
-    repaired
-        Whether they were mended first.
-    checked
-        A sample of this result that somebody looked at.
+    `image` is the file of the intensities, if there were some. `masks` is that of the masks, if
+    they were not read from it; `found` says how these were found, where that is known: else what
+    stands beside them tells. They may have been `repaired` before. `checked` is a sample of this
+    result that somebody looked at.
     """
     if checked is not None and not checked.holds_for(tracking.tracks):
         checked = None  # of another result

@@ -153,19 +153,9 @@ def open_cells(
 ) -> tuple[Movie | Detections, Movie | None]:
     """Open labels, or a table of detections, and the image; labels without a scale take its one.
 
-    Parameters
-    ----------
-    labels, image
-        See `bridgetrack.api.track`.
-    reading
-        How they are read, where they do not say it.
-    notes
-        What was left out or assumed is added to these; it is warned of where None.
-
-    Raises
-    ------
-    InputError
-        Where one of them cannot be read.
+    `reading` says how they are read where they do not say it. What was left out or assumed is added
+    to the notes; it is warned of where these are None. Raises an `InputError` where one of them
+    cannot be read.
     """
     reading, table = reading or OpenOptions(), is_table(labels)
     if reading.columns and not table:

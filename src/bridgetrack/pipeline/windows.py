@@ -18,8 +18,13 @@ these exceed the choice by the reduced costs of the chosen events: that bounds w
 
 from __future__ import annotations
 
+import os
+import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +39,7 @@ from bridgetrack.annotations.constraints import (
 )
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InfeasibleError, InputError
+from bridgetrack.errors import BridgetrackError, InfeasibleError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet, compute_features
 from bridgetrack.features.view import CellMeasures, describe_cells
@@ -49,7 +54,6 @@ from bridgetrack.inference.solve import solve
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.memory import even_windows, parse_memory, windows_within
 from bridgetrack.pipeline.scene import Scene, check_kinds, measure, propose
 from bridgetrack.pipeline.tracking import (
     Tracking,
@@ -72,6 +76,12 @@ _NEAR = 4 * REACH
 """Frames on either side of an event among whose alternatives the best is looked for."""
 TOLERANCE = 1e-6
 """How far the solver lets prices stay below scores."""
+_PROGRAM, _PER_CELL, _PER_HYPOTHESIS = 3.2e8, 1000.0, 400.0
+"""Bytes that the program takes; a cell in tables and evidence; and a hypothesis while it is chosen.
+See benchmarks/memory.py."""
+_USED = 0.8
+"""Share of the free memory that is used."""
+_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
 def track_steps(
@@ -530,3 +540,89 @@ def _bounds(problem: Problem, scores: Array, chosen: Mask, price: Array, allowed
         slack = np.bincount(of_column, weights=short, minlength=count)
         whole = replace(whole, slack=slack[label].astype(np.float64), component=label)
     return margin_bounds(problem, scores, whole, allowed)
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def parse_memory(text: str) -> float:
+    """Bytes, from words such as ``"4GB"`` or ``"800 MB"``.
+
+    Raises an `InputError` where it is no amount of memory.
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?)i?b?\s*", text.lower())
+    if found is None or not float(found[1]):
+        raise InputError(f"{text!r} is no amount of memory; give one such as 4GB or 800MB")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def even_windows(n_frames: int, frames: int) -> list[range]:
+    """Windows of at most so many frames, about equally long; each begins where the last ends."""
+    count = max(-(-(n_frames - 1) // max(frames - 1, 1)), 1)
+    return _between(np.linspace(0, n_frames - 1, count + 1).round().astype(int).tolist())
+
+
+def _between(ends: list[int]) -> list[range]:
+    return [range(a, b + 1) for a, b in pairwise(ends)]
+
+
+def windows_within(evidence: Evidence, together: int, memory: float | None = None) -> list[range]:
+    """As few windows as the memory allows (None: what is free), of about as many cells each.
+
+    It must hold some frames `together`.
+
+    Raises a `BridgetrackError` where it is too little.
+    """
+    asked = memory is not None
+    memory = free_memory() if memory is None else memory
+    detections = evidence.detections
+    offsets, n_frames = detections.offsets, detections.geometry.n_frames
+    tables, per_cell = _bytes_needed(evidence)
+    if tables + per_cell * len(detections) <= memory:
+        return [range(n_frames)]
+    if tables >= memory:
+        raise _too_little(memory, tables, f"the tables of {len(detections):,} cells", asked)
+    few = min(together, n_frames)
+    least = tables + per_cell * float((offsets[few:] - offsets[:-few]).max())
+    if least > memory:
+        raise _too_little(memory, least, f"{few} frames at a time", asked)
+    # Windows end with a frame, and so hold some cells more than their share.
+    room = (memory - tables) / per_cell - float(np.diff(offsets).max())
+    shares = np.linspace(0, len(detections), int(np.ceil(len(detections) / room)) + 1)[1:-1]
+    return _between([0, *np.searchsorted(offsets, shares).tolist(), n_frames - 1])
+
+
+def _bytes_needed(evidence: Evidence) -> tuple[float, float]:
+    """Bytes for the program and its tables, and for every cell of a window."""
+    counts = np.diff(evidence.detections.offsets)
+    hypotheses = 1.0
+    if len(counts) > 1:  # where there are the most cells
+        t = min(int(np.argmax(counts)), len(counts) - 2)
+        few = events_between(evidence, range(t, t + 2), Events.join([]))
+        hypotheses = max(len(few) / max(int(counts[t]), 1), 1.0)
+    return _PROGRAM + _PER_CELL * len(evidence.detections), _PER_HYPOTHESIS * hypotheses
+
+
+def _too_little(memory: float, least: float, what: str, asked: bool) -> BridgetrackError:
+    enough = f"{np.ceil(1.1 * least / 1e7) / 100:g}GB"
+    here = f"{memory / 1e9:.2g} GB"
+    if asked:
+        return BridgetrackError(
+            f"{here} are not enough for {what}; about {enough} are: give --memory {enough}"
+        )
+    return BridgetrackError(
+        f"this machine has {here} free, which are not enough for {what}; about {enough} are: "
+        "close other programs, take a larger machine or a part of the movie"
+    )
+
+
+def free_memory() -> float:
+    """Bytes that may be used here; a lot where the system does not say."""
+    found = np.inf
+    with suppress(OSError, ValueError, IndexError):
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+        found = 1024 * float(text.split("MemAvailable:")[1].split()[0])
+    if not np.isfinite(found):
+        with suppress(OSError, ValueError, AttributeError):
+            found = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return _USED * found
