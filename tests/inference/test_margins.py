@@ -82,7 +82,7 @@ def test_a_dominated_column_that_reaches_into_a_fractional_part() -> None:
 
 def test_bounds_after_a_limit_stay_below_the_drop() -> None:
     problem, scores = tracking_problem(np.random.default_rng(2), 14, frames=3)
-    solution = solve(problem, scores, limits=SolverLimits(max_seconds=0.0))
+    solution = solve(problem, scores, limits=SolverLimits(max_nodes=0))
     assert solution.gap > 0
     bounds = margin_bounds(problem, scores, solution)
     for column in np.flatnonzero(solution.chosen)[:6].tolist():

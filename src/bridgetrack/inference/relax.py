@@ -15,7 +15,6 @@ columns, which proves that the relaxation is solved.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.errors import InfeasibleError, SolverError
+from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.problem import Problem, components, members
 from bridgetrack.inference.solver import Program, Relaxed, check_scores
 from bridgetrack.progress import give_back, relayed, run
@@ -52,10 +51,9 @@ class SolverLimits:
 
     # branch-and-bound nodes per component; decides what comes back, so that results repeat
     max_nodes: int = 20_000
-    # wall-clock seconds for large linear programs and all branch and bound together; a safety net
+    # wall-clock seconds for all branch and bound together; a safety net
     max_seconds: float = 600.0
-    # columns per linear program; those of at most twice as many take no time and have no limit
-    batch: int = 5_000
+    batch: int = 5_000  # columns per linear program
     large: int = 50_000  # columns of a component from which on it is solved by column generation
 
 
@@ -72,8 +70,6 @@ class Relaxation:
     count: int
     slot_label: Index
     column_label: Index
-    # whether time ran out somewhere: prices are too high then, and values those of some choice
-    timed_out: bool = False
 
 
 def prices(
@@ -83,15 +79,13 @@ def prices(
 
     The price of its slots is at least the score of every allowed column. Raises as `solve.solve`.
     """
-    limits = limits or SolverLimits()
-    until = time.monotonic() + limits.max_seconds
-    return run(relax(problem, scores, allowed, limits, until)).duals
+    return run(relax(problem, scores, allowed, limits or SolverLimits())).duals
 
 
 def relax(
-    problem: Problem, scores: Array, allowed: Mask | None, limits: SolverLimits, until: float
+    problem: Problem, scores: Array, allowed: Mask | None, limits: SolverLimits
 ) -> Generator[float, None, Relaxation]:
-    """Solve the relaxation of a problem until a point in time; yields the share of the work done.
+    """Solve the relaxation of a problem; yields the share of the work done.
 
     Raises as `solve.solve`.
     """
@@ -122,7 +116,7 @@ def relax(
         if large.any():
             give_back()  # the solver takes as much as all before it
         size = len(inside[0]) / every
-        work = _relax_part(part, score, inside, found, limits, until)
+        work = _relax_part(part, score, inside, found, limits)
         yield from relayed(work, partial(_share, done, size))
         done += size
     return found
@@ -138,7 +132,6 @@ def _relax_part(
     inside: tuple[Index, Index],
     found: Relaxation,
     limits: SolverLimits,
-    until: float,
 ) -> Generator[float, None, None]:
     """Relax a part of some columns and slots, whole components, and note the result in `found`."""
     columns, slots = inside
@@ -147,16 +140,12 @@ def _relax_part(
     alone = len(columns) > limits.large and labels[0].min() == labels[0].max()
     values = None
     if alone:
-        values = yield from _generated(part, score, limits, until)
+        values = yield from _generated(part, score, limits)
     if values is None:
-        values = yield from _packed(part, score, *labels, limits, until)
+        values = yield from _packed(part, score, *labels, limits)
     x, duals = values
     found.x[columns], found.duals[slots] = x, duals
-    # Prices above what the values are worth are not those of an optimum.
-    short = float(duals.sum()) - float(score @ x)
-    timed_out = short > 1e-6 * (1.0 + float(np.abs(duals).sum()))
-    found.timed_out |= timed_out
-    if alone and not timed_out:
+    if alone:
         count, of_slots, of_columns = _clusters(part, score, x, duals)
         found.slot_label[slots] = found.count + of_slots
         found.column_label[columns] = np.where(of_columns < 0, -1, found.count + of_columns)
@@ -169,13 +158,8 @@ def _packed(
     slot_label: Index,
     column_label: Index,
     limits: SolverLimits,
-    until: float,
 ) -> Generator[float, None, Values]:
-    """Relax a problem of many components.
-
-    Components are packed in order into programs of about as many columns as the limit says. Where
-    a large one is not solved in time, the values are those of a choice, and the prices bound it.
-    """
+    """Relax a problem of many components, packed in order into programs of some columns each."""
     by_slot, optional = problem.by_slot, problem.free
     size = np.bincount(column_label, minlength=int(slot_label.max(initial=-1)) + 1)
     batch = np.cumsum(size) // max(limits.batch, 1)
@@ -186,15 +170,8 @@ def _packed(
     def one(part: tuple[Index, Index]) -> tuple[Index, Index, Relaxed]:
         columns, slots = part
         free = None if optional is None else optional[slots]
-        large = len(columns) > 2 * limits.batch
-        left = max(until - time.monotonic(), 0.0) if large else np.inf
         program = Program(by_slot[slots][:, columns], free)
-        relaxed = program.relax(scores[columns], left) if left else None
-        if relaxed is not None and relaxed.optimal:
-            return columns, slots, relaxed
-        if large and time.monotonic() >= until:
-            return columns, slots, _at_once(problem.part(columns, slots), scores[columns])
-        raise SolverError("the linear solver stopped before the optimum; scale the scores")
+        return columns, slots, program.relax(scores[columns])
 
     done = 0
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
@@ -205,18 +182,6 @@ def _packed(
             done += len(part)
             yield done / max(len(scores), 1)
     return x, duals
-
-
-def _at_once(problem: Problem, scores: Array) -> Relaxed:
-    """Some choice, and prices that no choice exceeds, without solving anything."""
-    duals = guessed_prices(problem, scores)
-    choice = greedy_choice(problem.by_slot, scores, np.zeros(len(scores)), duals, problem.free)
-    if choice is None:
-        raise SolverError(
-            "there was no answer in time; track fewer frames, or annotate some of the cells "
-            "where many events are equally good"
-        )
-    return Relaxed(choice.astype(np.float64), duals, optimal=False)
 
 
 def greedy_choice(
@@ -258,7 +223,7 @@ def _taken_in_turn(by_column: sp.csr_matrix, order: Index, free: Mask | None) ->
 
 
 def _generated(
-    problem: Problem, scores: Array, limits: SolverLimits, until: float
+    problem: Problem, scores: Array, limits: SolverLimits
 ) -> Generator[float, None, Values | None]:
     """Relax a problem by column generation.
 
@@ -279,7 +244,7 @@ def _generated(
         labels = slot_label[slots], column_label[unsolved[column_label]]
         try:
             part = problem.part(columns, slots)
-            work = _packed(part, scores[columns], *labels, limits, until)
+            work = _packed(part, scores[columns], *labels, limits)
             # 30 % of what is left is left for later rounds
             told = relayed(work, partial(_share, done, 0.7 * (1.0 - done)))
             x[columns], duals[slots] = yield from told

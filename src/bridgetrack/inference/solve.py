@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import BridgetrackError, SolverError
 from bridgetrack.inference.problem import Problem, Solution, components, members
-from bridgetrack.inference.relax import INTEGRAL, Relaxation, SolverLimits, greedy_choice, relax
+from bridgetrack.inference.relax import INTEGRAL, SolverLimits, greedy_choice, relax
 from bridgetrack.inference.solver import Integral, solve_bounded, solve_integer
 from bridgetrack.progress import run
 
@@ -58,7 +58,7 @@ def solve_steps(
     """As `solve`, yielding the share of the work done."""
     limits = limits or SolverLimits()
     until = time.monotonic() + limits.max_seconds
-    relaxed = yield from relax(problem, scores, allowed, limits, until)
+    relaxed = yield from relax(problem, scores, allowed, limits)
     columns, score, x, duals = relaxed.columns, scores[relaxed.columns], relaxed.x, relaxed.duals
     picked, slack, bound = x > 0.5, np.zeros(problem.n_slots), float(score @ x)
 
@@ -76,23 +76,12 @@ def solve_steps(
         lost = score[part] * (x[part] - chosen)
         short = np.bincount(relaxed.column_label[part], lost, minlength=relaxed.count)
         slack[slots] = np.maximum(short, 0.0)[relaxed.slot_label[slots]]
-    if relaxed.timed_out:  # the prices alone tell how good the choice is
-        worth = np.bincount(relaxed.slot_label, duals, minlength=relaxed.count)
-        lost = np.maximum(worth - _value_of_each(relaxed, score * picked), 0.0)
-        slack, bound = np.asarray(lost[relaxed.slot_label], dtype=np.float64), float(duals.sum())
     whole = np.zeros(problem.n_columns, dtype=bool)
     whole[columns[picked]] = True
     value = float(scores[whole].sum())
     solution = Solution(whole, value, max(bound, value), duals, slack, relaxed.slot_label)
     solution.check(problem, scores)
     return solution
-
-
-def _value_of_each(relaxed: Relaxation, values: Array) -> Array:
-    """What some columns are worth, added up for each component; shape (count,)."""
-    inside = relaxed.column_label >= 0
-    labels = relaxed.column_label[inside]
-    return np.bincount(labels, values[inside], minlength=relaxed.count).astype(np.float64)
 
 
 _NEAR = 1.0

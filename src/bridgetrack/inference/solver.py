@@ -41,7 +41,6 @@ class Relaxed:
 
     x: Array  # values of the columns, shape (H,)
     duals: Array  # prices of the rows, shape (S,); ``A' duals >= s`` up to tolerance
-    optimal: bool  # False where a limit stopped the solver
 
 
 @dataclass(frozen=True)
@@ -122,13 +121,13 @@ class Program:
         solver._set_string_option_value("solver", "simplex")
         solver._set_string_option_value("presolve", "off")
 
-    def relax(self, scores: Array, max_seconds: float = np.inf) -> Relaxed:
+    def relax(self, scores: Array) -> Relaxed:
         """Solve the linear relaxation.
 
         Raises
         ------
         SolverError
-            If scores are not finite.
+            If scores are not finite, or the solver stops before the optimum.
         InfeasibleError
             If the columns cannot cover every row once.
         """
@@ -136,24 +135,24 @@ class Program:
         solver = self._model.solver
         n_rows, n_columns = self.shape
         if not n_columns:
-            return Relaxed(np.zeros(0), np.zeros(n_rows), True)
+            return Relaxed(np.zeros(0), np.zeros(n_rows))
         handle, lib = solver._model, solver._lib
         lib.Highs_changeColsCostByRange(handle, 0, n_columns - 1, _doubles(-scores))
-        solver.set_max_seconds(max_seconds)
         lib.Highs_run(handle)
         status = lib.Highs_getModelStatus(handle)
         x, reduced, value, price = (np.zeros(k) for k in (n_columns, n_columns, n_rows, n_rows))
         lib.Highs_getSolution(
             handle, _doubles(x), _doubles(reduced), _doubles(value), _doubles(price)
         )
-        optimal = status == lib.kHighsModelStatusOptimal
-        if not optimal and status in (
+        if status in (
             lib.kHighsModelStatusInfeasible,
             lib.kHighsModelStatusUnboundedOrInfeasible,
             lib.kHighsModelStatusModelError,
         ):
             raise InfeasibleError(_NO_CHOICE)
-        return Relaxed(x, -price, bool(optimal))
+        if status != lib.kHighsModelStatusOptimal:
+            raise SolverError("the linear solver stopped before the optimum; scale the scores")
+        return Relaxed(x, -price)
 
     def basis(self) -> Basis:
         """Where the last `relax` stopped."""

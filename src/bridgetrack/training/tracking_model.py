@@ -21,7 +21,7 @@ from bridgetrack.errors import ContradictionError, InfeasibleError
 from bridgetrack.inference.gibbs import LIMIT, gibbs
 from bridgetrack.inference.margins import cheapest_flip
 from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.solver import Basis, Program, Relaxed
+from bridgetrack.inference.solver import Basis, Program
 from bridgetrack.learning import Inferred, Sample, StructuredModel
 from bridgetrack.learning.structured_model import Sign
 from bridgetrack.spread import THREADS
@@ -149,31 +149,21 @@ class TrackingModel(StructuredModel):
         with ThreadPoolExecutor(THREADS) as pool:
             jobs = [pool.submit(self._solved, c, w, sign, compatible) for c in needed]
             for chunk, job in zip(needed, jobs, strict=True):
-                x, scores, above = job.result()
+                x, scores = job.result()
                 found, missed, values = chunk.measure(x, scores, self._n_of[chunk.samples])
                 rows = np.flatnonzero(chunk.holds(wanted))
                 here = wanted[rows] - chunk.samples.start
                 factor = self.data.importance[wanted[rows]]
                 features[rows] = found[here] * factor[:, None]
                 losses[rows] = missed[here] * factor
-                bounds[rows] = (values + above)[here] * factor + sign * losses[rows]
+                bounds[rows] = values[here] * factor + sign * losses[rows]
         return Inferred(features, losses, bounds)
 
-    def _solved(
-        self, chunk: _Chunk, w: Array, sign: int, compatible: bool
-    ) -> tuple[Array, Array, Array]:
-        """Choices and scores of a program's columns, and how far bounds lie above each sample."""
+    def _solved(self, chunk: _Chunk, w: Array, sign: int, compatible: bool) -> tuple[Array, Array]:
+        """Choices and scores of a program's columns."""
         scores = chunk.scores(w)
         augmented = scores - sign * self._credit[chunk.columns]
-        above = np.zeros(chunk.samples.stop - chunk.samples.start)
-        found = chunk.programs[compatible].solve(augmented)
-        if not found.optimal:  # what was stopped is bounded by its prices
-            slots = self.data.slot_sample
-            begin, end = np.searchsorted(slots, [chunk.samples.start, chunk.samples.stop])
-            owner = slots[begin:end] - chunk.samples.start
-            above = np.bincount(owner, found.duals, minlength=len(above))
-            above -= np.bincount(chunk.sample, augmented * found.x, minlength=len(above))
-        return found.x, scores, np.maximum(above, 0.0)
+        return chunk.programs[compatible].solve(augmented), scores
 
     def satisfied(self, w: Array) -> Array:
         """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,)."""
@@ -272,21 +262,20 @@ class _Program:
         self._open: Program | None = None
         self._basis: Basis | None = None
 
-    def solve(self, scores: Array) -> Relaxed:
-        """Solve for the scores of all columns; those that are not allowed have the value 0."""
+    def solve(self, scores: Array) -> Array:
+        """Values of all columns at such scores; those that are not allowed have the value 0."""
         program = self._open
         if program is None:
             program = Program(sp.csr_matrix(self._by_column.T.tocsr()))
             if self._basis is not None:
                 program.start_from(self._basis)
-        found = program.relax(scores[self._kept])
+        x = np.zeros(self.width)
+        x[self._kept] = program.relax(scores[self._kept]).x
         if self.stays_open:
             self._open = program
         else:
             self._basis = program.basis()
-        x = np.zeros(self.width)
-        x[self._kept] = found.x
-        return Relaxed(x, found.duals, found.optimal)
+        return x
 
 
 def problem_of(data: TrainingSet, columns: slice) -> Problem:
