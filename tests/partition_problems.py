@@ -9,8 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from bridgetrack.arrays import Array, Mask
-from bridgetrack.errors import InfeasibleError
-from bridgetrack.inference.margins import best_without
 from bridgetrack.inference.problem import Problem
 
 
@@ -131,11 +129,3 @@ def brute_force(problem: Problem, scores: Array, allowed: Mask | None = None) ->
         return max(values, default=float("-inf"))
 
     return best(0)
-
-
-def exact_margin(problem, scores, solution, column, allowed=None, guess=np.inf):  # type: ignore[no-untyped-def]
-    """The margin of a chosen column; infinite where nothing else is allowed."""
-    try:
-        return best_without(problem, scores, solution, column, (column,), allowed, guess)[0]
-    except InfeasibleError:
-        return np.inf

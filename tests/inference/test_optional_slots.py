@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.inference.gibbs import gibbs
-from bridgetrack.inference.margins import margin_bounds
+from bridgetrack.inference.margins import exact_margin, margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.inference.solve import resolve, solve
-from partition_problems import brute_force, exact_margin, problem_of, random_covers, random_scores
+from partition_problems import brute_force, problem_of, random_covers, random_scores
 
 
 def optional_problem(rng: np.random.Generator, n_slots: int, n_wide: int) -> Problem:

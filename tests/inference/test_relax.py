@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.arrays import Array
-from bridgetrack.inference.margins import margin_bounds
+from bridgetrack.inference.margins import exact_margin, margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.relax import SolverLimits, guessed_prices
 from bridgetrack.inference.solve import solve
 from partition_problems import (
     brute_force,
-    exact_margin,
     problem_of,
     random_covers,
     random_scores,

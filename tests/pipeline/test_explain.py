@@ -7,12 +7,12 @@ import pytest
 
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.margins import exact_margin
 from bridgetrack.inference.solve import solve
 from bridgetrack.pipeline.explain import explain_event, find_event
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import run
-from partition_problems import exact_margin
 from scenes import label_movie, simulated
 
 

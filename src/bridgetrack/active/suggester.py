@@ -165,7 +165,7 @@ def exact_steps(scene: Scene, beliefs: Beliefs, columns: Index) -> Steps[Beliefs
     hard, allowed = too_hard(scene.problem, beliefs.solution), scene.constraints.allowed
     for k, column in enumerate(() if hard else columns.tolist()):
         yield Progress("Looking for questions", k / len(columns))
-        margin[column] = exact_margin(*given, column, margin[column], allowed)
+        margin[column] = exact_margin(*given, column, allowed)
     return replace(beliefs, margin=margin)
 
 

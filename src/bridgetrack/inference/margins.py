@@ -9,7 +9,7 @@ choice must lose if it uses a column, without solving anything again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.solve import solve
+from bridgetrack.inference.solve import resolve, solve
 
 _TRIED = 200
 """Columns looked at for the smallest margins."""
@@ -157,7 +157,7 @@ def smallest_margins(
     for column in order[:_TRIED].tolist():
         if len(found) >= count and sorted(found)[count - 1] < bounds[column] - _TOLERANCE:
             break
-        found.append(exact_margin(problem, scores, solution, column, bounds[column], allowed))
+        found.append(exact_margin(problem, scores, solution, column, allowed))
     margins = np.asarray(found, dtype=np.float64)
     best = smallest_first(margins, order[: len(found)])[:count]
     best = best[np.isfinite(margins[best])]
@@ -169,27 +169,22 @@ def exact_margin(
     scores: Array,
     solution: Solution,
     column: int,
-    bound: float,
     allowed: Mask | None = None,
 ) -> float:
-    """The margin of a chosen column with such a lower bound; infinite without an alternative."""
-    guess = 2.5 * bound + 0.5
+    """The margin of a chosen column; infinite without an alternative. See `best_without`."""
     try:
-        return best_without(problem, scores, solution, column, (column,), allowed, guess)[0]
+        return best_without(problem, scores, solution, column, (column,), allowed)[0]
     except InfeasibleError:
         return np.inf
 
 
 def too_hard(problem: Problem, solution: Solution) -> bool:
-    """Whether the best alternative of a column may take as long as the whole problem."""
-    return _spare(problem, solution) > _FAR
+    """Whether the best alternative of a column may take as long as the whole problem.
 
-
-def _spare(problem: Problem, solution: Solution) -> float:
-    """What an alternative may win back of what the choice falls short of its relaxation."""
-    # one column joins at most as many components as it has slots
-    widest = int(problem.width.max(initial=1))
-    return widest * float(solution.slack.max(initial=0.0)) + _TOLERANCE
+    An alternative may win back what the choice falls short of its relaxation, in as many
+    components as a column has slots.
+    """
+    return int(problem.width.max(initial=1)) * float(solution.slack.max(initial=0.0)) > _FAR
 
 
 def best_without(
@@ -199,12 +194,8 @@ def best_without(
     column: int,
     banned: Sequence[int] | NDArray[np.integer],
     allowed: Mask | None = None,
-    guess: float = np.inf,
 ) -> tuple[float, Index, Index]:
     """The best choice without a chosen column and its like.
-
-    Columns whose reduced cost exceeds a known upper bound on the margin cannot be in the best
-    alternative, so only the component of the rest around the column is solved.
 
     Parameters
     ----------
@@ -216,8 +207,6 @@ def best_without(
         Columns that must not be chosen, `column` among them; all cover one of its slots.
     allowed
         Columns that may be used at all; all if None.
-    guess
-        What the drop may come to; a good guess saves time and changes nothing else.
 
     Returns
     -------
@@ -235,73 +224,14 @@ def best_without(
         raise SolverError("margins are defined for chosen events only")
     free = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed.copy()
     free[np.asarray(banned, dtype=np.int64)] = False
-    spare = _spare(problem, solution)
-    limit = min(_upper_bound(problem, scores, free, column), guess) + spare
-
-    def near(columns: Index) -> Mask:
-        cost = problem.incidence[columns] @ solution.duals - scores[columns]
-        return np.asarray(free[columns] & ((cost <= limit) | solution.chosen[columns]))
-
-    while True:
-        found = _chosen_anew(problem, scores, solution.chosen, near, column)
-        if found is not None:
-            drop = found[0]
-            # A column left out would alone cost more than this alternative: it is the best one.
-            if drop + spare <= limit or not np.isfinite(limit):
-                return found
-            # What can be reached grows fast with the limit, so it is raised a little at a time.
-            limit = min(drop, 1.5 * limit) + spare
-        elif not np.isfinite(limit):
-            raise InfeasibleError("nothing else can explain these cells")
-        else:
-            # Nothing near explains these cells: look farther, in the end everywhere.
-            limit = limit * 4 + 1.0 if limit < 1e6 else np.inf
-
-
-def _upper_bound(problem: Problem, scores: Array, free: Mask, column: int) -> float:
-    """Drop when the column is replaced by single-slot columns; a first guess where impossible."""
-    drop = float(scores[column])
     for slot in problem.incidence[column].indices.tolist():
-        columns = problem.by_slot[slot].indices
-        one = columns[free[columns] & (problem.width[columns] == 1)]
-        least = -np.inf if problem.free is None or not problem.free[slot] else 0.0
-        drop -= max(float(scores[one].max(initial=-np.inf)), least)
-    return max(drop, 0.0) if np.isfinite(drop) else 1.0
-
-
-def _chosen_anew(
-    problem: Problem, scores: Array, chosen: Mask, near: Callable[[Index], Mask], column: int
-) -> tuple[float, Index, Index] | None:
-    """What `best_without` gives, of the columns `near`; None if they do not suffice."""
-    slots = _reached(problem, near, column)
-    inside = np.zeros(problem.n_slots)
-    inside[slots] = 1.0
-    met = np.unique(problem.by_slot[slots].indices)
-    old, keep = met[chosen[met]], met[near(met)]
-    keep = keep[problem.incidence[keep] @ inside == problem.width[keep]]
-    value, new = 0.0, keep
-    if len(keep):
-        try:
-            answer = solve(problem.part(keep, slots), scores[keep])
-        except InfeasibleError:
-            return None
-        value, new = answer.value, keep[answer.chosen]
-    elif problem.required[slots].any():
-        return None
-    drop = max(float(scores[old].sum()) - value, 0.0)
-    return drop, np.setdiff1d(new, old), np.setdiff1d(old, new)
-
-
-def _reached(problem: Problem, near: Callable[[Index], Mask], column: int) -> Index:
-    """Slots that columns `near` tie to those of a column."""
-    seen = np.zeros(problem.n_slots, dtype=bool)
-    last = problem.incidence[column].indices
-    while len(last):
-        seen[last] = True
-        columns = np.unique(problem.by_slot[last].indices)
-        slots = np.unique(problem.incidence[columns[near(columns)]].indices)
-        last = slots[~seen[slots]]
-    return np.flatnonzero(seen)
+        if problem.required[slot] and not free[problem.by_slot[slot].indices].any():
+            raise InfeasibleError("nothing else can explain these cells")
+    other, _ = resolve(problem, scores, free, solution.chosen, solution)
+    added = np.flatnonzero(other.chosen & ~solution.chosen)
+    dropped = np.flatnonzero(solution.chosen & ~other.chosen)
+    drop = float(scores[dropped].sum()) - float(scores[added].sum())
+    return max(drop, 0.0), added, dropped
 
 
 def cheapest_flip(problem: Problem, scores: Array, sets: sp.csr_matrix) -> Mask | None:
