@@ -96,7 +96,7 @@ MOVES: dict[str, Callable[[Person], object]] = {
         p.session.trainer.train(),
         p.told.append(p.session.trainer.problem),
     ),
-    "load a model that is none": lambda p: p.session.trainer.load(p.file("model.json", "{}")),
+    "load a model that is none": lambda p: p.session.trainer.use(p.file("model.json", "{}")),
     "choose masks again without an image": _edit(lambda p: p.session.choose_again()),
     "mend where there is no cell": lambda p: (
         p.keys.set_mode(Mode.REMOVE),

@@ -35,11 +35,7 @@ class CellNames:
     """Names of cells: the number of the track, e.g. ``#12``; by the label where there are none.
 
     Two pieces of one cell in the same frame are ``#12a`` and ``#12b``; verified tracks have a tick.
-
-    Parameters
-    ----------
-    tracking
-        The tracks; None before there are any.
+    `tracking` is None before there are tracks.
     """
 
     def __init__(self, tracking: Tracking | None) -> None:
@@ -145,23 +141,9 @@ def step_words(change: AnswerChange, name: Name = by_label) -> str:
 def proposals(
     tracking: Tracking, row: int, *, history: bool = False, limit: int = 6
 ) -> list[Proposal]:
-    """Ranked alternatives for a cell: the chosen event first, then by what they would cost.
+    """What can happen to the cell of a row, or where it comes from (its `history`), as `ranked`.
 
-    Parameters
-    ----------
-    tracking
-        A tracked movie.
-    row
-        Row of the cell.
-    history
-        Ask where the cell comes from rather than where it goes.
-    limit
-        How many at most.
-
-    Returns
-    -------
-    list of Proposal
-        As `ranked` gives them; empty for fates in the last frame and histories in the first.
+    At most so many; none for fates in the last frame and histories in the first.
     """
     scene, problem = tracking.scene, tracking.scene.problem
     wanted = row + (len(scene.detections) if history else 0)
@@ -192,7 +174,8 @@ class CellFinder:
         self._radius = shown_diameter(detections) / 2
         if labels is not None:
             self._read = lru_cache(maxsize=_KEPT)(labels.channel_frame)
-        self._traced = lru_cache(maxsize=_TRACED)(self._trace if self._masks else self._disc)
+        # Pixels along a cell's border, shape (k, ndim); in 3D those of its middle slice.
+        self.outline = lru_cache(maxsize=_TRACED)(self._trace if self._masks else self._disc)
 
     def row_at(self, t: int, point: tuple[float, ...]) -> int:
         """Row of the cell at a point in pixels of frame `t`, -1 where there is none."""
@@ -227,10 +210,6 @@ class CellFinder:
     def ref(self, row: int) -> CellRef:
         """A reference to a cell by its row."""
         return cell_refs(self._detections, np.array([row]))[0]
-
-    def outline(self, row: int) -> Array:
-        """Pixels along a cell's border, shape (k, ndim); in 3D those of its middle slice."""
-        return self._traced(row)
 
     def _trace(self, row: int) -> Array:
         t, label = int(self._detections.frame[row]), int(self._detections.label[row])

@@ -45,13 +45,6 @@ class SampleCheck:
     """Goes through a sample of the present tracks; every verdict is kept on disk at once.
 
     Signals: `changed` after every verdict, `ended` when its events are asked about no more.
-
-    Attributes
-    ----------
-    sample
-        What was drawn last, with its verdicts; None before.
-    running
-        Whether its events are asked about now.
     """
 
     changed = Signal()
@@ -59,9 +52,9 @@ class SampleCheck:
 
     def __init__(self, movie: Session) -> None:
         self._movie = movie
-        self.sample: Sample | None = None
-        self.running = False
-        self._later: list[int] = []
+        self.sample: Sample | None = None  # what was drawn last, with its verdicts
+        self.running = False  # whether its events are asked about now
+        self._later: list[int] = []  # numbers of events that were put off, and of those judged
         self._given: list[int] = []
         self._looked_for = False
         self._held: tuple[Tracking, Sample, bool] | None = None
@@ -103,12 +96,8 @@ class SampleCheck:
             return done if self.holds else f"{done} The tracks have changed since; begin anew."
         if accuracy is None:
             return "Nobody could tell of any of these events whether it is right."
-        said = sentence(accuracy.words)
-        return (
-            said
-            if self.holds
-            else f"{said} The tracks have changed since: this is about those before."
-        )
+        since = "" if self.holds else " The tracks have changed since: this is about those before."
+        return f"{sentence(accuracy.words)}{since}"
 
     def begin(self, options: SampleOptions | None = None) -> None:
         """Draw a sample of the present tracks, or go on with it where it was begun.

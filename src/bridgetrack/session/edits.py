@@ -94,17 +94,7 @@ class Edits:
     def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
         """Take answers about events and about masks back, by their ids, as one step.
 
-        The last answers take masks along that were chosen anew.
-
-        Returns
-        -------
-        int
-            How many there were.
-
-        Raises
-        ------
-        InputError
-            Where a verified track is locked against what that changes in the masks.
+        The last answers take masks along that were chosen anew. Returned is how many there were.
         """
         store = self._session.answers
         if store is None:
@@ -138,10 +128,7 @@ class Edits:
     def verify(self, cell: CellRef) -> bool:
         """Confirm all that happens to the track of a cell; where it was verified, release it.
 
-        Returns
-        -------
-        bool
-            Whether it is verified now.
+        Returned is whether it is verified now.
         """
         tracking, track = self._tracking(), self._track(cell)
         if track in verified_tracks(tracking.tracks):

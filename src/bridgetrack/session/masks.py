@@ -44,29 +44,14 @@ class MovieMasks:
 
     Changes are written into the array that its labels show, where there is one, else kept in
     memory beside them. What cannot be done is refused by an `InputError`, what cannot be written
-    down by an `OutputError`; then nothing has changed.
-
-    Parameters
-    ----------
-    session
-        Whose masks they are.
-    movie
-        The movie with its segmentation.
-    store
-        The answers about it, which hold all changes of masks.
-
-    Attributes
-    ----------
-    labels
-        The segmentation with all changes.
-    learned
-        What the movie and the answers about its masks taught last; None where nothing is known.
+    down by an `OutputError`; then nothing has changed. The store holds all changes.
     """
 
     def __init__(self, session: Session, movie: MovieAndCells, store: AutosavingStore) -> None:
         assert movie.labels is not None
         self._session, self._movie, self._store = session, movie, store
-        self.labels = movie.labels
+        self.labels = movie.labels  # the segmentation with all changes
+        # What the movie and the answers about its masks taught last; None where nothing is known.
         self.learned = None if movie.found is None else movie.found.learned
         self._edited: EditedFrames | None = None
         self._settings: SegmentationSettings | None = None
@@ -88,11 +73,8 @@ class MovieMasks:
     def restore(self) -> tuple[set[int], int]:
         """Make the changes anew that were made before the movie was opened.
 
-        Returns
-        -------
-        frames, lost
-            The frames changed, and in how many others the masks are neither those before nor
-            what the answers say; these stay as they are.
+        Returned are the frames changed, and in how many others the masks are neither those before
+        nor what the answers say; these stay as they are.
         """
         # Cells that were found here may be found anew, which makes others of them.
         anew = self._movie.found is not None and self._movie.files[1] is None
@@ -206,10 +188,7 @@ class MovieMasks:
     def follow(self, change: AnswerChange) -> tuple[set[int], bool]:
         """Make what a step changes in the masks, where they are what it begins with.
 
-        Returns
-        -------
-        frames, done
-            The frames that changed, and whether all was as it must be.
+        Returned are the frames that changed, and whether all was as it must be.
         """
         mends = [a.mend.inverse for a in reversed(change.masks_removed)]
         mends += [a.mend for a in change.masks_added]
@@ -296,14 +275,7 @@ class MovieMasks:
     def note_painting(self, t: int, pixels: Index, before: Index) -> None:
         """Keep what somebody painted in a frame as an answer: these cells are right.
 
-        Parameters
-        ----------
-        t
-            The frame.
-        pixels
-            Places in the flat frame that were painted, ascending.
-        before
-            Their labels before.
+        Painted were `pixels`, places in the flat frame, ascending, with these labels `before`.
         """
         flat = self._frame(t).reshape(-1)
         changed = flat[pixels] != before

@@ -28,13 +28,6 @@ class KeptSettings:
     """What is set and learned about the movie of a session; each change is on disk at once.
 
     Signals: `restored` when what was kept of a movie that is opened is in use.
-
-    Attributes
-    ----------
-    present
-        The settings of the open movie.
-    back
-        What was there again when the movie was opened, in words.
     """
 
     restored = Signal()
@@ -42,8 +35,8 @@ class KeptSettings:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._known: list[tuple[dict[str, Any], Model]] = []  # to find a model again as it was
-        self.present = Settings()
-        self.back: tuple[str, ...] = ()
+        self.present = Settings()  # of the open movie
+        self.back: tuple[str, ...] = ()  # what was there again when it was opened, in words
 
     def scale_for(self, movie: MovieAndCells) -> Scale | None:
         """The scale that was set for a movie, where this is the movie as it was then."""

@@ -41,26 +41,17 @@ if TYPE_CHECKING:
 
 
 class Trainer:
-    """Learns from the answers about the movie; emits `changed` when there is something to show.
-
-    Attributes
-    ----------
-    training
-        What the last training made; None where the movie was opened again or another model is in
-        use since.
-    problem
-        Why it could not train, empty where it could.
-    library
-        The folder of models.
-    """
+    """Learns from the answers about the movie; emits `changed` when there is something to show."""
 
     changed = Signal()
 
     def __init__(self, movie: Session, library: Library | None = None) -> None:
         self._movie = movie
-        self.library = library or Library()
+        self.library = library or Library()  # the folder of models
+        # What the last training made; None where the movie was opened again or another model is
+        # in use since.
         self.training: Training | None = None
-        self.problem = ""
+        self.problem = ""  # why it could not train, empty where it could
         movie.progress.connect(self._on_progress)
         movie.movie_changed.connect(self._on_movie)
         movie.model_changed.connect(self._on_model)
@@ -162,23 +153,19 @@ class Trainer:
         where = "the shipped model" if start.name == SHIPPED else f"the model {start.name}"
         return f"Training starts again from {where}, and learns from all your answers."
 
-    def use(self, key: str) -> None:
-        """Track with another one of `models`."""
+    def use(self, which: str | Path) -> None:
+        """Track with another one of `models`, by its key, or with that of a file."""
         scene = self._movie.scene
         with self._movie.telling():
-            if key == SHIPPED:
-                model = shipped_model(None if scene is None else scene.matrix.features)
+            if isinstance(which, Path):
+                model, told = load_model(which), f"the model of {which.name}"
+            elif which == SHIPPED:
+                features = None if scene is None else scene.matrix.features
+                model, told = shipped_model(features), "the shipped model"
             else:
-                model = self.library.load(key)
+                model, told = self.library.load(which), f"the model {which}"
             self._movie.set_model(model)
-            told = "the shipped model" if key == SHIPPED else f"the model {key}"
             self._movie.message.emit("info", f"Using {told}.")
-
-    def load(self, path: Path) -> None:
-        """Use the model of a file."""
-        with self._movie.telling():
-            self._movie.set_model(load_model(path))
-            self._movie.message.emit("info", f"Using the model of {path.name}.")
 
     def save(self, path: Path) -> None:
         """Write the present model to a file."""

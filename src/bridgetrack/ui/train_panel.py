@@ -62,7 +62,7 @@ class TrainPanel(Panel):
         elif key == _LOAD:
             name, _ = QFileDialog.getOpenFileName(self, "Load a model", self._folder(), _FILES)
             if name:
-                self.trainer.load(Path(name))
+                self.trainer.use(Path(name))
         elif place:  # the first is in use
             self.trainer.use(key)
         self._show_models()
