@@ -188,12 +188,13 @@ def numbered(
     source: bt.Movie, graph: Any, inside: NDArray[np.bool_], first: int, stop: int
 ) -> NDArray[np.uint16]:
     """Masks whose numbers say nothing of the tracks."""
-    frames = []
+    frames, label = [], np.zeros(len(graph.frame), dtype=np.int64)
+    label[graph.node_cell] = graph.tracks.nodes["label"]
     for t in range(first, stop):
         there = np.flatnonzero(inside & (graph.frame == t))
         frame = np.asarray(source.channel_frame(t))
-        number = np.zeros(int(max(frame.max(), graph.label[there].max(initial=0))) + 1, np.uint16)
-        number[graph.label[there]] = np.arange(1, len(there) + 1)
+        number = np.zeros(int(max(frame.max(), label[there].max(initial=0))) + 1, np.uint16)
+        number[label[there]] = np.arange(1, len(there) + 1)
         frames.append(number[frame])
     return np.stack(frames)
 

@@ -86,7 +86,8 @@ class LineageGraph:
 
     tracks: Tracks  # what it was made from
     labels: Movie | None  # its segmentation; None if there are only centroids
-    # frame, label: frame and track label of every cell, sorted by frame, then label; shape (n,)
+    # frame, label: frame and track of every cell, tracks numbered from 1; sorted by frame, then
+    # label; shape (n,)
     frame: Index
     label: Index
     # centroids in the unit of the geometry (area-weighted over pieces), shape (n, ndim)
@@ -109,8 +110,12 @@ class LineageGraph:
 def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
     """The graph of tracks."""
     form, nodes = ctc_form(tracks), tracks.nodes
-    top = int(form.label.max(initial=0)) + 1
-    key, cell = np.unique(nodes["frame"].to_numpy() * top + form.label, return_inverse=True)
+    table, old = form.table.copy(), form.table[:, 0]
+    # the matrices of py-ctcmetrics are as large as the largest label
+    table[:, 0] = np.arange(len(old)) + 1
+    table[:, 3] = np.where(table[:, 3] > 0, np.searchsorted(old, table[:, 3]) + 1, 0)
+    top, number = len(old) + 1, np.searchsorted(old, form.label) + 1
+    key, cell = np.unique(nodes["frame"].to_numpy() * top + number, return_inverse=True)
     frame, label = key // top, key % top
     weight = np.maximum(nodes["area"].to_numpy(dtype=np.float64), 1e-9)
     sums = [
@@ -118,9 +123,9 @@ def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
         for axis in tracks.geometry.axes
     ]
     position = np.column_stack(sums) / np.bincount(cell, weights=weight)[:, None]
-    edges = followers(pd.DataFrame({"frame": frame, "label": label}), form.table).to_numpy()
+    edges = followers(pd.DataFrame({"frame": frame, "label": label}), table).to_numpy()
     position *= tracks.geometry.scale_array
-    return LineageGraph(tracks, labels, frame, label, position, form.table, edges, cell)
+    return LineageGraph(tracks, labels, frame, label, position, table, edges, cell)
 
 
 Truth = Path | str | CtcTruth | Tracks
@@ -292,8 +297,6 @@ def ctc_scores(
     neither graph is empty.
     """
     n_frames = max(truth.n_frames, result.n_frames)
-    true, true_label = _compact(truth)
-    found, found_label = _compact(result)
 
     def by_frame(frame: Index, values: Index) -> list[list[int]]:
         bounds = np.searchsorted(frame, np.arange(n_frames + 1))
@@ -302,31 +305,18 @@ def ctc_scores(
     order = np.argsort(rows, kind="stable")
     rows, columns = rows[order], columns[order]
     cells = {
-        "labels_ref": by_frame(truth.frame, true_label),
-        "labels_comp": by_frame(result.frame, found_label),
-        "mapped_ref": by_frame(truth.frame[rows], true_label[rows]),
-        "mapped_comp": by_frame(truth.frame[rows], found_label[columns]),
+        "labels_ref": by_frame(truth.frame, truth.label),
+        "labels_comp": by_frame(result.frame, result.label),
+        "mapped_ref": by_frame(truth.frame[rows], truth.label[rows]),
+        "mapped_comp": by_frame(truth.frame[rows], result.label[columns]),
     }
     wanted = ["TRA", "DET", "CT", "TF", "BC", "CCA"]
     wanted += ["LNK"] * bool(len(truth.edges)) + ["CHOTA"] * chota
     with quietly():
         from ctc_metrics.scripts.evaluate import calculate_metrics
 
-        values = calculate_metrics(found, true, cells, {}, wanted, is_valid=True)
+        values = calculate_metrics(result.table, truth.table, cells, {}, wanted, is_valid=True)
     return {name: _figure(values.get(key)) for name, key in _CTC.items()}
-
-
-def _compact(graph: LineageGraph) -> tuple[Index, Index]:
-    """The track table with labels 1..n, and the new label of every cell.
-
-    The matrices of py-ctcmetrics are as large as the largest label.
-    """
-    old = np.sort(graph.table[:, 0])
-    table = graph.table.copy()
-    table[:, 0] = np.searchsorted(old, table[:, 0]) + 1
-    has_parent = table[:, 3] != 0
-    table[has_parent, 3] = np.searchsorted(old, table[has_parent, 3]) + 1
-    return table, np.searchsorted(old, graph.label) + 1
 
 
 def edge_scores(
