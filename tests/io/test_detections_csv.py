@@ -14,7 +14,12 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.io.columns import parse_columns
 from bridgetrack.io.csv import read_tracks_csv
-from bridgetrack.io.tables import read_detections_csv, read_text_table
+from bridgetrack.io.tables import (
+    TextTable,
+    read_detections_csv,
+    read_text_table,
+    unknown_columns,
+)
 
 TRACKMATE = """LABEL,ID,TRACK_ID,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS
 Label,Spot ID,Track ID,X,Y,Z,T,Frame,Radius
@@ -278,3 +283,18 @@ def test_columns_may_be_separated_by_blanks(tmp_path: Path) -> None:
     assert found[["frame", "y", "x"]].to_numpy().tolist() == [[0, 10.5, 20], [1, 11, 21]]
     with pytest.raises(InputError, match="begin with #"):
         read_detections_csv(table(tmp_path, f"#{aligned}", "other.txt"))
+
+
+def test_the_head_of_an_unknown_table_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def counted(path: Path, rows: int | None = None) -> TextTable:
+        read.append(path)
+        return read_text_table(path, rows)
+
+    monkeypatch.setattr("bridgetrack.io.tables.read_text_table", counted)
+    path = table(tmp_path, "when,row,col\n0,1,2\n")
+    assert unknown_columns(path) == ["when", "row", "col"] and read == [path]
+    assert unknown_columns(table(tmp_path, "t,y,x\n0,1,2\n")) == []

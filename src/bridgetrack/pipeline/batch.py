@@ -173,16 +173,17 @@ def movies_of(folder: Path, labels: Path | None = None) -> tuple[BatchFiles, ...
     """
     entries = _entries(folder, "movies")
     masks = {} if labels is None else {_stem(p): p for p in _entries(labels, "masks")}
-    beside = {_stem(p): p for p in entries}
     names = [_stem(p) for p in entries]
-    taken = {name + end for name in names for end in _MASKS}
+    beside, taken = (
+        dict(zip(names, entries, strict=True)),
+        {n + end for n in names for end in _MASKS},
+    )
     found = []
     for path, name in zip(entries, names, strict=True):
-        if name in taken and _without(name) in names and not masks:
+        if name in taken and not masks:
             continue
-        known = masks.get(name) or next(
-            (beside[name + end] for end in _MASKS if name + end in beside), None
-        )
+        ends = (beside[name + end] for end in _MASKS if name + end in beside)
+        known = masks.get(name) or next(ends, None)
         own = path.name if names.count(name) > 1 else name
         found.append(_paired(own, path, known))
     if len(found) > 2 and all(_holds_one_frame(f) for f in found):
@@ -235,7 +236,3 @@ def _entries(folder: Path, what: str) -> list[Path]:
 def _stem(path: Path) -> str:
     name = path.name if path.is_dir() and path.suffix.lower() != ".zarr" else path.stem
     return name.removesuffix(".ome")
-
-
-def _without(name: str) -> str:
-    return next((name.removesuffix(end) for end in _MASKS if name.endswith(end)), name)
