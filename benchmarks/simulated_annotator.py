@@ -248,7 +248,7 @@ def true_accuracy(session: ActiveSession, events: Events) -> float:
 
     The session must have been updated.
     """
-    assert session.tracking_solution is not None
+    assert session.last is not None
     column = session.scene.hypotheses.find(events)
-    right = (column >= 0) & session.tracking_solution.chosen[np.maximum(column, 0)]
+    right = (column >= 0) & session.last.solution.chosen[np.maximum(column, 0)]
     return float(right.mean()) if len(right) else float("nan")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from bridgetrack.active.accuracy import Clicking, Point, Report, Verdict, report_of
+from bridgetrack.active.accuracy import Point, Report, Verdict, report_of
 from bridgetrack.training.estimate import ErrorEstimate
+
+
+def estimated(accuracy, low, high):
+    return ErrorEstimate(accuracy, low, high, 20, True, ())
 
 
 def session(clicks=30, low=0.9, stop=True):
     """What is read of a session."""
-    points = tuple(Point(k, 3.0 * k, 0.95, 0.9, 0.99, 2) for k in (5, 10, 10, 40))
-    estimate = ErrorEstimate(0.95, low, 0.99, 20, True, ())
+    points = tuple(Point(k, 3.0 * k, estimated(0.95, 0.9, 0.99), 2) for k in (5, 10, 10, 40))
+    estimate = estimated(0.95, low, 0.99)
     return SimpleNamespace(
-        effort=Clicking(clicks, 6.0 * clicks), points=points, doubtful=None,
+        effort=Point(clicks, 6.0 * clicks), points=points, last=None,
         estimate=lambda: estimate, verdict=lambda: Verdict(stop, "you can stop now: enough"),
     )  # fmt: skip
 
@@ -24,16 +28,16 @@ def test_nothing_is_known_before_the_first_answer():
 
 
 def test_it_is_said_how_many_events_are_left():
-    told = SimpleNamespace(**{**vars(session()), "doubtful": 31})
+    told = SimpleNamespace(**{**vars(session()), "last": SimpleNamespace(doubtful=31)})
     assert "31 events may still be" in report_of(told).words
 
 
 def test_the_curve_waits_until_it_says_something():
     one = session(30)
-    wide = Point(5, 15.0, 1.0, 0.3, 1.0, 2), Point(8, 24.0, 0.33, 0.1, 0.9, 2)
+    wide = Point(5, 15.0, estimated(1.0, 0.3, 1.0)), Point(8, 24.0, estimated(0.33, 0.1, 0.9))
     told = SimpleNamespace(**{**vars(one), "points": wide})
     assert report_of(told).points == ()
-    told.points += (Point(20, 60.0, 0.95, 0.7, 1.0, 2),)
+    told.points += (Point(20, 60.0, estimated(0.95, 0.7, 1.0)),)
     assert [p.clicks for p in report_of(told).points] == [20]
 
 

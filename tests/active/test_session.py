@@ -32,13 +32,13 @@ def test_there_is_no_question_before_the_first_update() -> None:
     fresh = ActiveSession(plain_scene())
     assert fresh.next() is None
     assert fresh.wants_update
-    assert fresh.tracking_solution is None
+    assert fresh.last is None
     assert fresh.adopt(run(fresh.update()))
     assert fresh.next() is not None
     assert not fresh.wants_update
-    assert fresh.tracking_solution is not None
+    assert fresh.last is not None
     whole = run(track_scene(plain_scene()))
-    assert (fresh.tracking_solution.chosen == whole.solution.chosen).all()
+    assert (fresh.last.solution.chosen == whole.solution.chosen).all()
 
 
 def test_answers_are_recorded_as_annotations() -> None:
@@ -124,7 +124,7 @@ def test_progress_and_verdict() -> None:
     assert one.judged.unseen
     assert set(one.judged.seen) >= set(one.judged.unseen)
     assert one.points[-1].clicks == 40
-    assert one.points[-1].accuracy == estimate.accuracy
+    assert one.points[-1].estimate == estimate
     clicks = [p.clicks for p in one.points]
     assert clicks == sorted(clicks)
     assert one.verdict().words

@@ -29,7 +29,7 @@ ENOUGH_RANDOM = 10
 AHEAD = 10
 """Answers that the advice looks ahead."""
 
-WIDEST = 0.4
+_WIDEST = 0.4
 """Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""
 
 ROUGH = 0.2
@@ -40,24 +40,13 @@ _BORROWED = 4.0
 
 
 @dataclass(frozen=True)
-class Clicking:
-    """Work put in so far."""
-
-    clicks: int  # answers, "cannot tell" included
-    seconds: float  # time that they took
-
-
-@dataclass(frozen=True)
 class Point:
-    """Where a session stood after some answers: one point of the progress curve."""
+    """Where a session stands after some answers: one point of the progress curve."""
 
     clicks: int  # answers so far, "cannot tell" included
-    seconds: float  # time spent on them
-    # estimated share of right events and its 95 % interval; None without random answers
-    accuracy: float | None
-    low: float | None
-    high: float | None
-    changed: int  # events that the last update explains otherwise than the one before
+    seconds: float  # time that they took
+    estimate: ErrorEstimate | None = None  # of the accuracy; None without random answers
+    changed: int = 0  # events that the last update explains otherwise than the one before
 
 
 @dataclass(frozen=True)
@@ -202,30 +191,31 @@ def report_of(active: ActiveSession | None) -> Report:
         return Report()
     effort, estimate, verdict = active.effort, active.estimate(), active.verdict()
     words = [f"{plural(effort.clicks, 'answer')} in {_duration(effort.seconds)}."]
-    if active.doubtful is not None:
-        words.append(f"{plural(active.doubtful, 'event')} may still be less than 90 % certain.")
+    if active.last is not None:
+        doubtful = plural(active.last.doubtful, "event")
+        words.append(f"{doubtful} may still be less than 90 % certain.")
     words += [_accuracy(estimate), sentence(verdict.words)]
     if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
         words.append("The estimate is still rough.")
     # One point for each number of clicks, the latest, without those that were undone since.
     latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
-    points = tuple(latest[k] for k in sorted(latest) if _tells(latest[k]))
+    points = tuple(latest[k] for k in sorted(latest) if says_something(latest[k].estimate))
     return Report(" ".join(words), points)
 
 
 def _accuracy(estimate: ErrorEstimate | None) -> str:
-    """The estimate, once it says something; those of few answers alarm for nothing."""
+    """The estimate, once it says something."""
     if estimate is None:
         return "An estimate of accuracy appears after the first random questions."
-    if estimate.high - estimate.low > WIDEST:
+    if not says_something(estimate):
         n = estimate.n_annotations
         return f"{plural(n, 'random question')} so far: too few to say how accurate it is."
     return sentence(estimate.words)
 
 
-def _tells(point: Point) -> bool:
-    """Whether an estimate is narrow enough to be drawn; those of few answers jump and alarm."""
-    return point.low is not None and point.high is not None and point.high - point.low <= WIDEST
+def says_something(estimate: ErrorEstimate | None) -> bool:
+    """Whether an estimate is narrow enough to be told; those of few answers jump and alarm."""
+    return estimate is not None and estimate.high - estimate.low <= _WIDEST
 
 
 def _duration(seconds: float) -> str:

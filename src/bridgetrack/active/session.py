@@ -17,10 +17,10 @@ over its result, except for what was answered meanwhile. A result that is out of
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from bridgetrack.active.accuracy import (
     AskedSlot,
-    Clicking,
     Judged,
     Point,
     Verdict,
@@ -46,7 +46,6 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError
-from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import Scene, annotate
@@ -59,28 +58,9 @@ from bridgetrack.training.outcome import population_of
 class ActiveSession:
     """State of active learning on one movie.
 
-    Parameters
-    ----------
-    scene
-        The prepared movie.
-    prior
-        Model to start from and to stay close to; the shipped one if None.
-    answers
-        Where answers are kept (those of the window); in memory, beginning with the scene's
-        annotations, if None. Answers that come into it by other ways are learned from too.
-    options
-        How to work.
-
-    Attributes
-    ----------
-    scene
-        The movie with the annotations of the last update.
-    queue
-        Suggestions computed ahead, the next one first.
-    points
-        The progress curve, one point per adopted update.
-    judged
-        Errors on random answers, found anew every so often.
+    It stays close to the model that it starts from, the shipped one if None. Answers are kept with
+    those of the window, or, if None, in memory, beginning with the scene's annotations; those that
+    come by other ways are learned from too.
     """
 
     def __init__(
@@ -92,16 +72,16 @@ class ActiveSession:
     ) -> None:
         self.options = options or SessionOptions()
         self.prior = prior or shipped_model(scene.matrix.features)
-        self.scene = scene
+        self.scene = scene  # with the annotations of the last update
         annotations = scene.anchored.annotations
         self.answers = answers or AutosavingStore(
             None, annotations.geometry, AnswerHistory(annotations)
         )
-        self.queue: tuple[Suggestion, ...] = ()
-        self.points: tuple[Point, ...] = ()
-        self.judged = Judged()
+        self.queue: tuple[Suggestion, ...] = ()  # suggestions computed ahead, the next one first
+        self.points: tuple[Point, ...] = ()  # the progress curve, one point per adopted update
+        self.judged = Judged()  # errors on random answers, found anew every so often
         self._given: list[tuple[Suggestion, Annotation]] = []
-        self._last: Update | None = None
+        self.last: Update | None = None  # what was adopted last
         self._number = 0
         self._judged_clicks = 0
 
@@ -197,22 +177,10 @@ class ActiveSession:
     ) -> Annotation:
         """Record what somebody says to a question, in place of a no to it just before.
 
-        Parameters
-        ----------
-        suggestion
-            The question.
-        event
-            What happens instead, with all its cells; None: what is said is about the proposal.
-        kind
-            Whether the event holds, does not (without saying what does instead), or nobody can
-            tell, which labels nothing and is not asked again.
-        seconds
-            Time that the answer took.
-
-        Raises
-        ------
-        InputError
-            If the event does not fit the movie, or says nothing of what is asked.
+        `event` is what happens instead, with all its cells; None: what is said is about the
+        proposal. By `kind` it holds, does not (without saying what does instead), or nobody can
+        tell, which labels nothing and is not asked again. Raises an `InputError` if the event does
+        not fit the movie, or says nothing of what is asked.
         """
         chosen = event or suggestion.event
         if suggestion.slot not in chosen.slots:
@@ -241,16 +209,16 @@ class ActiveSession:
     @property
     def wants_update(self) -> bool:
         """Whether an update is worth while: none yet, enough changes, or few questions left."""
-        if self._last is None:
+        if self.last is None:
             return True
-        now, before = self.annotations, self._last.annotations
+        now, before = self.annotations, self.last.annotations
         changes = sum(a.id not in before for a in now) + sum(a.id not in now for a in before)
         return changes >= self.options.update_every or (len(self.queue) < 2 and changes > 0)
 
     @property
     def exhausted(self) -> bool:
         """Whether an update found nothing to ask, and nothing was answered since."""
-        last = self._last
+        last = self.last
         return last is not None and not self.queue and last.annotations == self.annotations
 
     def update(self, tracking: Tracking | None = None) -> Steps[Update]:
@@ -263,7 +231,7 @@ class ActiveSession:
         """
         self._number += 1
         number, scene, answers, options = self._number, self.scene, self.annotations, self.options
-        last, prior, clicks = self._last, self.prior, len(self.counted)
+        last, prior, clicks = self.last, self.prior, len(self.counted)
         ask_unseen = clicks - self._judged_clicks >= options.rejudge_every
         due = tuple(a.id for a in self._random_answers()) if ask_unseen else ()
 
@@ -295,41 +263,27 @@ class ActiveSession:
 
     def adopt(self, update: Update) -> bool:
         """Take over an update; False (and nothing changes) where a newer one is in place."""
-        if self._last is not None and update.number <= self._last.number:
+        if self.last is not None and update.number <= self.last.number:
             return False
-        self._last = update
+        self.last = update
         self.scene = update.scene
         gone = _slots_of(a for a in self.annotations if a.id not in update.annotations)
         self.queue = _without(update.suggestions, gone)
         if update.judged.unseen:
             self.judged = update.judged
             self._judged_clicks = len(self.counted)
-        effort = self.effort
-        before = (p for p in self.points if p.clicks <= effort.clicks)  # others were taken back
-        accuracy, low, high, found = None, None, None, self.estimate()
-        if found is not None:
-            accuracy, low, high = found.accuracy, found.low, found.high
-        now = Point(effort.clicks, effort.seconds, accuracy, low, high, update.changed)
-        self.points = (*before, now)
+        now = replace(self.effort, estimate=self.estimate(), changed=update.changed)
+        # others were taken back
+        self.points = (*(p for p in self.points if p.clicks <= now.clicks), now)
         return True
-
-    @property
-    def doubtful(self) -> int | None:
-        """Open events that may be less than 90 % certain, as of the last update."""
-        return None if self._last is None else self._last.doubtful
-
-    @property
-    def tracking_solution(self) -> Solution | None:
-        """What the last update chose for `scene`, annotations honoured; None before the first."""
-        return None if self._last is None else self._last.solution
 
     # ------------------------------------------------------------------ how good, how long
 
     @property
-    def effort(self) -> Clicking:
+    def effort(self) -> Point:
         """Clicks and time so far."""
         counted = self.counted
-        return Clicking(len(counted), sum(a.seconds or 0.0 for a in counted))
+        return Point(len(counted), sum(a.seconds or 0.0 for a in counted))
 
     def estimate(self) -> ErrorEstimate | None:
         """Share of right events in the tracking as it is now, with its 95 % interval.
@@ -344,9 +298,9 @@ class ActiveSession:
 
     def verdict(self) -> Verdict:
         """Whether to go on, as a sentence for people."""
-        counted, solution = self.counted, self.tracking_solution
+        counted, last = self.counted, self.last
         finds = expected_finds(counted, [1.0 - s.beliefs[0] for s in self.queue if not s.random])
-        events = 0 if solution is None else int(solution.chosen.sum())
+        events = 0 if last is None else int(last.solution.chosen.sum())
         changes = expected_changes(self.points)
         return verdict_on(finds, changes, self.estimate(), len(counted), events)
 

@@ -329,27 +329,13 @@ def _suggestion(scene: Scene, beliefs: Beliefs, column: int, slot: int, random: 
 
 @dataclass(frozen=True)
 class Proposal:
-    """One event that could explain a cell's fate or history.
+    """One event that could explain a cell's fate or history."""
 
-    Parameters
-    ----------
-    event
-        The event with its cells.
-    confidence
-        Share of belief among the alternatives of the same cell, 0 to 1.
-    cost
-        How much the whole movie's score would drop at least, 0 for the present choice.
-    chosen
-        Whether the present tracking holds it.
-    excluded
-        Whether an annotation rules it out.
-    """
-
-    event: EventRef
-    confidence: float
-    cost: float
-    chosen: bool
-    excluded: bool
+    event: EventRef  # with its cells
+    confidence: float  # share of belief among the alternatives of the same cell, 0 to 1
+    cost: float  # how much the movie's score would drop at least, 0 for the present choice
+    chosen: bool  # whether the present tracking holds it
+    excluded: bool  # whether an annotation rules it out
 
 
 def ranked(
@@ -360,16 +346,8 @@ def ranked(
     The confidence of the chosen event is that of the tables (`certainty_of` its margin); the others
     share what is left by ``exp(-cost / TEMPERATURE)``.
 
-    Parameters
-    ----------
-    scene
-        The movie.
-    columns
-        All hypotheses at the slot, shape (k,).
-    cost, chosen, margin
-        Their reduced costs, whether they are chosen, and margins where they are, shapes (k,).
-    limit
-        How many at most.
+    `columns` are all hypotheses at the slot, with their reduced costs, whether they are chosen, and
+    their margins where they are, all of shape (k,).
     """
     excluded = ~scene.constraints.allowed[columns]
     weight = np.where(excluded, 0.0, np.exp(-np.where(chosen, 0.0, cost) / TEMPERATURE))

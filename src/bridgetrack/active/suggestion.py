@@ -39,23 +39,12 @@ class SuggestOptions:
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """How a session works; the defaults suit most cases.
+    """How a session works; the defaults suit most cases."""
 
-    Parameters
-    ----------
-    suggest
-        How events are ranked.
-    queue
-        Suggestions computed ahead.
-    update_every
-        Answers after which `ActiveSession.wants_update` asks for an update.
-    rejudge_every
-        Answers after which random ones are judged anew by models that have not seen them.
-    """
-
-    suggest: SuggestOptions = field(default_factory=SuggestOptions)
-    queue: int = 12
-    update_every: int = 5
+    suggest: SuggestOptions = field(default_factory=SuggestOptions)  # how events are ranked
+    queue: int = 12  # suggestions computed ahead
+    update_every: int = 5  # answers after which `ActiveSession.wants_update` asks for an update
+    # answers after which random ones are judged anew by models that have not seen them
     rejudge_every: int = 10
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
-from bridgetrack.active.accuracy import WIDEST
+from bridgetrack.active.accuracy import says_something
 from bridgetrack.annotations.annotation import NOUN, Annotation, Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import SHIPPED, Library
@@ -224,7 +224,7 @@ def _how_right(estimate: ErrorEstimate | None) -> str:
     """What the held-out answers say, in words that few of them bear; nothing without any."""
     if estimate is None:
         return ""
-    if estimate.high - estimate.low <= WIDEST:
+    if says_something(estimate):
         return estimate.words
     right = round(sum(share for *_, share in estimate.per_event))
     answers = plural(estimate.n_annotations, "held-out answer")

@@ -104,13 +104,11 @@ class NumberPlot(Plot):
     def show_progress(self, points: Sequence[Point]) -> bool:
         """The estimated accuracy by clicks, with the band in which it lies with 95 %; if any."""
         self.clear()
-        known = [p for p in points if None not in (p.accuracy, p.low, p.high)]
+        known = [(p.clicks, p.estimate) for p in points if p.estimate is not None]
         if not known:
             return False
-        clicks = np.array([p.clicks for p in known], dtype=np.float64)
-        accuracy, low, high = (
-            100 * np.array([(p.accuracy, p.low, p.high) for p in known], dtype=np.float64).T
-        )
+        clicks = np.array([n for n, _ in known], dtype=np.float64)
+        accuracy, low, high = 100 * np.array([(e.accuracy, e.low, e.high) for _, e in known]).T
         self.draw_band(clicks, low, high)
         pen = pg.mkPen(_LINE, width=2)
         self.plot(clicks, accuracy, pen=pen, symbol="o", symbolSize=5, symbolBrush=_LINE)
