@@ -336,7 +336,7 @@ def training_data(scene: Scene) -> TrainingSet:
     w = untrained_model().aligned(scene.matrix.features)
     chosen = solve(scene.problem, scene.matrix.scores(w)).chosen
     population = np.bincount(scene.hypotheses.event[chosen], minlength=len(Event)).astype(float)
-    return balanced(build_training_set([scene]), population)
+    return balanced(build_training_set(scene), population)
 
 
 def learned(

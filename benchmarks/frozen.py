@@ -81,7 +81,7 @@ def losses() -> Figures:
     truth = bt.read_ctc(SAMPLE / "01_GT" / "TRA")
     scene = run(prepare(truth.labels, bt.open_movie(SAMPLE / "01")))
     scene = annotate(scene, load_annotations(SAMPLE / "annotations.json"))
-    model = TrackingModel(build_training_set([scene]))
+    model = TrackingModel(build_training_set(scene))
     w = shipped_model().aligned(scene.matrix.features)
     return {name: float(loss_values(model, model.data.samples, w, name).sum()) for name in LOSSES}
 

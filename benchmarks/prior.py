@@ -25,7 +25,7 @@ import bridgetrack
 from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.arrays import Array
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.learning import L2, LearningOptions, fit
+from bridgetrack.learning import L2, Domain, LearningOptions, Stacked, fit
 from bridgetrack.models.model import Model, save_model
 from bridgetrack.models.shipped import shipped_model, untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
@@ -197,12 +197,15 @@ def fit_all(scenes: dict[str, list[Scene]], strength: float) -> Array:
     """Weights learned from all movies of some kinds, which count alike."""
     tightness = shipped_model().tightness
     assert tightness is not None
-    data = build_training_set([scene for kind in scenes.values() for scene in kind])
-    kind = np.repeat(np.arange(len(scenes)), [len(kind) for kind in scenes.values()])[data.scene]
-    share = data.n_annotations / len(scenes) / np.bincount(kind)
-    importance = np.empty(len(data.samples))
-    importance[data.annotation_sample] = share[kind]
-    return fit_movie(replace(data, importance=importance), strength, tightness)
+    domains = []
+    for kind in scenes.values():
+        sets = [build_training_set(scene) for scene in kind]
+        n = float(len(scenes) * sum(data.n_annotations for data in sets))
+        domains += [Domain(TrackingModel(data), data.samples, n) for data in sets]
+    union = Stacked(domains, strength, np.inf, untrained_model().weights, tightness)
+    how = LearningOptions(precision=1e-3)
+    found = fit(union, union.samples, union.regularizer, n_annotations=1, options=how)
+    return union.shared(found.w)
 
 
 def print_fits(strength: float) -> None:
@@ -252,7 +255,7 @@ def main() -> None:
         return
     parts = [(source.family, source.load(DATA)) for source in MOVIES]
     families = [family for family, part in parts if part is not None]
-    sets = [build_training_set([some_answers(part)]) for _, part in parts if part is not None]
+    sets = [build_training_set(some_answers(part)) for _, part in parts if part is not None]
     tightness, base = learn_tightness(families, sets), spreads(sets)
     print(header("feature", "weight", "tightness", "freedom over its spread's"))
     model = starting_model(tightness, families)

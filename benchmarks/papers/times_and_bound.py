@@ -70,7 +70,7 @@ def times(task: Task, seeds: int) -> Times:
             fitted = learned(TrackingModel(data), L2(STRENGTH, prior=prior))
             calls = fitted.n_inferences + fitted.n_reward_inferences
             keep("bridge", share, begin, calls, fitted.w)
-            plain = build_training_set([scene])
+            plain = build_training_set(scene)
             begin = time.process_time()
             n, model = plain.n_annotations, TrackingModel(plain)
             risk = Risk(model, plain.samples, n, LOSSES["hinge"])

@@ -26,7 +26,7 @@ def answered() -> tuple[Scene, Objective]:
     """A movie with fifteen answers, and what is learned from: each frame pair is a sample."""
     scene = confirmed(plain_scene(), some_true(15))
     return scene, Objective(
-        TrackingModel(build_training_set([scene], largest=1)), (), BAD, None, 0.02
+        TrackingModel(build_training_set(scene, largest=1)), (), BAD, None, 0.02
     )
 
 
@@ -78,6 +78,6 @@ def test_nothing_is_judged_where_nothing_can_be_left_out() -> None:
     ):
         assert run(judge_unseen(scene, learned, ids)) == update.Judged()
     one = confirmed(plain_scene(), some_true(15)[:1])
-    single = Objective(TrackingModel(build_training_set([one], largest=1)), (), BAD, None, 0.02)
+    single = Objective(TrackingModel(build_training_set(one, largest=1)), (), BAD, None, 0.02)
     learned = LearnedWeights(GOOD, 0.5, None, single)
     assert run(judge_unseen(one, learned, one.constraints.ids)) == update.Judged()

@@ -114,7 +114,7 @@ def points() -> Any:
 
 def six_losses() -> dict[str, float]:
     """The losses of the answers at the shipped weights."""
-    data = build_training_set([scene(30)])
+    data = build_training_set(scene(30))
     w = bt.shipped_model().aligned(scene().matrix.features)
     model = TrackingModel(data)
     return {name: float(loss_values(model, data.samples, w, name).sum()) for name in LOSSES}

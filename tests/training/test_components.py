@@ -55,7 +55,6 @@ def assert_same(whole: TrainingSet, quick: TrainingSet) -> None:
         "pair",
         "event",
         "single",
-        "scene",
         "drawn",
         "importance",
     ):
@@ -71,7 +70,7 @@ def test_same_training_set(largest: int, count: int) -> None:
     tying = scene.hypotheses.of(Event.FALSE)[:1]
     noted = says(scene, some_true(count)) + says(scene, tying, Kind.REJECT, prefix="r")
     scene = with_annotations(scene, noted)
-    assert_same(whole_movie(scene, largest), build_training_set([scene], largest))
+    assert_same(whole_movie(scene, largest), build_training_set(scene, largest))
 
 
 @pytest.mark.parametrize("largest", [LARGEST, 40])
@@ -79,4 +78,4 @@ def test_a_confirmed_false_detection_ties_what_it_joins(largest: int) -> None:
     plain = plain_scene()
     false = plain.hypotheses.of(Event.FALSE)
     scene = with_annotations(plain, says(plain, [*some_true(6)[:3], *false[5:7]]))
-    assert_same(whole_movie(scene, largest), build_training_set([scene], largest))
+    assert_same(whole_movie(scene, largest), build_training_set(scene, largest))

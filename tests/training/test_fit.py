@@ -13,11 +13,11 @@ from training.training_cases import bad_prior, confirmed, plain_scene, some_true
 
 def test_it_is_the_mean_of_the_posterior_along_the_way() -> None:
     scene = confirmed(plain_scene(), some_true(4))
-    model = TrackingModel(build_training_set([scene]))
+    model = TrackingModel(build_training_set(scene))
     start = bad_prior().weights
     fitted = (start + untrained_model().weights) / 2
     objective = Objective(model, (), start, None, 0.02)
-    found = run(share_of_step(objective, [scene], fitted))
+    found = run(share_of_step(objective, scene, fitted))
     shares = np.linspace(0, 1, 41)
     values = []
     for s in shares:

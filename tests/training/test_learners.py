@@ -26,7 +26,7 @@ CERTIFIED = ["n-slack", "frank-wolfe"]
 @pytest.mark.parametrize("learner", CERTIFIED)
 def test_learners_agree_on_a_movie(learner: str) -> None:
     """One surrogate, towards a prior, with samples that count differently."""
-    data = build_training_set([confirmed(plain_scene(), true_columns())])
+    data = build_training_set(confirmed(plain_scene(), true_columns()))
     rng = np.random.default_rng(0)
     data = replace(data, importance=rng.uniform(0.5, 2.0, len(data.samples)))
     prior = untrained_model().aligned(plain_scene().matrix.features) + rng.normal(

@@ -31,7 +31,7 @@ from training.training_cases import (
 
 @cache
 def clicked(count: int = 60) -> TrainingSet:
-    return build_training_set([confirmed(plain_scene(), some_true(count))])
+    return build_training_set(confirmed(plain_scene(), some_true(count)))
 
 
 @settings(max_examples=15, deadline=None)
@@ -84,11 +84,11 @@ def test_from_zero_the_undecided_must_wait() -> None:
     Some components are annotated as a whole, of the others one event each.
     """
     columns = true_columns()
-    whole = build_training_set([confirmed(plain_scene(), columns)])
+    whole = build_training_set(confirmed(plain_scene(), columns))
     sample = whole.annotation_sample
     first = np.unique(sample, return_index=True)[1]
     keep = np.union1d(first, np.flatnonzero(sample % 3 == 1))
-    data = build_training_set([confirmed(plain_scene(), columns[keep])])
+    data = build_training_set(confirmed(plain_scene(), columns[keep]))
     zero = np.zeros(data.phi.shape[1])
     plain = trained(data, None, zero)
     assert trained(data, "entropy", zero) < 0.1 * plain

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
 from bridgetrack.training.fit import errors_of
-from bridgetrack.training.outcome import choices
+from bridgetrack.training.outcome import choice
 from bridgetrack.training.pseudo_answers import (
     CONFIDENT,
     PER_ANSWER,
@@ -146,7 +146,7 @@ def test_a_model_that_answers_contradict_too_often_gives_none() -> None:
     for slips in range(4):
         said = moves.copy()
         said[:slips] = swapped(scene, moves[:slips], w)
-        data = add_pseudo_answers(build_training_set([confirmed(scene, said)]), w)
+        data = add_pseudo_answers(build_training_set(confirmed(scene, said)), w)
         assert data.verdict is not None
         assert (data.verdict < 0).sum() == len(data.unusual) == slips
         assert (data.n_pseudo > 0) == (slips < 3)
@@ -165,5 +165,5 @@ def test_a_slip_does_not_spoil_a_good_model() -> None:
     assert training.suited
     assert training.n_pseudo > 0
     assert training.step < 0.6  # it does not call for the whole step by itself
-    chosen = choices([scene], training.model.weights)[0]
+    chosen = choice(scene, training.model.weights)
     assert chosen[true_columns()].mean() > 0.95

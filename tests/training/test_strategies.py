@@ -104,11 +104,6 @@ def test_delta_with_the_same_features_is_prior() -> None:
     assert delta.model.provenance["strategy"] == "delta"
     assert delta.model.provenance["sources"] == ["source"]
     assert delta.notes == prior.notes
-    assert any("training without this source may be better" in note.words for note in delta.notes)
-    good = run(
-        train_steps(this_movie(), strategy="prior", sources=[untrained_model()], options=USER)
-    )
-    assert not any("without this source" in note.words for note in good.notes)
 
 
 def test_delta_takes_a_source_that_lacks_features() -> None:
@@ -190,6 +185,4 @@ def test_more_wrong_use() -> None:
         run(train_steps(this_movie(), None, L1, strategy="union", sources=[movie]))
     with pytest.raises(InputError, match="no usable annotations"):
         run(train_steps(this_movie(), strategy="transfer", sources=[plain_scene(2)]))
-    with pytest.raises(InputError, match="there is no movie"):
-        run(train_steps([], strategy="transfer", sources=[movie]))
     assert set(STRATEGIES) == {"target", "source", "union", "transfer", "delta", "prior"}

@@ -59,7 +59,7 @@ def test_a_bad_start_is_improved(trained: Training) -> None:
     assert trained.estimate.n_annotations == 30
     assert trained.estimate.parts < 30, "chosen answers side by side count as one"
     unseen = 1 - sum(share for *_, share in trained.estimate.per_event) / 30
-    data = build_training_set([confirmed(plain_scene(), some_true(30))])
+    data = build_training_set(confirmed(plain_scene(), some_true(30)))
     start = errors_of(TrackingModel(data), bad_prior().weights).mean()
     assert unseen < start
     assert f"{100 * unseen:.1f} %" in trained.words
@@ -112,7 +112,7 @@ def test_answers_that_agree_move_nothing() -> None:
 
 def test_progress_and_the_best_model_so_far() -> None:
     scene = confirmed(plain_scene(), some_true(20))
-    data = build_training_set([scene])
+    data = build_training_set(scene)
     steps = train_steps(scene, bad_prior(), TrainingOptions())
     stages, models, objectives = [], [], []
     while True:
@@ -159,18 +159,7 @@ def test_accuracy_is_estimated_once_there_is_enough() -> None:
     more = run(train_steps(scene, bad_prior()))
     assert more.estimate is not None
     assert more.estimate.random
-    assert len(build_training_set([scene]).samples) < more.estimate.parts == 15
-
-
-def test_two_movies() -> None:
-    scenes = [
-        confirmed(plain_scene(1), some_true(5)),
-        confirmed(plain_scene(2), some_true(4, seed=2)),
-    ]
-    found = run(train_steps(scenes, bad_prior(), QUICK))
-    assert found.n_annotations == 9
-    assert len(found.model.provenance["movies"]) == 2
-    assert right(found.model) > right(bad_prior())
+    assert len(build_training_set(scene).samples) < more.estimate.parts == 15
 
 
 def test_the_sample_movie_learns_from_its_clicks() -> None:

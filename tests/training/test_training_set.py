@@ -31,7 +31,7 @@ def names(data: TrainingSet) -> set[tuple[object, object]]:
 
 @pytest.fixture(scope="module")
 def data() -> TrainingSet:
-    return build_training_set([confirmed(plain_scene(), some_true(12))])
+    return build_training_set(confirmed(plain_scene(), some_true(12)))
 
 
 def test_samples_are_whole_annotated_components(data: TrainingSet) -> None:
@@ -59,7 +59,7 @@ def test_what_annotations_say_of_themselves() -> None:
         *says(scene, rows[6:], Kind.REJECT, prefix="n"),
     ]
     annotated = with_annotations(scene, others)
-    found = build_training_set([annotated])
+    found = build_training_set(annotated)
     ids = np.array([i[0] for i in annotated.constraints.ids])
     slots = np.diff(scene.problem.incidence.indptr)
     assert len(set(slots[rows[:3]])) > 1, "divisions and moves among them"
@@ -85,7 +85,7 @@ def test_large_components_are_cut_into_frame_pairs() -> None:
     named = says(plain, false[:1], prefix="f")
     free = [a for a in says(plain, some_true(12, seed=3)) if not _share(a, named[0])]
     scene = with_annotations(plain, [*free, *named])
-    whole, cut = build_training_set([scene]), build_training_set([scene], largest=1)
+    whole, cut = build_training_set(scene), build_training_set(scene, largest=1)
     assert cut.n_annotations == whole.n_annotations
     assert len(cut.samples) > len(whole.samples)
     bias = scene.matrix.features.keys.index("false.bias")
@@ -100,33 +100,9 @@ def _share(one: Annotation, other: Annotation) -> bool:
     return bool({c.cell for c in one.cells} & {c.cell for c in other.cells})
 
 
-def test_joining_movies_equals_their_sum() -> None:
-    scenes = [
-        confirmed(plain_scene(1), some_true(10)),
-        confirmed(plain_scene(2), some_true(8, seed=2)),
-    ]
-    joined = build_training_set(scenes)
-    parts = [build_training_set([s]) for s in scenes]
-    assert joined.n_annotations == 18
-    np.testing.assert_array_equal(np.bincount(joined.scene), [10, 8])
-    assert names(joined) == names(parts[0]) | names(parts[1])
-    w = bad_prior().weights
-    for method in ("inference", "loss_augmented_inference", "compatible_inference"):
-        whole = getattr(TrackingModel(joined), method)(joined.samples, w)
-        single = [getattr(TrackingModel(p), method)(p.samples, w) for p in parts]
-        bounds = np.concatenate([b.bounds for b in single])
-        np.testing.assert_allclose(whole.bounds, bounds, atol=1e-6)
-        features = sum(b.features.sum(axis=0) for b in single)
-        np.testing.assert_allclose(whole.features.sum(axis=0), features, atol=1e-6)
-
-
-def test_movies_without_annotations_are_left_out() -> None:
-    one = build_training_set([confirmed(plain_scene(), some_true(5))])
-    more = build_training_set([plain_scene(2), confirmed(plain_scene(), some_true(5))])
-    assert names(one) == names(more)
-    assert (more.scene == 1).all()
+def test_without_annotations_there_is_nothing_to_learn_from() -> None:
     with pytest.raises(InputError, match="nothing to learn from"):
-        build_training_set([plain_scene(), plain_scene(2)])
+        build_training_set(plain_scene())
 
 
 def test_a_corrected_annotation_has_another_version() -> None:
@@ -136,18 +112,18 @@ def test_a_corrected_annotation_has_another_version() -> None:
     slot = int(scene.problem.incidence[row].indices[0])
     rivals = scene.problem.by_slot[slot].indices
     other = int(rivals[rivals != row][0])
-    first, second = (build_training_set([confirmed(scene, np.array([c]))]) for c in (row, other))
+    first, second = (build_training_set(confirmed(scene, np.array([c]))) for c in (row, other))
     assert len(first.samples) == len(second.samples) == 1
     assert first.samples[0].key == second.samples[0].key
     assert first.samples[0].version != second.samples[0].version
     rejected = with_annotations(scene, says(scene, np.array([row]), Kind.REJECT))
-    assert build_training_set([rejected]).samples[0].version != first.samples[0].version
+    assert build_training_set(rejected).samples[0].version != first.samples[0].version
 
 
 def test_added_annotations_change_only_their_own_samples() -> None:
     scene, rows = plain_scene(), true_columns()
-    few = build_training_set([confirmed(scene, rows[:60:6])])
-    more = build_training_set([confirmed(scene, rows[[*range(0, 60, 6), -1]])])
+    few = build_training_set(confirmed(scene, rows[:60:6]))
+    more = build_training_set(confirmed(scene, rows[[*range(0, 60, 6), -1]]))
     changed = {(s.key, s.version) for s in few.samples} - names(more)
     assert len(changed) <= 1
     assert len(names(few) & names(more)) >= len(few.samples) - 1

@@ -193,7 +193,6 @@ def set_of(
             allowed=allowed,
             pair=np.arange(n_annotations),
             event=np.where(matrix.sum(axis=1) == 1, 0, -1).astype(np.int8),
-            scene=np.zeros(n_annotations, dtype=np.int64),
             drawn=np.zeros(n_annotations, dtype=np.int64),
             importance=np.ones(len(problems)),
         )

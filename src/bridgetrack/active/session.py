@@ -240,7 +240,7 @@ class ActiveSession:
             now = annotate(scene, answers)
             population, earlier = None, None
             if last is not None:
-                population = population_of([last.scene], [last.solution.chosen])
+                population = population_of(last.scene, last.solution.chosen)
                 earlier = last.learned
             learned = yield from learn(now, prior, population, earlier)
             errors = (yield from judge_unseen(now, learned, due)) if due else Judged()

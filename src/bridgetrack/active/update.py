@@ -95,10 +95,10 @@ def learn(
     start, state = prior.aligned(features), None if last is None else last.state
     if not len(scene.constraints):
         return LearnedWeights(start, 0.0, state, None)
-    data = build_training_set([scene])
+    data = build_training_set(scene)
     if population is None:
         chosen = solve(scene.problem, scene.matrix.scores(start)).chosen
-        population = population_of([scene], [chosen])
+        population = population_of(scene, chosen)
     data = weighted_answers(data, population, start)
     most = _MOST_CALLS_ANEW if state is None else _MOST_CALLS
     model, metric = TrackingModel(data), prior.tightness_for(features)
@@ -108,7 +108,7 @@ def learn(
         objective.fit(state=state),
         lambda s: Progress("Learning", min(s.n_inferences / most, 1.0)),
     )
-    step = yield from share_of_step(objective, [scene], fitted.w)
+    step = yield from share_of_step(objective, scene, fitted.w)
     return LearnedWeights(start + step * (fitted.w - start), step, fitted.state, objective)
 
 

@@ -96,7 +96,7 @@ class Trainer:
             ready = yield from answered()
             weights = start.aligned(ready.matrix.features)
             known = known_solution(tracking, ready, weights)
-            chosen = None if known is None else [known.chosen]
+            chosen = None if known is None else known.chosen
             return (yield from train_steps(ready, start, options, chosen=chosen, judge=False))
 
         def done(made: Training) -> None:

@@ -168,7 +168,7 @@ def annotations_of(target: TrackingModel | None, sources: Sequence[TrackingModel
     return float(sum(model.data.n_annotations for model in models))
 
 
-def share_of_step(objective: Objective, scenes: Sequence[Scene], fitted: Array) -> Steps[float]:
+def share_of_step(objective: Objective, scene: Scene, fitted: Array) -> Steps[float]:
     """Share s of the step from the starting to the fitted weights that is taken.
 
     Unusual answers, which contradict the start by a wide margin, do not speak here: w_fit is
@@ -179,8 +179,8 @@ def share_of_step(objective: Objective, scenes: Sequence[Scene], fitted: Array) 
     ----------
     objective
         What was minimised: the target's answers speak, without one those of the sources.
-    scenes
-        The target's movies with their annotations.
+    scene
+        The target's movie with its annotations.
     fitted
         Fitted weights of the target, shape (d,).
 
@@ -189,7 +189,7 @@ def share_of_step(objective: Objective, scenes: Sequence[Scene], fitted: Array) 
     Progress
     """
     start, options = objective.prior, objective.options
-    models = _speaking(objective, scenes)
+    models = _speaking(objective, scene)
     points = start + SHARES[:, None] * (fitted - start)
     loss, n = find_loss(options.loss), sum(model.data.n_annotations for model in models)
     values = n * objective.regularizer.value(points)
@@ -204,27 +204,22 @@ def share_of_step(objective: Objective, scenes: Sequence[Scene], fitted: Array) 
     return float(density @ shares / density.sum())
 
 
-def _speaking(objective: Objective, scenes: Sequence[Scene]) -> tuple[TrackingModel, ...]:
+def _speaking(objective: Objective, scene: Scene) -> tuple[TrackingModel, ...]:
     """Annotated movies without answers that are unusual."""
     if objective.target is None:
         return objective.sources
     data = objective.target.data
     if not data.unusual:
         return (objective.target,)
-    usual, first = [], 0
-    for scene in scenes:
-        rows = scene.constraints.annotation
-        unusual = rows[np.isin(np.arange(first, first + len(rows)), data.unusual)]
-        first += len(rows)
-        anchored = scene.anchored.take(np.setdiff1d(np.arange(len(scene.anchored.listed)), unusual))
-        constraints = compile_constraints(anchored, scene.hypotheses)
-        if len(constraints):
-            usual.append(replace(scene, anchored=anchored, constraints=constraints))
-    if not usual:
+    unusual = scene.constraints.annotation[list(data.unusual)]
+    kept = np.setdiff1d(np.arange(len(scene.anchored.listed)), unusual)
+    anchored = scene.anchored.take(kept)
+    constraints = compile_constraints(anchored, scene.hypotheses)
+    if not len(constraints):
         return ()
     assert data.population is not None
-    data = weighted_answers(build_training_set(usual), data.population, objective.prior)
-    return (TrackingModel(data),)
+    usual = build_training_set(replace(scene, anchored=anchored, constraints=constraints))
+    return (TrackingModel(weighted_answers(usual, data.population, objective.prior)),)
 
 
 def folds_of(data: TrainingSet, folds: int = FOLDS) -> Index | None:
@@ -237,8 +232,7 @@ def folds_of(data: TrainingSet, folds: int = FOLDS) -> Index | None:
     first = np.full(len(data.samples), -1, dtype=np.int64)
     order = np.lexsort((data.pair, data.annotation_sample))
     sample, where = np.unique(data.annotation_sample[order], return_index=True)
-    place = data.scene * (int(data.pair.max()) + 2) + data.pair
-    first[sample] = place[order][where]
+    first[sample] = data.pair[order][where]
     pairs, number = np.unique(first, return_inverse=True)
     count = min(folds, len(pairs))
     if count < 2:

@@ -1,8 +1,8 @@
-"""Progress and outcome of a training, and the events that it changes in the movies."""
+"""Progress and outcome of a training, and the events that it changes in the movie."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from bridgetrack.annotations.annotation import Annotation, describe
 from bridgetrack.arrays import Array, Mask
-from bridgetrack.errors import InfeasibleError, InputError
+from bridgetrack.errors import InfeasibleError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
@@ -23,6 +23,7 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.pseudo_answers import explained_by_slips
+from bridgetrack.training.sources import name_of
 from bridgetrack.training.training_set import TrainingSet
 
 _LISTED = 3
@@ -51,7 +52,7 @@ class Training:
     rho: float | None
     step: float  # share of the step from the starting to the fitted weights that was taken
     result: TrainingResult  # what the learner reports
-    # events chosen with the prior and with the new model, per kind, over all movies
+    # events chosen with the prior and with the new model, per kind
     changes: dict[str, tuple[int, int]]
     # events gained and lost from the one to the other, per kind
     exchanged: dict[str, tuple[int, int]]
@@ -96,12 +97,11 @@ def trained_model(
     options: TrainingOptions,
     lambda_: float,
     result: TrainingResult,
-    scenes: Sequence[Scene],
+    scene: Scene,
     data: TrainingSet | None,
     step: float,
 ) -> Model:
     """Learned weights as a model, still without the estimate of its accuracy."""
-    sources = [s.labels.source if s.labels is not None else "table" for s in scenes]
     return replace(
         plain,
         name="trained",
@@ -114,39 +114,38 @@ def trained_model(
             "bounds": [s.n_bounds for s in result.steps],
         },
         provenance={
-            "movies": [source.replace("\\", "/").rsplit("/", 1)[-1] for source in sources],
+            "movies": [name_of(scene)],
             "annotations": 0 if data is None else data.n_annotations,
             "pseudo_answers": 0 if data is None else data.n_pseudo,
             "prior": prior.name,
             "step": step,
-            "image": all(bool(s.detections.channels) for s in scenes),
+            "image": bool(scene.detections.channels),
             "scaling": "features are divided by the cell diameter and the robust spread of the "
             "movie they are computed on",
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         },
-        tightness=prior.tightness_for(scenes[0].matrix.features),
+        tightness=prior.tightness_for(scene.matrix.features),
     )
 
 
 def remarks(
-    scenes: Sequence[Scene], data: TrainingSet
+    scene: Scene, data: TrainingSet
 ) -> tuple[tuple[Annotation, ...], bool, tuple[Note, ...]]:
-    """Unusual annotations, whether the starting model suits the movies, and notes.
+    """Unusual annotations, whether the starting model suits the movie, and notes.
 
     Notes tell of annotations that were not used, of kinds of events without any, and of those that
     contradict the starting model.
     """
     assert data.verdict is not None
-    listed = [s.anchored.listed[k] for s in scenes for k in s.constraints.annotation.tolist()]
-    unusual = tuple(listed[row] for row in data.unusual)
+    used, notes = scene.constraints.annotation, []
+    unusual = tuple(scene.anchored.listed[used[row]] for row in data.unusual)
     against, about = int((data.verdict < 0).sum()), int((data.verdict != 0).sum())
     suited = explained_by_slips(against, about - against)
-    unused, notes = [], []
-    for scene in scenes:
-        for lost in scene.anchored.lost:
-            unused.append(f"annotation {lost.id} was not used: {lost.cell}: {lost.reason}")
-        for name, why in scene.constraints.unused.items():
-            unused.append(f"annotation {name} was not used: {why}")
+    why = {lost.id: f"{lost.cell}: {lost.reason}" for lost in scene.anchored.lost}
+    unused = [
+        Note(NoteKind.UNUSED, f"annotation {name} was not used: {words}")
+        for name, words in (*why.items(), *scene.constraints.unused.items())
+    ]
     if not data.single.any():
         notes.append("all annotations are rejections; confirm some events, too")
     for event in (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR):
@@ -164,49 +163,25 @@ def remarks(
             f"{against} of {about} answers contradict events that the starting model is very "
             "confident about: it does not suit this movie, so no pseudo-answers were used"
         )
-    told = [Note(NoteKind.UNUSED, words) for words in unused]
-    return unusual, suited, (*told, *(Note(NoteKind.REMARK, words) for words in notes))
+    return unusual, suited, (*unused, *(Note(NoteKind.REMARK, words) for words in notes))
 
 
-def common_features(scenes: Sequence[Scene]) -> FeatureSet:
-    """The features that all movies have."""
-    features = scenes[0].matrix.features
-    for number, scene in enumerate(scenes[1:], 2):
-        differing = sorted(set(features.keys) ^ set(scene.matrix.features.keys))
-        if differing or features.keys != scene.matrix.features.keys:
-            raise InputError(
-                f"movie {number} does not have the same features as the first "
-                f"({', '.join(differing) or 'in another order'}); prepare all with the same ones"
-            )
-    return features
+def choice(scene: Scene, weights: Array) -> Mask:
+    """Hypotheses that are chosen under the annotations; those that leave no choice are named."""
+    try:
+        found = solve(scene.problem, scene.matrix.scores(weights), scene.constraints.allowed)
+    except InfeasibleError as error:
+        raise explain_contradiction(scene) from error
+    return found.chosen
 
 
-def choices(scenes: Sequence[Scene], weights: Array) -> list[Mask]:
-    """Chosen hypotheses of every movie under its annotations; those that leave none are named."""
-    chosen = []
-    for scene in scenes:
-        try:
-            found = solve(scene.problem, scene.matrix.scores(weights), scene.constraints.allowed)
-        except InfeasibleError as error:
-            raise explain_contradiction(scene) from error
-        chosen.append(found.chosen)
-    return chosen
+def population_of(scene: Scene, chosen: Mask) -> Array:
+    """How often each kind of event is among some hypotheses, shape (len(Event),)."""
+    count = np.bincount(scene.hypotheses.event[chosen], minlength=len(Event))
+    return count.astype(np.float64)
 
 
-def population_of(scenes: Sequence[Scene], chosen: Sequence[Mask]) -> Array:
-    """How often each kind of event is chosen, over all movies, shape (len(Event),)."""
-    count = np.zeros(len(Event))
-    for scene, mine in zip(scenes, chosen, strict=True):
-        count += np.bincount(scene.hypotheses.event[mine], minlength=len(Event))
-    return count
-
-
-def exchanged(before: Sequence[Mask], after: Sequence[Mask]) -> tuple[list[Mask], list[Mask]]:
-    """Hypotheses of every movie that are newly chosen, and those that no longer are."""
-    both = list(zip(before, after, strict=True))
-    return [new & ~old for old, new in both], [old & ~new for old, new in both]
-
-
-def per_kind(one: Array, other: Array) -> dict[str, tuple[int, int]]:
-    """Two numbers for every kind of event."""
-    return {e.key: (int(one[e]), int(other[e])) for e in Event}
+def per_kind(scene: Scene, one: Mask, other: Mask) -> dict[str, tuple[int, int]]:
+    """How many hypotheses of each kind of event are in two selections."""
+    counts = (population_of(scene, mask).astype(int).tolist() for mask in (one, other))
+    return {event.key: pair for event, pair in zip(Event, zip(*counts, strict=True), strict=True)}

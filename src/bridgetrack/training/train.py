@@ -1,4 +1,4 @@
-"""Train a model on annotated movies, with the help of earlier movies or models if there are any.
+"""Train a model on an annotated movie, with the help of earlier movies or models if there are any.
 
 The strategies of 000, Table 1.4, are one training:
 
@@ -53,9 +53,7 @@ from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.outcome import (
     Training,
     TrainingProgress,
-    choices,
-    common_features,
-    exchanged,
+    choice,
     per_kind,
     plain_model,
     population_of,
@@ -83,22 +81,22 @@ COMPARING = "Comparing with the starting model"
 
 
 def train_steps(
-    scenes: Scene | Sequence[Scene],
+    scene: Scene,
     prior: Model | None = None,
     options: TrainingOptions | None = None,
     *,
     strategy: Strategy = "target",
     sources: Sequence[Source] = (),
     tie: float | None = None,
-    chosen: Sequence[Mask] | None = None,
+    chosen: Mask | None = None,
     judge: bool = True,
 ) -> Steps[Training]:
-    """Train on one or more annotated movies, with the help of sources if there are any.
+    """Train on an annotated movie, with the help of sources if there are any.
 
     Parameters
     ----------
-    scenes
-        Prepared movies with annotations (`pipeline.scene`); the annotations are optional for
+    scene
+        A prepared movie with annotations (`pipeline.scene`); the annotations are optional for
         ``source``, ``union`` and ``transfer``.
     prior
         Weights to start from and to stay close to; those of the shipped model if None. For
@@ -114,8 +112,8 @@ def train_steps(
     tie
         rho, for ``transfer``; None: a default.
     chosen
-        The hypotheses that the prior's weights choose in each movie under its annotations, where
-        that is known already (``Tracking.solution.chosen``); computed if None.
+        The hypotheses that the prior's weights choose under the annotations, where that is known
+        already (``Tracking.solution.chosen``); computed if None.
     judge
         Whether the accuracy is estimated by cross-validation; otherwise `Training.judged` does it
         later.
@@ -141,12 +139,11 @@ def train_steps(
     """
     check_strategy(strategy, sources, prior, tie)
     models, movies = split_sources(sources)
-    targets = [scenes] if isinstance(scenes, Scene) else list(scenes)
     start, options = prior or shipped_model(), options or TrainingOptions()
     notes: tuple[Note, ...] = ()
     if models:
-        start, notes = _start_of(strategy, models[0], targets, start)
-    training = yield from _train(strategy, targets, movies, start, options, tie, chosen)
+        start, notes = _start_of(strategy, models[0], scene, start)
+    training = yield from _train(strategy, scene, movies, start, options, tie, chosen)
     origin = origin_of(strategy, sources)
     if origin:
         more: dict[str, object] = {"strategy": strategy, "sources": list(origin[1:])}
@@ -160,25 +157,25 @@ def train_steps(
 
 def _train(
     strategy: Strategy,
-    targets: Sequence[Scene],
+    scene: Scene,
     sources: Sequence[Scene],
     prior: Model,
     options: TrainingOptions,
-    tie: float | None = None,
-    chosen: Sequence[Mask] | None = None,
+    tie: float | None,
+    chosen: Mask | None,
 ) -> Steps[Training]:
     """Collect, fit, take the step, compare; what is returned can be judged."""
-    _check(targets, sources, options)
+    features = scene.matrix.features
+    _check(features, sources, options)
     yield begin("Collecting annotations")
-    features = common_features([*targets, *sources])
     start = prior.aligned(features)
-    before = choices(targets, start) if chosen is None else list(chosen)
+    before = choice(scene, start) if chosen is None else chosen
     data, others = None, []
-    if not sources or any(len(scene.constraints) for scene in targets):
-        data = weighted_answers(build_training_set(targets), population_of(targets, before), start)
+    if not sources or len(scene.constraints):
+        data = weighted_answers(build_training_set(scene), population_of(scene, before), start)
     for source in sources:
-        kinds = population_of([source], choices([source], start))
-        others.append(TrackingModel(balanced(build_training_set([source]), kinds)))
+        kinds = population_of(source, choice(source, start))
+        others.append(TrackingModel(balanced(build_training_set(source), kinds)))
     target = None if data is None else TrackingModel(data)
     learned_from = None if strategy == "source" else target
     n = annotations_of(learned_from, others)
@@ -189,11 +186,11 @@ def _train(
     objective = Objective(learned_from, tuple(others), start, metric, lambda_, rho, options)
     precision = options.optimiser.precision
     fitted = yield from _with_progress(objective.fit(), precision, features, start)
-    step = yield from share_of_step(objective, targets, fitted.w)
+    step = yield from share_of_step(objective, scene, fitted.w)
     weights = start + step * (fitted.w - start)
     yield Progress(COMPARING, 0.0)
-    after = choices(targets, weights)
-    population = population_of(targets, after)
+    after = choice(scene, weights)
+    population = population_of(scene, after)
 
     def judged(training: Training) -> Steps[Training]:
         unseen = None  # errors on annotations that models have not seen, where there are enough
@@ -213,16 +210,16 @@ def _train(
             notes=training.notes if estimate is None else (*training.notes, *estimate.warnings),
         )
 
-    unusual, suited, notes = ((), True, ()) if data is None else remarks(targets, data)
+    unusual, suited, notes = ((), True, ()) if data is None else remarks(scene, data)
     plain = plain_model(weights, features)
     return Training(
-        model=trained_model(plain, prior, options, lambda_, fitted, targets, data, step),
+        model=trained_model(plain, prior, options, lambda_, fitted, scene, data, step),
         lambda_=lambda_,
         rho=rho if sources else None,
         step=step,
         result=replace(fitted, state=None),  # it holds the solvers
-        changes=per_kind(population_of(targets, before), population),
-        exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, after))),
+        changes=per_kind(scene, before, after),
+        exchanged=per_kind(scene, after & ~before, before & ~after),
         n_annotations=0 if data is None else data.n_annotations,
         notes=notes,
         unusual=unusual,
@@ -261,13 +258,17 @@ def _estimated(
     return estimate_accuracy(unseen, data.event, population, True, None, seen, chance=data.drawn)
 
 
-def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: TrainingOptions) -> None:
-    """Refuse movies that nothing can be learned from."""
+def _check(features: FeatureSet, sources: Sequence[Scene], options: TrainingOptions) -> None:
+    """Refuse earlier movies that cannot be learned from."""
     if sources and options.regularizer != "l2":
         raise InputError("learning from several movies needs the regularizer l2")
-    if not targets:
-        raise InputError("there is no movie to learn from")
     for source in sources:
+        differing = sorted(set(features.keys) ^ set(source.matrix.features.keys))
+        if differing or features.keys != source.matrix.features.keys:
+            raise InputError(
+                f"the earlier movie {name_of(source)} does not have the same features "
+                f"({', '.join(differing) or 'in another order'}); prepare both with the same ones"
+            )
         if not len(source.constraints):
             raise InputError(
                 f"the earlier movie {name_of(source)} has no usable annotations; annotate it, or "
@@ -295,28 +296,17 @@ def _with_progress(
 
 
 def _start_of(
-    strategy: Strategy, source: Model, targets: Sequence[Scene], shipped: Model
+    strategy: Strategy, source: Model, scene: Scene, shipped: Model
 ) -> tuple[Model, tuple[Note, ...]]:
-    """The source over the features of the movies, and remarks."""
-    start, notes = source, []
-    if strategy == "delta" and targets:
-        features = common_features(targets)
-        image = any(bool(scene.detections.channels) for scene in targets)
-        start, new = as_start(source, features, image, shipped), lacking(source, features, image)
-        if new:
-            notes.append(
-                f"{len(new)} features are new to the source {source.name!r} and start from the "
-                f"weights of {shipped.name!r}: {', '.join(new)}"
-            )
-    if any(len(scene.constraints) for scene in targets):
-        features = common_features(targets)
-        model = TrackingModel(build_training_set(targets))
-        theirs = float(errors_of(model, start.aligned(features)).mean())
-        ours = float(errors_of(model, shipped.aligned(features)).mean())
-        if theirs > ours + 1e-9:
-            notes.append(
-                f"the source {start.name!r} contradicts {100 * theirs:.1f} % of the "
-                f"annotations, the model {shipped.name!r} only {100 * ours:.1f} %: training "
-                "without this source may be better"
-            )
-    return start, tuple(Note(NoteKind.REMARK, words) for words in notes)
+    """The source over the features of the movie, and remarks."""
+    if strategy != "delta":
+        return source, ()
+    features, image = scene.matrix.features, bool(scene.detections.channels)
+    start, new = as_start(source, features, image, shipped), lacking(source, features, image)
+    if not new:
+        return start, ()
+    words = (
+        f"{len(new)} features are new to the source {source.name!r} and start from the weights of "
+        f"{shipped.name!r}: {', '.join(new)}"
+    )
+    return start, (Note(NoteKind.REMARK, words),)

@@ -1,4 +1,4 @@
-"""The annotated part of one or more movies, as arrays a learner's model can use.
+"""The annotated part of a movie, as arrays a learner's model can use.
 
 A *sample* is a connected component of the slot-hypothesis graph that holds at least one
 annotation; in components without any, the loss is zero for every w.
@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,7 +50,6 @@ class TrainingSet:
     # the `Event` that an annotation confirms, -1 where it leaves several, as a rejection does,
     # shape (A,)
     event: NDArray[np.int8]
-    scene: Index  # movie of every annotation, shape (A,)
     # how often each annotation's event could be drawn at random: once where events were drawn, by
     # any of its slots where slots were; 0 where somebody chose it. Shape (A,)
     drawn: Index
@@ -119,43 +116,29 @@ class TrainingSet:
         return np.searchsorted(self.slot_sample, np.arange(len(self.importance) + 1))
 
 
-def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> TrainingSet:
-    """Collect the annotated components of some movies.
+def build_training_set(scene: Scene, largest: int = LARGEST) -> TrainingSet:
+    """Collect the annotated components of a movie, in the order of their slots.
 
     Parameters
     ----------
-    scenes
-        Movies with their annotations.
+    scene
+        A movie with its annotations.
     largest
         Components with more slots are cut into frame pairs by leaving out the skips and false
-        detections that tie them together, save those that annotations name. Tracking itself
-        always uses all of them.
+        detections that tie them together, save those that annotations name: the components that
+        these join are one sample. Tracking itself always uses all of them.
 
     Raises
     ------
     InputError
         If no annotation constrains anything.
     """
-    parts = [
-        annotated_components(scene, largest, number)
-        for number, scene in enumerate(scenes)
-        if len(scene.constraints)
-    ]
-    if not parts:
+    incidence, constraints = scene.problem.incidence, scene.constraints
+    if not len(constraints):
         raise InputError(
             "there is nothing to learn from: no annotation says which event holds; annotate some "
             "cells first (ten moves and every division you see are a good start)"
         )
-    return _joined(parts)
-
-
-def annotated_components(scene: Scene, largest: int, number: int = 0) -> TrainingSet:
-    """The annotated components of one movie, in the order of their slots.
-
-    Hypotheses that tie components together are taken in where annotations name them: the
-    components that they join are one sample.
-    """
-    incidence, constraints = scene.problem.incidence, scene.constraints
     _, label, home = components(incidence)
     huge = np.bincount(label)[home] > largest
     tying = huge & np.isin(scene.hypotheses.event, (Event.SKIP, Event.FALSE))
@@ -170,7 +153,7 @@ def annotated_components(scene: Scene, largest: int, number: int = 0) -> Trainin
     of_column = np.where(tying, -1, of_slot[incidence.indices[incidence.indptr[:-1]]])
     columns, slots = _inside(of_column), _inside(of_slot)
     owner = annotation_sample.astype(np.int64)
-    return labelled(scene, columns, of_column[columns], slots, of_slot[slots], owner, number)
+    return labelled(scene, columns, of_column[columns], slots, of_slot[slots], owner)
 
 
 def _inside(sample: Index) -> Index:
@@ -198,7 +181,6 @@ def labelled(
     slots: Index,
     slot_sample: Index,
     annotation_sample: Index,
-    number: int = 0,
 ) -> TrainingSet:
     """Some parts of a movie, each a sample, with the annotations that speak of them.
 
@@ -210,8 +192,6 @@ def labelled(
         Those of the parts, by their numbers in the movie and ordered by sample, shapes (H,), (S,).
     column_sample, slot_sample, annotation_sample
         Sample of every column, slot and annotation, shapes (H,), (S,) and (A,).
-    number
-        Number of the movie.
     """
     constraints, sets = scene.constraints, scene.constraints.sets
     single = np.flatnonzero(np.diff(sets.indptr) == 1)
@@ -234,32 +214,10 @@ def labelled(
         allowed=constraints.allowed[columns],
         pair=np.asarray(frame - (constraints.slot >= n_cells), dtype=np.int64),
         event=event,
-        scene=np.full(len(constraints), number, dtype=np.int64),
         drawn=drawn,
         importance=np.ones(int(annotation_sample.max()) + 1),
     )
     return named(part)
-
-
-def _joined(parts: Sequence[TrainingSet]) -> TrainingSet:
-    """Put the samples of several movies side by side."""
-    if len(parts) == 1:
-        return parts[0]
-    shifts = np.cumsum([0] + [len(p.importance) for p in parts])
-    arrays: dict[str, Any] = {}
-    for name in ("column_sample", "slot_sample", "annotation_sample"):
-        values = [getattr(p, name) + shift for p, shift in zip(parts, shifts, strict=False)]
-        arrays[name] = np.concatenate(values)
-    each = ("allowed", "pair", "event", "scene", "drawn", "importance")
-    for name in each:
-        arrays[name] = np.concatenate([getattr(p, name) for p in parts])
-    return TrainingSet(
-        phi=sp.csr_matrix(sp.vstack([p.phi for p in parts])),
-        incidence=sp.csr_matrix(sp.block_diag([p.incidence for p in parts])),
-        sets=sp.csr_matrix(sp.block_diag([p.sets for p in parts])),
-        names=tuple(name for p in parts for name in p.names),
-        **arrays,
-    )
 
 
 def named(part: TrainingSet) -> TrainingSet:
@@ -295,7 +253,7 @@ def balanced(data: TrainingSet, population: Array, rows: Index | None = None) ->
     1; one that leaves several events says nothing of kinds, and has the factor 1. A sample has the
     mean of its annotations, rounded to a quarter of an octave so that some more annotations leave
     most factors, and what training has cached, as they were. ``population`` is how often each kind
-    of event occurs in the movies, shape (len(Event),). ``rows`` are the samples whose annotations
+    of event occurs in the movie, shape (len(Event),). ``rows`` are the samples whose annotations
     are known (all if None); others stay as they are.
     """
     owner, n = data.annotation_sample, len(data.importance)
