@@ -78,17 +78,8 @@ def learn(
 ) -> Steps[LearnedWeights]:
     """Fit the annotations of a scene, staying close to the starting weights.
 
-    Parameters
-    ----------
-    scene
-        With its annotations.
-    prior
-        The starting weights.
-    population
-        How often each kind of event occurs in the movie, shape (len(Event),); None: as often as
-        the starting weights find it.
-    last
-        What an earlier update learned: its bounds are used again.
+    `population` is how often each kind of event occurs in the movie, shape (len(Event),); None: as
+    often as the starting weights find it. Bounds of the `last` update are used again.
     """
     yield Progress("Learning", 0.0)
     features = scene.matrix.features

@@ -72,20 +72,7 @@ class Anchored:
 
 
 def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef]:
-    """References to detections, by row.
-
-    Parameters
-    ----------
-    detections
-        The table.
-    rows
-        Row numbers, shape (k,).
-
-    Returns
-    -------
-    list of CellRef
-        With positions in pixels, rounded to a hundredth.
-    """
+    """References to detections of some rows; positions in pixels, rounded to a hundredth."""
     # Column by column: of several columns at once pandas makes a new table, at every click.
     columns = (detections.table[axis] for axis in detections.geometry.axes)
     places = [c.to_numpy(dtype=np.float64)[rows].round(2).tolist() for c in columns]
@@ -97,10 +84,7 @@ def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef
 def event_refs(detections: Detections, events: Events) -> list[EventRef]:
     """References to events given in rows of detections.
 
-    Raises
-    ------
-    InputError
-        Where the cells of an event do not fit its kind.
+    Raises an `InputError` where the cells of an event do not fit its kind.
     """
     cells = np.concatenate([events.sources, events.targets], axis=1)
     named = np.unique(cells[cells >= 0])

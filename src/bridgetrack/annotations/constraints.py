@@ -75,16 +75,8 @@ class Constraints:
 def required_events(anchored: Anchored) -> Events:
     """Events that annotations say hold or may hold, which must be among the hypotheses.
 
-    Parameters
-    ----------
-    anchored
-        Anchored annotations.
-
-    Returns
-    -------
-    Events
-        Confirmed events and alternatives, each once; not those outside the movie's slots.
-        Rejected events need not be proposed.
+    Confirmed events and alternatives, each once; not those outside the movie's slots. Rejected
+    events need not be proposed.
     """
     positive = _said(anchored, Kind.CONFIRM, Kind.ONE_OF)
     detections = anchored.detections
@@ -97,24 +89,11 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
 
     A confirmed event is counted once, at its first active slot; a rejected event leaves the
     other hypotheses of its first slot (the source's fate, where it has a source); a rejected
-    kind leaves those of other kinds; an ambiguous answer leaves its alternatives.
+    kind leaves those of other kinds; an ambiguous answer leaves its alternatives. Annotations
+    that constrain nothing are in ``unused``.
 
-    Parameters
-    ----------
-    anchored
-        Anchored annotations.
-    hypotheses
-        Hypotheses of the same detections, generated with ``required_events(anchored)``.
-
-    Returns
-    -------
-    Constraints
-        One row per annotation that constrains something; the others are in ``unused``.
-
-    Raises
-    ------
-    ContradictionError
-        Where annotations exclude each other; the message names them.
+    Hypotheses are those of the same detections, generated with ``required_events(anchored)``.
+    Raises a `ContradictionError` where annotations exclude each other; the message names them.
     """
     slot = answered_slots(anchored)
     live = np.flatnonzero(slot >= 0)

@@ -35,22 +35,10 @@ def compare_tracks(
 ) -> ImportedTracks:
     """Compare tracks from elsewhere with the present ones, and say what differs as answers.
 
-    Cells are found by label and place, as `anchor` does. Nothing is said of cells that they do not
-    link, nor that a cell leaves or appears where they have no link.
-
-    Parameters
-    ----------
-    theirs
-        Tracks of the same movie; ``nodes`` and ``edges`` count.
-    ours
-        The events that hold at present.
-    detections, labels
-        The cells of the movie, and their masks where there are any.
-
-    Raises
-    ------
-    InputError
-        Where their links are no events, or the movie has another number of axes.
+    Of their tracks ``nodes`` and ``edges`` count; ours are the events that hold at present. Cells
+    are found by label and place, as `anchor` does. Nothing is said of cells that they do not link,
+    nor that a cell leaves or appears where they have no link. Raises an `InputError` where their
+    links are no events, or the movie has another number of axes.
     """
     listed = (
         Annotation(f"i{k}", Kind.CONFIRM, (event,), source="import")
@@ -78,12 +66,8 @@ def compare_tracks(
 def link_events(tracks: Tracks) -> list[EventRef]:
     """The moves, skips, divisions, splits and merges that the links of tracks amount to.
 
-    Two links from one cell are a division unless both are marked ``split``.
-
-    Raises
-    ------
-    InputError
-        Where links are no events, or name cells that are not there.
+    Two links from one cell are a division unless both are marked ``split``. Raises an `InputError`
+    where links are no events, or name cells that are not there.
     """
     nodes, links = tracks.nodes, tracks.edges.drop_duplicates(["source", "target"])
     src, tgt = edge_rows(nodes, links, "the imported tracks")
@@ -124,24 +108,10 @@ def link_events(tracks: Tracks) -> list[EventRef]:
 
 
 def read_events(events: Events, detections: Detections) -> Events:
-    """True events that are a question for the tracker.
+    """True events that are a question for the tracker, as `bridgetrack.true_events` returns them.
 
-    Parameters
-    ----------
-    events
-        What `bridgetrack.evaluation.true_events` returns.
-    detections
-        The detections that their rows belong to.
-
-    Returns
-    -------
-    Events
-        Without appearances in the first and disappearances in the last frame.
-
-    Raises
-    ------
-    InputError
-        Where they name detections that are not there.
+    Those are left out that appear in the first or disappear in the last frame. Raises an
+    `InputError` where they name other detections than these.
     """
     named = np.concatenate([events.sources, events.targets], axis=1)
     if len(events) and not -1 <= named.min() <= named.max() < len(detections):

@@ -161,25 +161,8 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
     """All answers about the masks of a movie, in the order in which they were given.
 
     Iteration goes over the answers alone, without masks that were chosen anew, which are in `past`
-    and are found by id, too.
-
-    Parameters
-    ----------
-    geometry, answers, last_ids
-        As of `AnswerSet`.
-    last_label
-        Highest label ever given, also by answers that are gone.
-
-    Attributes
-    ----------
-    held
-        What answers about events say of the masks as they are now, see `with_events`; it is never
-        written down. What somebody said of masks goes before what is right by these.
-
-    Raises
-    ------
-    InputError
-        Where an id is there twice, or an answer speaks of pixels beyond the movie.
+    and are found by id, too. An `InputError` is raised where an id is there twice, or an answer
+    speaks of pixels beyond the movie.
     """
 
     noun, prefix = "answer about masks", "m"
@@ -191,7 +174,9 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
         last_ids: Mapping[str, int] | None = None,
         last_label: int = 0,
     ) -> None:
-        self.last_label = last_label
+        self.last_label = last_label  # highest ever given, also by answers that are gone
+        # What answers about events say of the masks as they are now, see `with_events`; never
+        # written down. What somebody said of masks goes before what is right by these.
         self.held: tuple[MaskAnswer, ...] = ()
         super().__init__(geometry, answers, last_ids)
 
@@ -287,21 +272,11 @@ class _Said:
 
 
 def targets(regions: Regions, answers: MaskAnswers) -> Index:
-    """What the answers say of every candidate.
+    """What the answers about their movie say of candidates, shape (R,).
 
-    Parameters
-    ----------
-    regions
-        Candidates.
-    answers
-        Answers about the movie that they are of.
-
-    Returns
-    -------
-    numpy.ndarray
-        1 where it is a cell that was answered (an overlap above 0.5, and within 0.1 of the best
-        candidate), -1 where it cuts or swallows such a cell or is a set of pixels that was called
-        wrong, 0 where it is nearly a cell or nothing was said; shape (R,).
+    1 where it is a cell that was answered (an overlap above 0.5, and within 0.1 of the best
+    candidate), -1 where it cuts or swallows such a cell or is a set of pixels that was called
+    wrong, 0 where it is nearly a cell or nothing was said.
     """
     if answers.geometry.shape != regions.shape:
         raise InputError(
@@ -385,17 +360,7 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
 
 
 def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
-    """Whether the masks of a frame are as the answers about it say.
-
-    Parameters
-    ----------
-    labels
-        Labels of the frame, shape ([Z,] Y, X).
-    answers
-        Answers about its movie.
-    frame
-        Number of the frame.
-    """
+    """Whether the masks of a frame, shape ([Z,] Y, X), are as the answers about it say."""
     known = _standing(answers, {frame})
     if frame not in known:
         return True
@@ -420,25 +385,8 @@ def with_events(
 
     A cell that is there, moves, is missed or divides is right as it is drawn. A cell that merges
     or is cut is drawn wrongly there or in the next frame, so that nothing is said of it, unless
-    its track is verified. A false detection is no cell.
-
-    Parameters
-    ----------
-    masks
-        What was said of masks; it goes before what is right by events.
-    answers
-        Answers about events.
-    detections, labels
-        The cells of the movie, and their masks.
-
-    Yields
-    ------
-    Progress
-
-    Returns
-    -------
-    MaskAnswers
-        With other `held`.
+    its track is verified. A false detection is no cell. What was said of masks goes before what is
+    right by events.
     """
     right, none = _rows_said(anchor(answers, detections, labels))
     frames = np.unique(detections.frame[np.concatenate([right, none])]).tolist()

@@ -32,21 +32,14 @@ _WHAT = "the annotations"
 
 
 class _Journal:
-    """A file that only one program at a time changes.
+    """A file that only one program at a time changes; it need not be there.
 
-    Parameters
-    ----------
-    path
-        The file; it need not be there. Made before it is read, to notice later changes by others.
-
-    Attributes
-    ----------
-    end
-        How many bytes of it the next line comes after; None where it is written anew.
+    Made before the file is read, to notice later changes by others.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # How many bytes of it the next line comes after; None where it is written anew.
         self.end: int | None = None
         self._seen = _stamp(path)
 
@@ -124,17 +117,6 @@ class AutosavingStore:
     begin
         What is known already, where there is no file yet; it is written down at once.
 
-    Attributes
-    ----------
-    history
-        What is known, with what can be undone and redone.
-    resumed
-        How many answers were in the file already, about events and about masks.
-    notice
-        What was wrong with the end of the file; empty where nothing was.
-    locked
-        Whether others may not take the place of an annotation: those that verified tracks rest on.
-
     Raises
     ------
     InputError
@@ -152,13 +134,15 @@ class AutosavingStore:
         first = begin or AnswerHistory(AnnotationSet(geometry))
         self._journal = None if path is None else _Journal(Path(path))
         found = Read(first) if path is None else read_history(Path(path), first)
-        self.history, self.notice = of_movie(found.content, geometry, path), found.notice
+        self.history = of_movie(found.content, geometry, path)
+        self.notice = found.notice  # what was wrong with the end of the file
         if self._journal is not None:
             same = self.history.annotations is found.content.annotations
             self._journal.end = found.end if same else None
             if begin is not None and not self._journal.path.exists():
                 self._journal.write({}, lambda: first_line(self.history))
-        self.resumed = len(self.annotations) + len(self.masks)
+        self.resumed = len(self.annotations) + len(self.masks)  # answers that were in the file
+        # Whether others may not take the place of an annotation: verified tracks rest on it.
         self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
 
     @property
