@@ -73,11 +73,12 @@ USER = TrainingOptions(lambda_=0.05)
 L1 = TrainingOptions(regularizer="l1")
 
 
-def test_every_movie_has_weights_of_its_own() -> None:
+def test_every_movie_has_weights_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridgetrack.training.train.TIE", 0.3)
     given: dict[str, Any] = {"options": USER, "prior": bad_prior(), "sources": [earlier_movie()]}
-    apart = run(train_steps(this_movie(6), strategy="transfer", tie=0.05, **given))
+    apart = run(train_steps(this_movie(6), strategy="transfer", **given))
     union = run(train_steps(this_movie(6), strategy="union", **given))
-    assert (apart.lambda_, apart.rho) == (0.05, 0.05)
+    assert (apart.lambda_, apart.rho) == (0.05, pytest.approx(0.05))
     assert np.linalg.norm(apart.result.w - union.result.w) > 0.1
 
 
@@ -148,9 +149,7 @@ def test_a_foreign_source_is_refused() -> None:
 
 
 def test_progress_carries_models_to_keep() -> None:
-    steps = train_steps(
-        this_movie(), strategy="transfer", sources=[earlier_movie()], options=USER, tie=1.0
-    )
+    steps = train_steps(this_movie(), strategy="transfer", sources=[earlier_movie()], options=USER)
     said = [(s.stage, s.model) for s in steps if isinstance(s, TrainingProgress)]
     learned = [(stage, model) for stage, model in said if model is not None]
     assert learned and all(model.keys == bad_prior().keys for _, model in learned)
@@ -165,7 +164,6 @@ def test_progress_carries_models_to_keep() -> None:
         ("transfer", [], {}, "give projects"),
         ("delta", [], {}, "exactly one model"),
         ("prior", [untrained_model()], {"prior": untrained_model()}, "leave the other out"),
-        ("delta", [untrained_model()], {"tie": 1.0}, "has none"),
     ],
 )
 def test_wrong_combinations(
@@ -179,8 +177,6 @@ def test_more_wrong_use() -> None:
     movie = earlier_movie()
     with pytest.raises(InputError, match="they go with transfer or union"):
         check_strategy("delta", [movie])
-    with pytest.raises(InputError, match="rho must be positive"):
-        check_strategy("transfer", [movie], tie=-1.0)
     with pytest.raises(InputError, match="needs the regularizer l2"):
         run(train_steps(this_movie(), None, L1, strategy="union", sources=[movie]))
     with pytest.raises(InputError, match="no usable annotations"):

@@ -95,7 +95,6 @@ def cccp(
     return TrainingResult(
         w=bundle.w,
         objective=objectives[-1],
-        risk=objectives[-1] - float(regularizer.value(w)),
         gap=found.gap,
         lower_bound=found.lower,
         converged=reason == "converged",

@@ -271,7 +271,6 @@ def train_perceptron(
     return TrainingResult(
         w=best,
         objective=min(losses),
-        risk=min(losses),
         gap=nothing,
         lower_bound=nothing,
         converged=reason != "the limit of epochs",

@@ -41,7 +41,6 @@ class TrainingResult:
     # J there: regulariser plus risk (an upper bound where inference is inexact); for the perceptron
     # the mean task loss
     objective: float
-    risk: float  # the objective without the regulariser
     gap: float  # true duality gap of the last convex problem; NaN for the perceptron
     # on the minimum of the last convex problem: for full annotation, on that of the objective
     lower_bound: float

@@ -119,9 +119,7 @@ def split_sources(sources: Sequence[Source]) -> tuple[list[Model], list[Scene]]:
     return models, [s for s in sources if isinstance(s, Scene)]
 
 
-def check_strategy(
-    strategy: str, sources: Sequence[Source], prior: Model | None = None, tie: float | None = None
-) -> None:
+def check_strategy(strategy: str, sources: Sequence[Source], prior: Model | None = None) -> None:
     """Refuse sources that a strategy cannot use."""
     if strategy not in STRATEGIES:
         raise InputError(
@@ -146,10 +144,6 @@ def check_strategy(
         )
     if strategy == "prior" and prior is not None:
         raise InputError("the strategy prior takes its source as the prior; leave the other out")
-    if tie is not None and strategy != "transfer":
-        raise InputError(f"rho ties the movies of transfer; the strategy {strategy} has none")
-    if tie is not None and not tie > 0:
-        raise InputError(f"rho must be positive, not {tie}")
 
 
 def origin_of(strategy: str, sources: Sequence[Source]) -> tuple[str, ...]:

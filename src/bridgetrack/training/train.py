@@ -87,7 +87,6 @@ def train_steps(
     *,
     strategy: Strategy = "target",
     sources: Sequence[Source] = (),
-    tie: float | None = None,
     chosen: Mask | None = None,
     judge: bool = True,
 ) -> Steps[Training]:
@@ -109,8 +108,6 @@ def train_steps(
     sources
         Models (``delta``, ``prior``: exactly one) or annotated movies (``source``, ``union``,
         ``transfer``: at least one), see `sources.open_source`.
-    tie
-        rho, for ``transfer``; None: a default.
     chosen
         The hypotheses that the prior's weights choose under the annotations, where that is known
         already (``Tracking.solution.chosen``); computed if None.
@@ -137,13 +134,13 @@ def train_steps(
     ContradictionError
         If annotations exclude each other; the message names them.
     """
-    check_strategy(strategy, sources, prior, tie)
+    check_strategy(strategy, sources, prior)
     models, movies = split_sources(sources)
     start, options = prior or shipped_model(), options or TrainingOptions()
     notes: tuple[Note, ...] = ()
     if models:
         start, notes = _start_of(strategy, models[0], scene, start)
-    training = yield from _train(strategy, scene, movies, start, options, tie, chosen)
+    training = yield from _train(strategy, scene, movies, start, options, chosen)
     origin = origin_of(strategy, sources)
     if origin:
         more: dict[str, object] = {"strategy": strategy, "sources": list(origin[1:])}
@@ -161,7 +158,6 @@ def _train(
     sources: Sequence[Scene],
     prior: Model,
     options: TrainingOptions,
-    tie: float | None,
     chosen: Mask | None,
 ) -> Steps[Training]:
     """Collect, fit, take the step, compare; what is returned can be judged."""
@@ -181,7 +177,7 @@ def _train(
     n = annotations_of(learned_from, others)
     lambda_, rho = options.lambda_ or (1.0 / n if sources else default_lambda(int(n))), math.inf
     if strategy == "transfer":
-        rho = TIE / n if tie is None else tie
+        rho = TIE / n
     metric = prior.tightness_for(features)
     objective = Objective(learned_from, tuple(others), start, metric, lambda_, rho, options)
     precision = options.optimiser.precision
