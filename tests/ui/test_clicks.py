@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from qtpy.QtCore import QEvent
+from qtpy.QtWidgets import QApplication
 from scipy.ndimage import distance_transform_edt
 
 from bridgetrack.annotations.annotation import Kind, describe
@@ -86,6 +88,13 @@ def keys_are_about_a_cell_in_view(viewer, hand, qtbot):
     annotator.select(row)
     viewer.dims.set_current_step(0, int(detections.frame[row]) + 1)
     hand.move(hand._pixel(empty_place(state, hand)))
+    hand.key("Return")
+    assert len(session.annotations) == 0
+    # The pointer leaves the image: a cell that it only passed over is not chosen.
+    viewer.mouse_over_canvas = True
+    hand.point(detections.position[row] * state.canvas.labels.scale[1:])
+    QApplication.sendEvent(viewer.window._qt_viewer, QEvent(QEvent.Type.Leave))
+    assert annotator.outlined == -1
     hand.key("Return")
     assert len(session.annotations) == 0
     # Back in view it is chosen still.

@@ -122,7 +122,7 @@ def test_cells_that_were_found_and_mended_are_there_again(
     assert not other.session.kinds.words and not other.session.can_undo
 
 
-def test_cells_of_a_file_are_not_brought_back_over_it(found, viewer, qtbot, file, tmp_path):
+def test_the_cells_of_a_movie_are_those_that_it_had_last(found, viewer, qtbot, file, tmp_path):
     state, widget = found
     assert (state.session.project.path / "cells.zarr").exists()
     own = tmp_path / "own.tif"
@@ -135,6 +135,13 @@ def test_cells_of_a_file_are_not_brought_back_over_it(found, viewer, qtbot, file
         "Cells"
     ]
     assert widget.segment.source.labels.layer.name == "Cells"
+    # The next time they come back with the movie, in place of those that were found before.
+    viewer.layers.clear()
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+    fill(viewer, file, None)
+    settled(state, qtbot)
+    back = widget.segment.source.labels.layer
+    assert back.name == "own" and state.session.movie.files[1] == own
 
 
 def answer(qtbot, words: str) -> list[str]:

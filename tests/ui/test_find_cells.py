@@ -252,6 +252,17 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     whole = bt.find_cells(image, settings, choose="plain", axes="TYX").labels.array[:, 0]
     np.testing.assert_array_equal(layer.data, whole)
     assert layer.visible
+    # Cells that are there already stay those of the movie.
+    looked.clear()
+    held.clear()
+    find._search = None
+    monkeypatch.setattr(finding_module, "SegmentedFrame", slow)
+    find.go.click()
+    qtbot.waitUntil(lambda: len(looked) == 2, timeout=60_000)
+    qtbot.mouseClick(widget.work.stop, Qt.MouseButton.LeftButton)
+    held.set()
+    assert "your cells are unchanged" in widget.notice.text()
+    assert source.layer is layer
 
 
 def looked_for(state, find, qtbot):

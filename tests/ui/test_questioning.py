@@ -237,3 +237,12 @@ def test_painting_measures_anew_and_goes_on(asked):
     assert asked.questions.active is not None
     assert asked.questions.active.effort.clicks == 1
     assert asked.questions.current is not None
+
+
+def test_undo_first_puts_a_tool_away_that_was_just_taken(asked):
+    asked.annotator.accept()
+    asked.annotator.start(Mode.FALSE)
+    asked.annotator.undo()
+    assert len(asked.answers) == 1 and asked.annotator.asking
+    asked.annotator.undo()
+    assert not asked.answers

@@ -90,7 +90,7 @@ def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not
     numbers = {m.text: (m.place, m.border) for m in found.marks if m.text[:1].isdigit()}
     blue, green, orange = (rgba(LOOKS[e].colour) for e in (Event.MOVE, Event.MERGE, Event.DIVIDE))
     assert numbers == {
-        "2 3": (THERE.position, blue),
+        "2, 3": (THERE.position, blue),
         "3": (OTHER.position, green),
         "4": (FAR.position, orange),
     }

@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QFileDialog
 import bridgetrack as bt
 from bridgetrack.hypotheses.events import Event, EventKinds
 from bridgetrack.ui.state import state_of
+from bridgetrack.ui.workflow import fill
 from doubtful_kind import as_if
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -48,6 +49,23 @@ def test_kinds_of_events_are_unticked_and_asked_about_where_none_is_clear(
     )
     assert not (session.tracking.scene.hypotheses.event == Event.DIVIDE).any()
     assert not panel.divide.isChecked()
+
+
+def test_tracks_of_the_next_movie_are_shown_above_it(open_short, viewer, qtbot, pixels):
+    widget = open_short()
+    session = state_of(viewer).session
+    widget.open_step(3)
+    qtbot.waitUntil(lambda: "Tracks" in viewer.layers, timeout=20_000)
+    movie = viewer.add_image(pixels[0] + 1, name="next")
+    cells = viewer.add_labels(pixels[1].copy(), name="its cells")
+    widget.segment.source.image.choose(movie)
+    widget.segment.source.labels.choose(cells)
+    qtbot.waitUntil(lambda: session.movie.layers == (movie, cells), timeout=20_000)
+    assert "Tracks" not in viewer.layers, "they were those of the first movie"
+    qtbot.waitUntil(lambda: "Tracks" in viewer.layers, timeout=60_000)
+    qtbot.waitUntil(lambda: "Cells by track" in viewer.layers, timeout=20_000)
+    above = [viewer.layers.index(name) for name in ("Cells by track", "Tracks")]
+    assert min(above) > max(map(viewer.layers.index, (movie, cells)))
 
 
 def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
@@ -86,3 +104,20 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
     table = pd.read_csv(out / "batch.csv")
     assert list(table["cells"].dropna()) == [28, 28]
     assert np.isfinite(table["certainty"].iloc[:2]).all()
+
+
+def test_what_an_export_replaces_is_told_before(viewer, qtbot, tmp_path):
+    rows = [(t, 20.0 * k + t, 30.0 * k) for t in range(3) for k in range(1, 5)]
+    pd.DataFrame(rows, columns=["t", "y", "x"]).to_csv(tmp_path / "spots.csv", index=False)
+    widget = fill(viewer, tmp_path / "spots.csv", None)
+    export = widget.track.export
+    widget.open_step(3)
+    qtbot.waitUntil(export.save.isEnabled, timeout=20_000)
+    assert not export.replaced.isVisible()
+    export.save.click()
+    qtbot.waitUntil(lambda: export.words.text().startswith("Written to"), timeout=20_000)
+    folder = tmp_path / "spots_tracks"
+    assert str(folder) in export.words.text() and not export.replaced.isVisible()
+    state_of(viewer).session.tracker.track()
+    qtbot.waitUntil(export.replaced.isVisible, timeout=20_000)
+    assert export.replaced.text() == f"Export replaces the earlier result in {folder}."

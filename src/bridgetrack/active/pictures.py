@@ -48,7 +48,8 @@ def numbered(listed: Iterable[tuple[int, EventRef]]) -> list[Numbered]:
         for cell in event.cells:
             before = found.get(cell.cell, Numbered(cell, "", event.event))
             if cell.cell not in known:
-                found[cell.cell] = before._replace(numbers=f"{before.numbers} {number}".strip())
+                numbers = [*before.numbers.split(", "), str(number)]
+                found[cell.cell] = before._replace(numbers=", ".join(filter(None, numbers)))
     return list(found.values())
 
 

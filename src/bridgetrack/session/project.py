@@ -148,6 +148,14 @@ def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
     return store
 
 
+def cells_file(folder: Path) -> Path | None:
+    """The file that has the cells of a project, where they are not kept in its folder."""
+    with suppress(InputError):
+        path = resolved(folder / PROJECT_FILE.read(folder / PROJECT).labels.path)
+        return path if path.exists() and not is_in(path, folder) else None
+    return None
+
+
 def kept_cells(folder: Path, geometry: Geometry) -> tuple[Movie, Finding | None] | None:
     """Cells in a project's folder, or where earlier versions kept them, and how they were found.
 
@@ -254,7 +262,8 @@ class ProjectFolder:
             return
         kept = movie.kept and (folder / CELLS).exists()
         self._changes += not (kept or is_in(movie.files[1], folder))
-        if (self.stale and movie.labels is not None) or (folder / ANSWERS).exists():
+        known = any((folder / name).exists() for name in (ANSWERS, PROJECT))
+        if (self.stale and movie.labels is not None) or known:
             self.keep()
 
     def _on_masks(self, frames: set[int]) -> None:

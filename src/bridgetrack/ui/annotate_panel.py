@@ -59,6 +59,10 @@ _PICTURES = "pictures of the question"
 """Name of the work that cuts them out."""
 
 
+_AFTER = 20
+"""Milliseconds after the image in which the panel follows."""
+
+
 class AnswersModel(QAbstractListModel):
     """Answers as lines, made as they are looked at, with all of each in words as a tip."""
 
@@ -155,8 +159,8 @@ class AnnotatePanel(Panel):
         session, annotator = self.session, self.annotator
         self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
         self.follow(
-            # Once, when the next question is in view.
-            qdebounced(self._show_question, timeout=0, parent=self),
+            # Once, after the next question was drawn on the image, which would wait for it else.
+            qdebounced(self._show_question, timeout=_AFTER, parent=self),
             self.questions.changed, annotator.mode_changed, session.movie_changed,
             session.scene_changed, session.answers_changed, session.tracking_changed,
         )  # fmt: skip
@@ -257,7 +261,6 @@ class AnnotatePanel(Panel):
         denied = self.questions.denied
         words = instead_words if denied else question_words
         self.question.setText("" if asked is None else words(asked, names))
-        self.reason.setText("" if asked is None else _INSTEAD if denied else _reason(asked))
         for name in ("accept", "reject"):
             self.actions[name].setEnabled(not denied)
         self._picture(asked)
@@ -268,20 +271,27 @@ class AnnotatePanel(Panel):
         check = self.questions.check
         self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
         self._say_undo(asked)
-        for part in (self.question, self.frames):
+        for part in (self.question, self.reason, self.frames):
             part.setVisible(asked is not None)
         self.redo.setEnabled(self.session.can_redo)
         self._show_cell()
 
     def _say_undo(self, asked: Suggestion | None) -> None:
-        """Say what Undo takes back; beside a question only where it is not the last answer."""
+        """Say what Undo takes back.
+
+        Beside a question only where it is not the last answer, in place of the reason, so that
+        the buttons stay under the mouse.
+        """
         answers, judging = self.session.answers, self.questions.check.running
         past = () if answers is None else answers.history.past
         taken = "the last verdict" if judging else self.session.undo_words
         usual = asked is not None and (judging or not past or bool(past[-1].added))
         self.undo.setToolTip(f"Undo: {taken or 'the last answer'} (key Z)")
-        tell(self.undoes, f"Undo takes back: {taken}" if taken and not usual else "")
-        self.reason.setVisible(asked is not None and usual)
+        words = f"Undo takes back: {taken}" if taken and not usual else ""
+        tell(self.undoes, words if asked is None else "")
+        if asked is not None:
+            said = _INSTEAD if self.questions.denied else _reason(asked)
+            self.reason.setText(words or said)
 
     def _show_cell(self) -> None:
         asked, annotator = self._asked, self.annotator

@@ -69,9 +69,10 @@ class Annotator:
         self.proposals: list[Proposal] = []  # what could happen to it, best first
         self._since = time.monotonic()
         self._noted = -1, False  # the cell and its side that was answered about last
+        self._begun = False  # whether a tool was taken and nothing was done with it yet
         session.movie_changed.connect(self._on_movie)
         session.scene_changed.connect(self._on_scene)
-        session.answers_changed.connect(self._refresh)
+        session.answers_changed.connect(self._on_answers)
         session.tracking_changed.connect(self._refresh)
         session.questions.wanted.connect(lambda: self.set_mode(Mode.SUGGEST))
         session.questions.check.ended.connect(self.stop_asking)
@@ -118,6 +119,10 @@ class Annotator:
         self._held = False
         self._refresh()
 
+    def _on_answers(self) -> None:
+        self._begun = False
+        self._refresh()
+
     def _refresh(self) -> None:
         tracking = self._session.tracking
         if tracking is None or self.hovered < 0 or self.picking.mode != Mode.REVIEW:
@@ -137,6 +142,12 @@ class Annotator:
             return
         if (entered or not self._held) and row != self.hovered:
             self.point_at(row)
+
+    def leave(self) -> None:
+        """The pointer left the image: keys are about a cell that was chosen, or about none."""
+        self._here, self._under = None, -1
+        if not self._held and self.hovered >= 0:
+            self.point_at(-1)
 
     def point_at(self, row: int) -> None:
         """As if the pointer were on a cell."""
@@ -253,7 +264,7 @@ class Annotator:
     def set_mode(self, mode: Mode) -> None:
         """Begin annotating another kind of event."""
         before, picked = self.picking.mode, self.picking.source
-        self.picking = Picking(mode)
+        self.picking, self._begun = Picking(mode), False
         if picked is not None:
             self._look(picked.frame)
         self._announce_mode(before)
@@ -277,6 +288,7 @@ class Annotator:
         """
         row = self._asked_about(mode) if self.asking else -1
         self.set_mode(mode)
+        self._begun = mode not in (Mode.REVIEW, Mode.SUGGEST)
         if row < 0 or self.finder is None or mode.event is None:
             return
         cell = self.finder.ref(row)
@@ -452,7 +464,7 @@ class Annotator:
         if self.asking and self._questions.check.running:
             if not self._questions.take_back():
                 self._say("No event of this sample has been judged yet.")
-        elif self.picking.empty:
+        elif self.picking.empty and not self._begun:
             self._session.undo()
         else:
             self.cancel()

@@ -209,6 +209,7 @@ class Canvas(SliceInView):
         listen(viewer.dims.events.current_step, self._on_frame)
         for event in (viewer.dims.events.ndisplay, camera.zoom, camera.center):
             listen(event, self.redraw)
+        listen(viewer.events.mouse_over_canvas, self._on_leave)
         listen(viewer.layers.events.removed, lambda event: self.overlay.forget(event.value))
         viewer.mouse_drag_callbacks.append(self._on_press)
         viewer.mouse_move_callbacks.append(self._on_move)
@@ -314,6 +315,11 @@ class Canvas(SliceInView):
             self._point = self.place_of(event)
             self._annotator.hover(self.frame, self._point)
 
+    def _on_leave(self) -> None:
+        if self.viewer is not None and not self.viewer.mouse_over_canvas:
+            self._point = None
+            self._annotator.leave()
+
     def place_of(self, event: Any) -> tuple[float, ...]:
         """Position of the pointer in pixels, with the plane in view in 3D.
 
@@ -378,7 +384,7 @@ class Canvas(SliceInView):
             camera, dims = camera_of(self.viewer), self.viewer.dims
             self._before = camera.center, camera.zoom, dims.current_step
         self.activate()
-        self.show_asked(asked.frame, asked.position)
+        self.show_asked(min(c.frame for c in asked.cells), asked.position)
 
     def show_asked(self, frame: int, position: tuple[float, ...] | None = None) -> None:
         """Show a frame of the question and, where given, centre a position in pixels."""

@@ -287,6 +287,10 @@ class FindCells(Column):
         search, layer = self._search, self._looked_in
         if search is None or search.complete or not search.done or layer is None:
             return ""
+        used: Any = self._source.labels.layer
+        if used is not None and not layers.tags_of(used).get("partial"):
+            self.words.setText("Cancelled; your cells are unchanged.")
+            return self.words.text()
         n = len(search.done)
         self._add(layer, search.labels.copy(), search.finding, partial=True)
         more = "a new search for masks chosen over time begins at the first frame"

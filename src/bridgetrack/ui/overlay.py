@@ -237,8 +237,8 @@ class Drawing:
             for k, known in enumerate(shown):
                 away = np.abs(_flat(each.cell) - _flat(known.cell)).max() / view.size
                 if away <= 0.6 or (away <= 1 and each.numbers == known.numbers):
-                    both = {*known.numbers.split(), *each.numbers.split()}
-                    shown[k] = known._replace(numbers=" ".join(sorted(both, key=int)))
+                    both = {*known.numbers.split(", "), *each.numbers.split(", ")}
+                    shown[k] = known._replace(numbers=", ".join(sorted(both, key=int)))
                     break
             else:
                 shown.append(each)

@@ -62,7 +62,7 @@ class OverlayLayers:
             self.marks = Points(
                 np.zeros((1, labels.ndim - 1)), name="Marks", metadata=tag("marks"),
                 blending=_ON_TOP, face_color="transparent", border_color="transparent",
-                border_width=0.12, size=10, opacity=1.0,
+                border_width=0.12, size=0.1, opacity=1.0,
                 text={"string": "{text}", "color": {"feature": "ink"}, "size": 11,
                       "anchor": "center", "blending": _ON_TOP},
                 features={"text": [_LETTERS], "ink": ["transparent"]},

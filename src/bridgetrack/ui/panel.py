@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from qtpy.QtCore import QSize, Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 from superqt.utils import qdebounced
 
@@ -75,6 +75,12 @@ class Panel(Column):
             refresh()
         super().showEvent(event)
         self._fit_soon()
+
+    def changeEvent(self, event: Any) -> None:  # noqa: N802
+        """Another theme has other fonts."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange and self.isVisible():
+            self._fit_soon()
 
     def _fit(self) -> None:
         """Room for words in the style of the window, which comes after the first layout."""

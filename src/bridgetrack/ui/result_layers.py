@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import dask.array as da
@@ -47,7 +48,7 @@ class _Shown:
     numbers: Index  # in the pixels, and their colours
     shades: Array
 
-    @property
+    @cached_property  # with what napari works out of it, in the background
     def label_colours(self) -> DirectLabelColormap:
         """Colours of the numbers in the pixels."""
         known: dict[int | None, Any] = {None: "transparent", 0: "transparent"}
@@ -91,13 +92,14 @@ class ResultLayers:
         self._wanted.discard(role_of(event.value))
 
     def _on_movie(self) -> None:
-        movie, viewer, layer = self._session.movie, self._viewer_ref(), self._layer(COLOURED)
-        if viewer is None or layer is None:
+        """The layers of another movie go; those of this one are made above its layers."""
+        movie, viewer = self._session.movie, self._viewer_ref()
+        if viewer is None or (movie is not None and movie.layers[1] is self._over):
             return
-        if movie is None or movie.layers[1] is not self._over:
-            wanted = set(self._wanted)
+        wanted = set(self._wanted)
+        for layer in filter(None, map(self._layer, (TRACKS, COLOURED))):
             viewer.layers.remove(layer)
-            self._wanted = wanted
+        self._wanted = wanted
 
     def _follow(self) -> None:
         """Show the layers, or bring them up to date."""

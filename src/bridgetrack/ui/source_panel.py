@@ -19,9 +19,10 @@ from bridgetrack.notes import plural
 from bridgetrack.pipeline.finding import how_found
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.project import kept_cells, open_store, usual_folder
+from bridgetrack.session.project import cells_file, kept_cells, open_store, usual_folder
 from bridgetrack.ui import layers
 from bridgetrack.ui.background import READING
+from bridgetrack.ui.file_menu import masks_of
 from bridgetrack.ui.layer_changes import LayerChanges
 from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.widgets import LayerChoice, form_in
@@ -279,26 +280,30 @@ class SourceChooser(QWidget):
         self._panel.state.files.read(str(layer.name), read, add)
 
     def _restore(self, image: Any) -> None:
-        """Bring back the cells that were found or painted on this movie earlier."""
+        """Bring back the cells that this movie had last: found or painted here, or of a file."""
         try:
             movie = layers.movie_of(image)
         except BridgetrackError:
             return
         folder = usual_folder(layers.path_of(image), layers.name_of(image), movie.geometry)
-        kept, viewer = kept_cells(folder, movie.geometry), self._panel.state.viewer
-        if kept is None or viewer is None:
-            return
-        labels, how = kept
+        state, file = self._panel.state, cells_file(folder)
+        kept = None if file is not None else kept_cells(folder, movie.geometry)
 
-        def add(pixels: NDArray[Any]) -> None:
+        def add(found: Any) -> None:
             if self.image.layer is not image or self.labels.layer is not None:
                 self._known.discard(image)
                 return  # another movie or other cells were chosen meanwhile
-            made = layers.cells_over(image, pixels, "Cells found", found=how, kept=True)
-            self.labels.choose(viewer.add_layer(made))
+            if kept is not None:
+                tags = {"found": kept[1], "kept": True}
+                cells = layers.cells_over(image, found, "Cells found", **tags)
+                found = [cells.as_layer_data_tuple()]
+            self.labels.choose(next(iter(state.add_layers(found, image)), None))
 
-        read = self._panel.state.files.read
-        read("the cells", lambda: np.asarray(labels.array[:, 0].compute()), add)
+        if file is not None:
+            state.files.read(file.name, lambda: masks_of(file), add)
+        elif kept is not None:
+            pixels = kept[0].array[:, 0]
+            state.files.read("the cells", lambda: np.asarray(pixels.compute()), add)
 
     def said_of_masks(self) -> Steps[MaskAnswers]:
         """What was said of the masks of the image chosen, now or before.

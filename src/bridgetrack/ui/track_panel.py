@@ -233,6 +233,7 @@ class ExportBox(Column):
             self.ask_many,
         )  # fmt: skip
         self.add(row(self.save, self.elsewhere, self.many))
+        self.replaced = self.add(text())
         self.words = self.add(text())
         panel.state.cancelled["batch"] = self._on_cancel
         kept = panel.state.settings
@@ -252,6 +253,10 @@ class ExportBox(Column):
         if self._written is not None and self._written is not tracking:
             self._written = None
             self.words.clear()
+        movie = self._panel.session.movie
+        folder = None if movie is None or movie.path is None else results_of(movie.path)
+        replaced = folder is not None and folder.exists() and self._written is None
+        tell(self.replaced, f"Export replaces the earlier result in {folder}." if replaced else "")
 
     def export(self) -> None:
         """Write beside the movie; where it is in no file, ask where to."""
@@ -278,8 +283,9 @@ class ExportBox(Column):
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
-            self.words.setText(f"Written to {folder}: {', '.join(formats)}.{more}")
+            self.words.setText(f"Written to {folder.absolute()}: {', '.join(formats)}.{more}")
             self._written = session.tracking
+            self._refresh()
             now = session.movie
             if movie is not None and (now is None or now.layers != movie.layers):
                 words = f"The results of “{movie.name}” are written to {folder}."
