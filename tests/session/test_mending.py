@@ -211,7 +211,7 @@ def test_masks_of_a_verified_track_are_locked_until_it_is_released(mended, tmp_p
             session.masks.accept(mend)
     np.testing.assert_array_equal(frame_of(session, 1), before)
     assert len(session.masks.answers) == 1 and session.names.verified(cell)
-    assert not any("not there any more" in words for _, words in heard)
+    assert not any("no longer there" in words for _, words in heard)
     # All is right as drawn: that changes nothing.
     session.mend("check", 1)
     assert not session.edits.verify(cell)

@@ -166,7 +166,7 @@ def verdict_on(
     number = f"about {finds:.0f}" if finds >= 1 else "less than one"
     found = f"{number} more wrong {'link' if finds < 1.5 else 'links'} found per {AHEAD} clicks"
     if clicks < ENOUGH:
-        return Verdict(False, f"{found}; go on, it is too early to say when to stop")
+        return Verdict(False, f"{found}; keep going, it is too early to stop")
     little, steady = finds < 1.0, changes < max(2.0, 0.005 * events)
     if little and steady and (estimate is None or estimate.n_annotations < ENOUGH_RANDOM):
         return Verdict(False, f"{found}; go on until the accuracy is known")

@@ -107,7 +107,7 @@ class Tracker:
         if lost:
             session.message.emit(
                 "warning",
-                f"{len(lost)} of your answers name cells that are not there any more, e.g. "
+                f"{len(lost)} of your answers are about cells that are no longer there, e.g. "
                 f"{lost[0].cell}: {lost[0].reason}. They are kept.",
             )
         try:

@@ -344,7 +344,7 @@ def _numbered(events: Sequence[Any], words: Sequence[str], notes: Any) -> list[s
     ]
 
 
-_INSTEAD = "Click what is right or press its number. Not listed: C, Y, L, A or F. Unknown: U."
+_INSTEAD = "Click what is right or press its number. Not in the list: C, Y, L, A or F. Not sure: U."
 
 
 def _reason(asked: Suggestion) -> str:

@@ -279,7 +279,7 @@ class ExplorePanel(Panel):
             self.cycles = cell_cycles(numbers.tracks)
         self.survival.show_survival(self.cycles)
         unit = "h" if self.cycles.unit == "min" else "frames"
-        self.survival.name_axes(f"time since birth, {unit}", "share not divided")
+        self.survival.name_axes(f"time since birth, {unit}", "fraction not yet divided")
         table = self.cycles.generations.rename(columns=column_words).to_html(
             index=False, na_rep="", float_format="{:.4g}".format, border=0
         )

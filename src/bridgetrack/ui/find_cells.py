@@ -329,8 +329,8 @@ class FindCells(Column):
         if source.image.layer is layer:
             source.labels.choose(made)
             self.words.setText(
-                "Done. Correct wrong masks in step 2 with a key and a click, or paint over them "
-                "with the tools of this layer."
+                "Done. Correct wrong masks in step 2 with a key and a click, or select the layer "
+                f"“{made.name}” and paint."
             )
         else:
             made.visible = False

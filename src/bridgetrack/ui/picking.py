@@ -109,16 +109,16 @@ class Picking:
         if self.empty:
             return self.mode.hint
         if self.half:
-            return "Click in its other half: the cell is cut between the two. Esc: never mind."
+            return "Click in its other half: the cell is cut between the two. Esc cancels."
         if self.mode == Mode.CUT:
-            return "Click on the other side: the line between cuts. Esc: never mind."
+            return "Click on the other side to cut along the line. Esc cancels."
         if self.mode == Mode.JOIN:
-            return "Click the other piece. Esc: never mind."
+            return "Click the other piece. Esc cancels."
         if self.targets:
             return "Click the second one."
         if self.mode == Mode.MOVE:
-            return "Click the same cell here; the outline is where it was. Esc: never mind."
-        return "Click both daughters, one after the other. Esc: never mind."
+            return "Click the same cell here; the outline is where it was. Esc cancels."
+        return "Click both daughters, one after the other. Esc cancels."
 
     def _forget(self) -> None:
         self.source, self.targets, self.place, self.half = None, (), None, 0

@@ -45,7 +45,7 @@ SHORTCUTS = (
     Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
     Shortcut("undo", ("Z", "Control-Z"), "Undo the last answer", Annotator.undo),
     Shortcut("redo", ("R", "Control-Shift-Z"), "Redo what was undone", Annotator.redo),
-    Shortcut("cancel", ("Escape",), "Never mind", Annotator.cancel),
+    Shortcut("cancel", ("Escape",), "Cancel", Annotator.cancel),
     *_NUMBERS,
 )  # fmt: skip
 """All keys of the canvas, and what buttons do as keys would."""

@@ -43,7 +43,7 @@ class SourceChooser(QWidget):
         form = form_in(self)
         self.image = LayerChoice("no image", "The movie; its brightness helps to tell cells apart")
         self.labels = LayerChoice(
-            "choose, or make one below",
+            "choose, or find cells below",
             "The layer in which every cell has a number in every frame, or a point",
         )
         form.addRow("Movie", self.image)

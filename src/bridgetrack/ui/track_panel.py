@@ -57,7 +57,7 @@ class TrackPanel(Panel):
         self.check = self.add(CheckBox(self))
         self.export = self.add(ExportBox(self))
         self.divide = self.add(QCheckBox("Cells divide"))
-        self.divide.setToolTip("If not checked, no division is proposed")
+        self.divide.setToolTip("Untick it if your cells do not divide")
         self.divide.toggled.connect(self._on_divide)
         self.column.addStretch(1)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)

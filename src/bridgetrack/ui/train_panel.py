@@ -28,7 +28,7 @@ class TrainPanel(Panel):
         self.words = self.add(text(lines=1))
         self.add(heading("Model"))
         self.choice = self.add(fitted(QComboBox()))
-        self.choice.setToolTip("Tracks follow at once; training starts from it and stays close")
+        self.choice.setToolTip("Tracks follow at once; training begins with it and stays close")
         self.choice.activated.connect(self._on_choice)
         self.begins = self.add(text())
         self.go = self.add(

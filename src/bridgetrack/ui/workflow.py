@@ -58,7 +58,7 @@ def launch(image: Path | None, labels: Path | None) -> None:
 
 _CHECKING = (
     "Look at the event in both frames. Enter: it is right. Backspace: it is wrong. "
-    "U: you cannot tell. Esc stops; what was said stays."
+    "U: you cannot tell. Esc stops; your answers are kept."
 )
 
 ENOUGH = 20
@@ -169,7 +169,7 @@ class WorkflowPanel(Panel):
             return _CHECKING
         if session.movie is None and self.segment.source.image.layer is not None:
             where = "" if step == 0 else ", in step 1"
-            return f"Next: find the cells, or choose their layer{where}."
+            return f"Next: find the cells, or choose the layer that has them{where}."
         if session.movie is None:
             first = "Open a movie, or drop it on the window"
             return f"{first}, then choose its cells." if step == 0 else f"{first}; see step 1."
@@ -204,9 +204,7 @@ class WorkflowPanel(Panel):
 def _ready(step: int, answers: int, trained: bool) -> str:
     """What comes next in a step, where there are tracks."""
     if step == 0:
-        return (
-            "Ready. Next: tell what happens to some cells in step 2, or see the tracks in step 4."
-        )
+        return "Ready. Next: answer some questions in step 2, or see the tracks in step 4."
     if step == 1 and answers < ENOUGH:
         return f"{answers} of about {ENOUGH} answers; mix easy and hard ones. Then train."
     if step == 1:
@@ -215,7 +213,7 @@ def _ready(step: int, answers: int, trained: bool) -> str:
         return "Training needs answers; give some in step 2. About 20 are enough to begin with."
     if step == 2:
         return "Learned. Next: look at the tracks in step 4." if trained else "Press Train."
-    return "Point at what is wrong and correct it as in step 2; the tracks follow at once."
+    return "Point at what is wrong and correct it as in step 2; the tracks are updated at once."
 
 
 def _scrolling(panel: Panel) -> QScrollArea:
