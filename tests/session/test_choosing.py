@@ -311,3 +311,12 @@ def test_a_search_with_other_settings_begins_anew() -> None:
     assert labels.max() and CellSearch.of(movie, again, first).complete
     other = Finding(SegmentationSettings(diameter=18.0), "plain")
     assert not CellSearch.of(movie, other, first).done
+
+
+def test_progress_of_a_search_only_goes_forward() -> None:
+    movie, shares = open_movie(drawn(10)[0], axes="TYX"), list[float]()
+    run(
+        CellSearch.of(movie, Finding()).steps(None, shipped_model()),
+        lambda s: shares.append(s.done),
+    )
+    assert len(set(shares)) > 5 and shares == sorted(shares) and shares[-1] <= 1

@@ -20,7 +20,7 @@ from bridgetrack.pipeline.finding import Finding
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.ui.layers import find_role, tags_of
+from bridgetrack.ui.layers import FOUND, find_role, tags_of
 from bridgetrack.ui.state import state_of
 from drawn_movie import colony
 
@@ -236,8 +236,12 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     monkeypatch.setattr(finding_module, "SegmentedFrame", slow)
     find.go.click()
     qtbot.waitUntil(lambda: len(looked) == 2 and find._search.done == [0, 1], timeout=60_000)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, FOUND) is not None, timeout=20_000)
+    shown = find_role(viewer.layers, FOUND)
+    assert shown.data[:2].any(axis=(1, 2)).all() and shown not in source
     qtbot.mouseClick(widget.work.stop, Qt.MouseButton.LeftButton)
     held.set()
+    assert find_role(viewer.layers, FOUND) is None
     assert "the cells of 2 of 3 frames are kept" in widget.notice.text()
     qtbot.waitUntil(lambda: source.layer is not None, timeout=20_000)
     part = source.layer

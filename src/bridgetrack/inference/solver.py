@@ -140,15 +140,22 @@ class Program:
         lib.Highs_changeColsCostByRange(handle, 0, n_columns - 1, _doubles(-scores))
         lib.Highs_run(handle)
         status = lib.Highs_getModelStatus(handle)
+        hopeless = (
+            lib.kHighsModelStatusInfeasible,
+            lib.kHighsModelStatusUnboundedOrInfeasible,
+            lib.kHighsModelStatusModelError,
+        )
+        if status not in (lib.kHighsModelStatusOptimal, *hopeless):
+            # Begun at the last optimum, it may end where rounding errors are too large: once more
+            # from the beginning.
+            lib.Highs_clearSolver(handle)
+            lib.Highs_run(handle)
+            status = lib.Highs_getModelStatus(handle)
         x, reduced, value, price = (np.zeros(k) for k in (n_columns, n_columns, n_rows, n_rows))
         lib.Highs_getSolution(
             handle, _doubles(x), _doubles(reduced), _doubles(value), _doubles(price)
         )
-        if status in (
-            lib.kHighsModelStatusInfeasible,
-            lib.kHighsModelStatusUnboundedOrInfeasible,
-            lib.kHighsModelStatusModelError,
-        ):
+        if status in hopeless:
             raise InfeasibleError(_NO_CHOICE)
         if status != lib.kHighsModelStatusOptimal:
             raise SolverError("the linear solver stopped before the optimum; scale the scores")

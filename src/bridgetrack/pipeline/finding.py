@@ -21,7 +21,13 @@ from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_same_extent, label_frame, looks_like_labels
-from bridgetrack.pipeline.joint import PER_CELL, WINDOW, FrameChoice, choose_jointly
+from bridgetrack.pipeline.joint import (
+    CHOOSING,
+    PER_CELL,
+    WINDOW,
+    FrameChoice,
+    choose_jointly,
+)
 from bridgetrack.pipeline.mask_candidates import MaskReader, fitted_settings, learned_score
 from bridgetrack.pipeline.mask_changes import (
     MaskChange,
@@ -31,7 +37,7 @@ from bridgetrack.pipeline.mask_changes import (
     repainted,
     with_outlines_of,
 )
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.regions.mend import Mend
 from bridgetrack.regions.propose import label_sources
 from bridgetrack.regions.regions import labels_of, regions_of_labels
@@ -418,6 +424,10 @@ def chosen_again(
     return changed, found.finding.learned
 
 
+_LOOKING = 0.1
+"""Share of a search that looking at the whole movie takes, about."""
+
+
 @dataclass
 class CellSearch:
     """A search and the frames that it has found so far."""
@@ -449,12 +459,24 @@ class CellSearch:
     def steps(
         self, answers: MaskAnswers | None, weights: Model
     ) -> Steps[tuple[NDArray[Any], Finding]]:
-        """Look at the frames that are left; gives all cells and how they were found."""
-        job = yield from MaskJob.of(self.finding, self.movie, answers)
+        """Look at the frames that are left; gives all cells and how they were found.
+
+        Steps tell how much of the whole search is done, which never becomes less.
+        """
+        share = 0.0
+
+        def looking(step: Progress) -> Progress:
+            nonlocal share
+            share = max(share, _LOOKING * step.done)
+            return replace(step, done=share)
+
+        job = yield from relayed(MaskJob.of(self.finding, self.movie, answers), looking)
         left = [t for t in range(self.movie.n_frames) if t not in set(self.done)]
         for step in job.frames(weights, left):
             if isinstance(step, Progress):
-                yield step
+                if step.stage != CHOOSING:  # which begins anew with every window of frames
+                    share = max(share, _LOOKING + (1 - _LOOKING) * step.done)
+                yield replace(step, done=share)
             else:
                 self.labels[step.frame] = step.labels
                 self.done.append(step.frame)

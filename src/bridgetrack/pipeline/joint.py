@@ -64,6 +64,9 @@ TRUST = 1.5
 BIAS = -0.5
 """Taken off the score of every region, so that two small regions do not win over a large one by
 having two events."""
+CHOOSING = "Choosing masks"
+"""Stage of the work on a window of frames."""
+
 WINDOW, OVERLAP = 8, 3
 """Frames that are decided together, and how many of these are decided again with the next ones."""
 
@@ -211,7 +214,7 @@ def choose_jointly(
             found = next(candidates)
             likely = choose_by_frame(found.regions, found.scores - BIAS)
             held.append(FrameChoice(t, found, likely, np.zeros(len(likely))))
-        yield Progress("Choosing masks", first / n)
+        yield Progress(CHOOSING, first / n)
         if n == 1 or not any(len(one.chosen) for one in held):
             held = [_alone(one) for one in held]
         else:
@@ -261,7 +264,7 @@ def _together(
     allowed = scene.allowed(np.concatenate([part.pinned for part in parts]))
     work = solve_steps(scene.problem, scores, allowed)
     try:
-        solution = yield from relayed(work, partial(Progress, "Choosing masks"))
+        solution = yield from relayed(work, partial(Progress, CHOOSING))
     except InfeasibleError as error:
         frames = f"frames {window[0].frame} to {window[-1].frame}"
         raise InputError(_EXCLUDE.format(frames)) from error

@@ -70,6 +70,7 @@ class FindCells(Column):
         self._decided: tuple[tuple[Any, ...], SettingsEstimate] | None = None
         self._search: CellSearch | None = None
         self._looked_in: Any = None  # its layer
+        self._shown = 0  # frames of it that are shown
         self._of: Any = source.image.layer  # the movie chosen last
         self._own_size = False  # whether a person set the size of its cells
         self.size, self.faint, self.split = (
@@ -91,6 +92,7 @@ class FindCells(Column):
         self.words = self.add(text())
         self.expert = self._experts()
         panel.state.cancelled["segment"] = self._cancelled
+        panel.listen(panel.session.progress, self._show_found)
         self._preview_soon = qdebounced(self._show_preview, timeout=_PAUSE, parent=self)
         self._listen()
         self._on_image()
@@ -281,6 +283,22 @@ class FindCells(Column):
             self._failed,
             what=f"The search for the cells of “{layer.name}”",
         )
+
+    def _show_found(self, work: str, _: Any) -> None:
+        """Show the frames of a search as they are found."""
+        viewer, search = self._panel.state.viewer, self._search
+        if work != "segment" or viewer is None or search is None:
+            return
+        shown = layers.find_role(viewer.layers, layers.FOUND)
+        if not self._panel.session.busy("segment"):
+            if shown is not None:
+                viewer.layers.remove(shown)
+        elif shown is None and search.done:
+            found = layers.cells_over(self._looked_in, search.labels, "Found so far", layers.FOUND)
+            layers.add_below(viewer, found)
+        elif shown is not None and len(search.done) > self._shown:
+            shown.refresh()
+        self._shown = len(search.done)
 
     def _cancelled(self) -> str:
         """Keep the frames that a search found before it was cancelled; what is told."""

@@ -164,10 +164,10 @@ def placed_like(layer: Any, *, still: bool = False) -> dict[str, Any]:
     }
 
 
-def cells_over(layer: Any, pixels: Any, name: str, **tags: Any) -> Labels:
+def cells_over(layer: Any, pixels: Any, name: str, role: str = "labels", **tags: Any) -> Labels:
     """A layer with the cells of the movie of another layer."""
     interval = tags_of(layer).get("frame_interval")
-    meta = tag("labels", frame_interval=interval, **tags)
+    meta = tag(role, frame_interval=interval, **tags)
     return Labels(pixels, name=name, metadata=meta, opacity=0.3, **placed_like(layer))
 
 
@@ -305,6 +305,9 @@ def show_instead(viewer: Any, before: Any, image: Any) -> None:
 
 LayerData = tuple[Any, dict[str, Any], str]
 ROLE = "detections"
+FOUND = "found so far"
+"""The role of a layer with the frames that a search has found."""
+
 IMPORTED = "imported tracks"
 """The role of layers with tracks of other programs."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import ceil
 from typing import Any, ClassVar
 
 from qtpy.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 from superqt.utils import qdebounced
 
+from bridgetrack.notes import plural
 from bridgetrack.session.session import Session
 from bridgetrack.ui.background import Links
 from bridgetrack.ui.shortcuts import shortcut
@@ -18,6 +20,9 @@ from bridgetrack.ui.widgets import SPACE, Column, button, wrapping
 
 _OVER = 1.0
 """Seconds after which an error is not of what has just worked."""
+
+_KNOWN = 12
+"""Percent from which on it is told how long a search will take."""
 
 _FADE = 8000
 """Milliseconds that a message without weight stays."""
@@ -174,6 +179,7 @@ class WorkBar(QWidget):
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._state, self._steps = panel.state, dict[str, Any]()
+        self._begun: dict[str, float] = {}  # when each began
         box = QHBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         self.bar = QProgressBar()
@@ -187,16 +193,24 @@ class WorkBar(QWidget):
     def _on_progress(self, name: str, step: Any) -> None:
         if name not in _SHOWN:
             return
-        self._steps.pop(name, None) if step is None else self._steps.update({name: step})
+        if step is None:
+            self._steps.pop(name, None)
+            self._begun.pop(name, None)
+        else:
+            self._steps[name] = step
         self.shown.emit(bool(self._steps))
         if not self._steps:
             return
         name, step = list(self._steps.items())[-1]
+        begun = self._begun.setdefault(name, time.monotonic())
         # A bar that may not be painted is not painted at once, with all else in the window.
         self.bar.setUpdatesEnabled(False)
         self.bar.setValue(round(100 * min(max(float(getattr(step, "done", 0.0)), 0.0), 1.0)))
         # What cannot tell how far it is begins and stays at 0: that would look as if it hung.
         share = " %p %" if self.bar.value() else "…"
+        if name == "segment" and self.bar.value() > _KNOWN:  # of the others only a stage is known
+            left = (time.monotonic() - begun) * (100 / self.bar.value() - 1) / 60
+            share += f", about {plural(ceil(left), 'minute')} left"
         self.bar.setFormat(f"{getattr(step, 'stage', '')}{share}")
         self.bar.setUpdatesEnabled(True)
         self.stop.setEnabled(_SHOWN[name])

@@ -27,7 +27,7 @@ from bridgetrack.ui.layer_changes import LayerChanges
 from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.widgets import LayerChoice, form_in
 
-_NO_CELLS = ("preview", "marks", "coloured")
+_NO_CELLS = ("preview", layers.FOUND, "marks", "coloured")
 """Roles of layers of masks and points that show no cells to choose."""
 
 _OTHERS = "choose the cells of this movie, or the movie that they were found in"
@@ -294,8 +294,7 @@ class SourceChooser(QWidget):
                 self._known.discard(image)
                 return  # another movie or other cells were chosen meanwhile
             if kept is not None:
-                tags = {"found": kept[1], "kept": True}
-                cells = layers.cells_over(image, found, "Cells found", **tags)
+                cells = layers.cells_over(image, found, "Cells found", found=kept[1], kept=True)
                 found = [cells.as_layer_data_tuple()]
             self.labels.choose(next(iter(state.add_layers(found, image)), None))
 
