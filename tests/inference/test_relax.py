@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.arrays import Array
+from bridgetrack.errors import SolverError
 from bridgetrack.inference.margins import exact_margin, margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.relax import SolverLimits, guessed_prices
 from bridgetrack.inference.solve import solve
+from bridgetrack.inference.solver import Program
 from partition_problems import (
     brute_force,
     problem_of,
@@ -40,6 +45,31 @@ def test_the_best_choice_its_prices_and_its_margins(seed: int, n_slots: int, n_w
         rest = np.ones(problem.n_columns, dtype=bool)
         rest[column] = False
         assert bounds[column] <= found.value - brute_force(problem, scores, rest) + tolerance
+
+
+class Stopping:
+    """HiGHS that says of its first `stops` runs that they ended short of the optimum."""
+
+    def __init__(self, lib: Any, stops: int) -> None:
+        self._lib, self._stops = lib, stops
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lib, name)
+
+    def Highs_getModelStatus(self, handle: Any) -> int:  # noqa: N802
+        self._stops -= 1
+        status: int = self._lib.Highs_getModelStatus(handle)
+        return status if self._stops < 0 else self._lib.kHighsModelStatusUnknown
+
+
+def test_a_program_that_ends_short_of_its_optimum_is_solved_from_the_beginning() -> None:
+    rows, scores = sp.csr_matrix(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])), np.arange(3.0)
+    solver = Program(rows)
+    solver._model.solver._lib = Stopping(solver._model.solver._lib, 1)
+    np.testing.assert_allclose(solver.relax(scores).x, [1.0, 0.0, 1.0])
+    solver._model.solver._lib = Stopping(solver._model.solver._lib, 2)
+    with pytest.raises(SolverError, match="before the optimum"):
+        solver.relax(scores)
 
 
 def chained_triangles(count: int) -> tuple[Problem, Array]:

@@ -25,6 +25,12 @@ def test_no_annotations() -> None:
         fit(model, samples, L2(1.0), n_annotations=0)
 
 
+def test_repeated_key() -> None:
+    model, samples = multiclass_problem(0)
+    with pytest.raises(InputError, match="same key 0"):
+        fit(model, [samples[0], samples[0]], L2(1.0))
+
+
 @pytest.mark.parametrize(
     ("regularizer", "words"),
     [
@@ -78,6 +84,7 @@ class Odd(AmbiguousMulticlass):
     [
         ({"bounds": np.full(12, np.inf)}, "bounds of training sample 0"),
         ({"losses": np.full(12, np.nan)}, "task losses of training sample 0"),
+        ({"losses": np.full(12, -0.1)}, "must not be negative"),
         ({"features": np.zeros((12, 4))}, "another set of features"),
     ],
 )

@@ -70,6 +70,20 @@ def test_numbers_of_new_cells_are_never_used_again(mended) -> None:
     assert min(given) > labels.max()
 
 
+def test_a_number_that_the_labels_have_no_place_for_is_refused(merged, tmp_path) -> None:
+    image, labels, truth, (first, _) = merged
+    _, small = np.unique(labels, return_inverse=True)
+    labels = np.where(small == small.max(), 255, small).reshape(labels.shape).astype(np.uint8)
+    session = bt.Session(labels, image, project=tmp_path / "cells.bridgetrack")
+    for new in (
+        lambda: session.masks.new_label(1),
+        lambda: session.mend("cut", 1, middle((truth[1] == first) & (labels[1] > 0))),
+    ):
+        with pytest.raises(InputError, match="256, the next free number, has no place"):
+            new()
+    session.close()
+
+
 def test_what_was_mended_is_there_again_and_can_be_undone(mended, merged, tmp_path) -> None:
     session, labels, truth, (first, _) = mended
     session.mend("cut", 1, middle(truth[1] == first))

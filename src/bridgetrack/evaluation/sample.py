@@ -119,11 +119,20 @@ def exact_interval(right: int, of: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Sample:
-    """Events drawn at random from a result, with what was said of them."""
+    """Events drawn at random from a result, with what was said of them.
 
-    options: SampleOptions  # what was drawn
-    population: int  # how many events it was drawn from
-    # events, verdicts: the events in the order they were drawn, and one verdict each
+    Parameters
+    ----------
+    options
+        What was drawn.
+    population
+        How many events it was drawn from.
+    events, verdicts
+        The events in the order they were drawn, and one verdict each.
+    """
+
+    options: SampleOptions
+    population: int
     events: tuple[EventRef, ...]
     verdicts: tuple[Verdict, ...]
 

@@ -146,11 +146,12 @@ class Risk:
         start = time.perf_counter()
         found = ask(samples, w)
         self.seconds += time.perf_counter() - start
-        given = (found.features, found.losses, found.bounds)
-        if [a.shape for a in given] != [(len(samples), w.shape[-1]), *2 * [(len(samples),)]]:
+        given, n, d = (found.features, found.losses, found.bounds), len(samples), w.shape[-1]
+        shapes = [values.shape for values in given]
+        if shapes != [(n, d), (n,), (n,)]:
             raise InputError(
-                f"inference returned shapes {[a.shape for a in given]} for {len(samples)} samples "
-                f"and {w.shape[-1]} weights; these may belong to another set of features"
+                f"inference returned shapes {shapes} for {n} samples and {d} weights; these may "
+                "belong to another set of features"
             )
         for name, values in zip(("features", "task losses", "bounds"), given, strict=True):
             if not np.isfinite(values).all():
@@ -159,5 +160,11 @@ class Risk:
                     f"the {name} of training sample {i} ({samples[i].key}) are not finite; check "
                     "the features of its events, or raise the limits of inference"
                 )
+        if n and found.losses.min() < -SATISFIED:
+            i = int(found.losses.argmin())
+            raise InputError(
+                f"the task loss of training sample {i} ({samples[i].key}) is {found.losses[i]:g}; "
+                "it must not be negative"
+            )
         # a bound is never below what was attained, whatever the rounding of the solver
         return replace(found, bounds=np.maximum(found.bounds, found.values(w, sign)))

@@ -113,9 +113,13 @@ def as_samples(samples: Iterable[Sample | tuple[Any, Any]]) -> tuple[Sample, ...
     Raises
     ------
     InputError
-        If there are no samples.
+        If there are no samples, or if two have the same key.
     """
     found = tuple(s if isinstance(s, Sample) else Sample(*s) for s in samples)
     if not found:
         raise InputError("there is nothing to learn from: no annotated sample; annotate something")
+    keys = [s.key for s in found if s.key is not None]
+    if len(set(keys)) < len(keys):  # one would get the bounds of the other in a later training
+        repeated = next(key for i, key in enumerate(keys) if key in keys[:i])
+        raise InputError(f"two training samples have the same key {repeated!r}; merge them")
     return found

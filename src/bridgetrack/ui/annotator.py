@@ -346,9 +346,10 @@ class Annotator:
             self._check_view(frame)
             return
         if half and self.picking.mode == Mode.OUTLINE:
-            problem = self.take_outline(frame, point)
-            if problem:
-                self._say(problem)
+            with self._session.telling():
+                problem = self.take_outline(frame, point)
+                if problem:
+                    self._say(problem)
             return
         session, kind = self._session, self.picking.mode.mends
         with session.telling():

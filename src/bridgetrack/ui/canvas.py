@@ -280,15 +280,15 @@ class Canvas(SliceInView):
 
         It is drawn as by the tools of napari: what is painted is an answer about masks.
         """
-        viewer, own = self.viewer, self.labels
+        viewer, own, masks = self.viewer, self.labels, self._session.masks
         at = (frame, *(round(p) for p in place))
         for other in reversed(list(viewer.layers)):
             if other is own or not other.visible or not _has_outlines(other, own):
                 continue
             drawn, before = np.asarray(other.data[frame]), np.asarray(own.data[frame])
-            label = before[at[1:]] or own.data.max() + 1
-            if not drawn[at[1:]]:
+            if masks is None or not drawn[at[1:]]:
                 continue
+            label = before[at[1:]] or masks.new_label(frame)
             there = (drawn == drawn[at[1:]]) & np.isin(before, (0, label))
             with own.block_history():
                 for mask, value in (((before == label) & ~there, 0), (there, label)):
