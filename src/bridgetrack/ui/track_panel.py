@@ -170,6 +170,8 @@ class FormatList(QListWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setToolTip("What Export and Many movies… write")
+        # In the dark theme an empty box is hardly seen.
+        self.setStyleSheet("QListWidget::indicator:unchecked { border: 1px solid gray; }")
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         for name, words in FORMATS.items():
             item = QListWidgetItem(f"{name.upper() if len(name) < 5 else name}: {words}", self)
