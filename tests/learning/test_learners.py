@@ -84,10 +84,10 @@ def test_line_search_never_lowers_the_dual(seed: int, problem: Any, kind: str) -
     model, samples = problem(seed)
     d = model.n_features
     risk = Risk(model, samples, None, LOSSES["bridge"])
-    bundle = Bundle(risk, L2(0.1, rng.normal(size=d), metric_of(kind, d, seed)), 1, 200, True)
+    bundle = Bundle(risk, L2(0.1, rng.normal(size=d), metric_of(kind, d, seed)), LearningOptions())
     start = rng.normal(size=d)
     bundle.aim(risk.tangent(start), start)
-    dual = Dual(bundle, LearningOptions())
+    dual = Dual(bundle)
     dual.aim()
     np.testing.assert_allclose(dual.w, bundle.regularizer.prior, atol=1e-9)
     points = [rng.normal(size=d) * s for s in (0.1, 1.0, 3.0)]

@@ -76,7 +76,7 @@ def test_planes_are_taken_over_for_the_same_penalty_only() -> None:
 
     def planes(found: tuple[Sample, ...]) -> int:
         risk = Risk(model, found, None, LOSSES["bridge"])
-        bundle = Bundle(risk, L2(0.1), state.planes.n_owners, 200, True)
+        bundle = Bundle(risk, L2(0.1), FINE, state.n_groups)
         bundle.take_over(state)
         return len(bundle.planes)
 
@@ -102,9 +102,8 @@ def test_an_input_that_changed_in_place_is_not_taken_for_the_old_one() -> None:
 def test_cache_gives_the_best_of_what_it_saw(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, samples = multiclass_problem(seed, n=3)
-    bundle = Bundle(Risk(model, samples, None, LOSSES["bridge"]), L2(0.1), 1, 200, True)
+    bundle = Bundle(Risk(model, samples, None, LOSSES["bridge"]), L2(0.1), FINE)
     d, seen = model.n_features, []
-    assert bundle.best_known(np.zeros(d)) is None
     for _ in range(6):
         batch = Inferred(rng.normal(size=(3, d)), rng.random(3), np.zeros(3))
         bundle.keep_outputs(batch, rng.normal(size=d))

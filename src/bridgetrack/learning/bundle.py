@@ -13,11 +13,13 @@ the tangent at the time, and stay valid since ``f - c Delta <= f + Delta <= P``.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
 
 from bridgetrack.arrays import Array, Index, Mask
+from bridgetrack.learning.options import LearningOptions
 from bridgetrack.learning.regularizers import Regularizer
 from bridgetrack.learning.risk import Risk, Tangent
 from bridgetrack.learning.structured_model import Inferred
@@ -32,7 +34,7 @@ ROUNDING = 1e-10
 
 
 class Planes:
-    """Affine functions ``<a_k, w> + b_k``, each a lower bound on one of n functions.
+    """Planes ``<a_k, w> + b_k``, each a lower bound on one of n functions.
 
     Attributes
     ----------
@@ -73,17 +75,6 @@ class Planes:
             self.slopes, self.offsets = self.slopes[keep], self.offsets[keep]
             self.owner, self._used = self.owner[keep], self._used[keep]
 
-    def of(self, place: Index, n_owners: int, scale: float = 1.0) -> Planes:
-        """Planes of the functions that have a place among others, times a factor.
-
-        ``place`` is the new number of each function, -1 for those that are left out.
-        """
-        made = Planes(n_owners, self.slopes.shape[1])
-        keep = place[self.owner] >= 0
-        owner = place[self.owner[keep]]
-        made.add(scale * self.slopes[keep], scale * self.offsets[keep], owner)
-        return made
-
 
 @dataclass(frozen=True)
 class Incumbent:
@@ -100,6 +91,10 @@ class Incumbent:
         return self.upper - self.lower
 
 
+Search = Generator[Incumbent, None, Incumbent]
+"""Minimises a surrogate: yields where it stands after each inference, returns where it ends."""
+
+
 class Bundle:
     """Planes, points and outputs of one penalty, below and on the surrogate that is minimised.
 
@@ -111,13 +106,11 @@ class Bundle:
         P and R.
     regularizer
         Part of the surrogate.
+    options
+        Limits. Of more than ``max_bounds`` planes those that have been idle are dropped. Those
+        with a multiplier stay, so that no master problem falls below the one before.
     n_groups
         Number of slacks.
-    max_planes
-        Above this, planes that have been idle are dropped. Those with a multiplier stay, so that
-        no master problem falls below the one before.
-    cache
-        Whether to keep outputs.
 
     Attributes
     ----------
@@ -127,7 +120,7 @@ class Bundle:
         The inference cache of 003, None without it: an output y of sample i is the plane
         ``<phi(x_i, y), w> + Delta(y_i*, y)``, not divided by n, below its loss-augmented maximum.
     tangent
-        Of -R, see `aim`.
+        Of -R, see `aim`, which comes first.
     w
         Where the training ended that it served, and a later one begins, shape (d,).
     """
@@ -136,19 +129,16 @@ class Bundle:
         self,
         risk: Risk,
         regularizer: Regularizer,
-        n_groups: int,
-        max_planes: int,
-        cache: bool,
+        options: LearningOptions,
+        n_groups: int = 1,
     ) -> None:
         n, d = len(risk.samples), risk.model.n_features
-        self.risk = risk
-        self.regularizer = regularizer
-        self._max_planes = max_planes
-        self._group = np.arange(n) % n_groups
+        self.risk, self.regularizer, self.options = risk, regularizer, options
+        self.n_groups, self._group = n_groups, np.arange(n) % n_groups
         self.w = np.zeros(d)
-        self.planes = Planes(n_groups, d)
-        self._points, self._uppers = np.zeros((0, d)), np.zeros(0)
-        self.outputs = Planes(n, d) if cache else None
+        self.forget()
+        # the literal treatment makes planes of other outputs than those found
+        self.outputs = Planes(n, d) if options.cache and not risk.literal else None
 
     # --- the surrogate
 
@@ -178,19 +168,14 @@ class Bundle:
 
     def forget(self) -> None:
         """Recycle nothing: drop planes and points."""
-        n, d = self.planes.n_owners, len(self.w)
-        self.planes, self._points, self._uppers = Planes(n, d), np.zeros((0, d)), np.zeros(0)
+        d = len(self.w)
+        self.planes = Planes(self.n_groups, d)
+        self._points, self._uppers = np.zeros((0, d)), np.zeros(0)
 
     # --- planes
 
     def add_planes_at(self, w: Array, tolerance: float) -> float:
-        """Compute P at a point and add planes; by how much they raise the model of P there.
-
-        Where P and the right planes are known, nothing is computed.
-        """
-        upper, known = self.known_penalty(w), float(self._model(w).sum())
-        if upper is not None and upper - known <= 1e-9 * (1 + abs(known)):
-            return upper - known
+        """Compute P at a point and add planes; by how much they raise the model of P there."""
         return self.add(self.infer(w), w, tolerance)
 
     def infer(self, w: Array) -> Inferred:
@@ -234,7 +219,7 @@ class Bundle:
 
     def prune(self, alpha: Array) -> None:
         """Take note of which rows have a multiplier, and drop planes if there are many."""
-        self.planes.use(alpha[: len(self.planes)] > 0, self._max_planes)
+        self.planes.use(alpha[: len(self.planes)] > 0, self.options.max_bounds)
 
     def _model(self, w: Array) -> Array:
         """The largest known lower bound on every P_g at a point, shape (n_groups,)."""
@@ -243,22 +228,17 @@ class Bundle:
 
     def _grouped(self, found: Inferred) -> tuple[Array, Array]:
         """One plane of every group (001, eq. 11-12): ``b = sum Delta / n`` as f is linear."""
-        n, n_groups = self.risk.n_annotations, self.planes.n_owners
-        if n_groups == 1:
-            return found.features.sum(axis=0)[None] / n, found.losses.sum()[None] / n
-        slopes = np.zeros((n_groups, found.features.shape[1]))
+        n, slopes = self.risk.n_annotations, np.zeros((self.n_groups, len(self.w)))
         np.add.at(slopes, self._group, found.features)
         return slopes / n, np.bincount(self._group, found.losses) / n
 
     # --- outputs
 
     def best_known(self, w: Array) -> Inferred | None:
-        """The best known output of each sample (of f + Delta), or None if one has none."""
-        if self.outputs is None or self.risk.literal:
+        """The best known output of each sample (of f + Delta); None if none are kept."""
+        if self.outputs is None:
             return None
         best, rows = self.outputs.largest(w)
-        if len(rows) < len(best):
-            return None
         found = Inferred(self.outputs.slopes[rows], self.outputs.offsets[rows], best)
         self.outputs.use(rows, MAX_OUTPUTS)
         return found
@@ -281,16 +261,16 @@ class Bundle:
         same, as their keys and versions say. After any other change only the outputs of unchanged
         samples serve.
         """
-        names = [(s.key, s.version) for s in earlier.risk.samples]
-        place = {name: i for i, name in enumerate(names) if None not in name}
-        old = np.array([place.get((s.key, s.version), -1) for s in self.risk.samples])
-        n, scale = len(names), earlier.risk.n_annotations / self.risk.n_annotations
-        if np.array_equal(old, np.arange(n)):
+        names = [(s.key, s.version) for s in self.risk.samples]
+        now = {name: i for i, name in enumerate(names) if None not in name}
+        place = np.array([now.get((s.key, s.version), -1) for s in earlier.risk.samples])
+        if np.array_equal(place, np.arange(len(names))):
+            scale = earlier.risk.n_annotations / self.risk.n_annotations
             self._points, self._uppers = earlier._points, earlier._uppers * scale
-            groups = np.arange(self.planes.n_owners)
-            if earlier.planes.n_owners == len(groups):
-                self.planes = earlier.planes.of(groups, len(groups), scale)
+            if earlier.n_groups == self.n_groups:
+                known = earlier.planes
+                self.planes.add(scale * known.slopes, scale * known.offsets, known.owner)
         if self.outputs is not None and earlier.outputs is not None:
-            new = np.full(n, -1)
-            new[old[old >= 0]] = np.flatnonzero(old >= 0)
-            self.outputs = earlier.outputs.of(new, len(old))
+            known = earlier.outputs
+            kept = place[known.owner] >= 0
+            self.outputs.add(known.slopes[kept], known.offsets[kept], place[known.owner[kept]])

@@ -12,17 +12,13 @@ real progress over the best point, inference is asked halfway between this and t
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
 
 from bridgetrack.arrays import Array
-from bridgetrack.learning.bundle import Bundle, Incumbent
+from bridgetrack.learning.bundle import Bundle, Incumbent, Search
 from bridgetrack.learning.master_qp import solve_master
-from bridgetrack.learning.options import LearningOptions
-
-Search = Generator[Incumbent, None, Incumbent]
 
 KNOWN_IN_A_ROW = 50
 """Master problems between two inferences at most."""
@@ -41,7 +37,7 @@ STALLED = 3
 tracking with one slack this halves the inferences; one or eight do about as well."""
 
 
-def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Search:
+def minimise(bundle: Bundle, precision: float) -> Search:
     """Minimise the surrogate that a bundle is aimed at to a gap, from the points that it knows.
 
     Yields
@@ -61,7 +57,7 @@ def minimise(bundle: Bundle, options: LearningOptions, precision: float) -> Sear
         query, lower = _next_point(bundle, best, precision)
         if best.upper - lower <= precision:  # line 12
             return bundle.incumbent(lower, "converged")
-        if bundle.risk.n_inferences >= options.max_inferences:
+        if bundle.risk.n_inferences >= bundle.options.max_inferences:
             return bundle.incumbent(lower, "limit")
         # A point halfway that brings nothing proves nothing: the minimiser comes after it.
         halfway = [0.5 * (best.w + query)] if stalled >= STALLED else []

@@ -87,19 +87,16 @@ def solve_master(
     w0 = regularizer.centre(slopes.shape[1])
     indicator = (groups == np.arange(groups.max() + 1)[:, None]).astype(float)
     problem = Whitened(regularizer.whitened(slopes), offsets + slopes @ w0, indicator)
-    best: Master | None = None
-    for attempt in (problem.solve_primal, problem.solve_dual):
-        found = attempt()
-        if found is not None and (best is None or found.gap < best.gap):
-            best = found
-        if best is not None and best.gap <= tolerance + RELATIVE_TOLERANCE * abs(best.dual):
-            break
-    if best is None:
-        raise SolverError(
-            f"no back end solved the training problem of {len(offsets)} bounds and "
-            f"{slopes.shape[1]} weights; check the scale of the features, or raise lambda"
-        )
-    return replace(best, w=regularizer.unwhitened(best.w))
+    found = problem.solve_primal()
+    if found is None or found.gap > tolerance + RELATIVE_TOLERANCE * abs(found.dual):
+        both = [m for m in (found, problem.solve_dual()) if m is not None]
+        if not both:
+            raise SolverError(
+                f"no back end solved the training problem of {len(offsets)} bounds and "
+                f"{slopes.shape[1]} weights; check the scale of the features, or raise lambda"
+            )
+        found = min(both, key=lambda m: m.gap)
+    return replace(found, w=regularizer.unwhitened(found.w))
 
 
 # --- L2: a quadratic program in z
@@ -125,9 +122,7 @@ class Whitened:
         """
         G, d, top = self.G, self.G.shape[1], self.largest(self.c)
         shifted = self.c - top @ self.indicator
-        longest = float(np.linalg.norm(G, axis=1).max())
-        if longest == 0.0:  # nothing but the regulariser depends on z
-            return self.certify((shifted == 0.0).astype(float))
+        longest = float(np.linalg.norm(G, axis=1).max()) or 1.0
         spread = float(-shifted.min())
         if spread <= 1e-12 * longest**2:
             spread = longest**2

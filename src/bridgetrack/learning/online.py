@@ -12,17 +12,14 @@ phi / n and ``b`` of Delta / n over all samples, its lower bound are
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
 
 from bridgetrack.arrays import Array, Index
-from bridgetrack.learning.bundle import Bundle
-from bridgetrack.learning.cutting_plane import Search
-from bridgetrack.learning.options import LearningOptions
+from bridgetrack.learning.bundle import Bundle, Search
 from bridgetrack.learning.regularizers import L2
-from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
+from bridgetrack.learning.result import Record, Training
 from bridgetrack.learning.risk import SATISFIED, Risk
 from bridgetrack.learning.structured_model import Inferred
 
@@ -44,9 +41,7 @@ class Dual:
     Parameters
     ----------
     bundle
-        What is known of the penalty.
-    options
-        Limits.
+        What is known of the penalty, and the limits.
 
     Attributes
     ----------
@@ -56,9 +51,9 @@ class Dual:
         The weights that belong to them, shape (d,).
     """
 
-    def __init__(self, bundle: Bundle, options: LearningOptions) -> None:
+    def __init__(self, bundle: Bundle) -> None:
         assert isinstance(bundle.regularizer, L2)
-        self.bundle, self.l2, self.options = bundle, bundle.regularizer, options
+        self.bundle, self.l2 = bundle, bundle.regularizer
         self.n, d = bundle.risk.n_annotations, bundle.risk.model.n_features
         self.features, self.losses, self.w = np.zeros((0, d)), np.zeros(0), np.zeros(d)
         self._rng = np.random.default_rng(0)
@@ -108,7 +103,7 @@ class Dual:
         """Why the search ends here; empty where it goes on."""
         if self.bundle.incumbent(lower).gap <= precision:
             return "converged"
-        spent = self.bundle.risk.n_inferences >= self.options.max_inferences
+        spent = self.bundle.risk.n_inferences >= self.bundle.options.max_inferences
         return "limit" if spent else ""
 
 
@@ -236,9 +231,9 @@ def train_perceptron(
     epoch, and the best is kept. The objective is the mean task loss, the gap NaN, and there is no
     state; the rate takes the place of a lambda that would keep weights near the prior.
     """
-    start, nothing = time.perf_counter(), float("nan")
+    record, nothing = Record(risk), float("nan")
     rng, summed, visited = np.random.default_rng(seed), np.zeros(len(w)), 0
-    best, steps, since, reason = w, list[TrainingStep](), 0, "the limit of epochs"
+    best, since, reason = w, 0, "the limit of epochs"
 
     def task_loss(w: Array) -> float:
         return float(risk.predictions(w).losses.sum()) / risk.n_annotations
@@ -258,17 +253,14 @@ def train_perceptron(
         since += 1
         if losses[-1] < min(losses[:-1]) or (epoch == 0 and losses[1] == losses[0]):
             best, since = mean, 0
-        calls, seconds = 2 * (epoch + 1) + 1, time.perf_counter() - start
-        step = TrainingStep(min(losses), nothing, 0, calls, seconds, risk.seconds, best)
-        steps.append(step)
-        yield step
+        yield record.step(best, min(losses), nothing, 0)
         if mistakes == 0:
             reason = "an epoch without a mistake"
             break
         if since >= patience:
             reason = "the task loss stopped improving"
             break
-    return TrainingResult(
+    return record.result(
         w=best,
         objective=min(losses),
         gap=nothing,
@@ -276,9 +268,4 @@ def train_perceptron(
         converged=reason != "the limit of epochs",
         reason=reason,
         objectives=np.array(losses),
-        steps=tuple(steps),
-        n_inferences=2 * len(steps) + 1,
-        n_reward_inferences=0,
-        inference_seconds=risk.seconds,
-        seconds=time.perf_counter() - start,
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Any
 
 from bridgetrack.arrays import Array
 from bridgetrack.learning.bundle import Bundle
+from bridgetrack.learning.risk import Risk
 
 
 @dataclass(frozen=True)
@@ -57,3 +60,31 @@ class TrainingResult:
 
 
 Training = Generator[TrainingStep, None, TrainingResult]
+
+
+class Record:
+    """The steps of a training so far, and what they cost."""
+
+    def __init__(self, risk: Risk) -> None:
+        self._risk, self._steps = risk, list[TrainingStep]()
+        self._start = time.perf_counter()
+
+    def step(self, w: Array, upper: float, gap: float, n_bounds: int) -> TrainingStep:
+        """Note the best point so far, with an upper bound on the objective there."""
+        # every surrogate bounds the objective from above, so the least value so far does
+        upper = min([upper, *(step.objective for step in self._steps[-1:])])
+        calls, spent = self._risk.n_inferences, self._risk.seconds
+        seconds = time.perf_counter() - self._start
+        self._steps.append(TrainingStep(upper, gap, n_bounds, calls, seconds, spent, w))
+        return self._steps[-1]
+
+    def result(self, **found: Any) -> TrainingResult:
+        """What was found, with the steps and costs that led there."""
+        return TrainingResult(
+            **found,
+            steps=tuple(self._steps),
+            n_inferences=self._risk.n_inferences,
+            n_reward_inferences=self._risk.n_reward_inferences,
+            inference_seconds=self._risk.seconds,
+            seconds=time.perf_counter() - self._start,
+        )

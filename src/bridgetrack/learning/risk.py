@@ -38,6 +38,10 @@ class Tangent:
         """Value at weights ``w``."""
         return float(self.v @ w) + self.c
 
+    def equals(self, other: Tangent) -> bool:
+        """Whether it is the same function."""
+        return self.c == other.c and bool(np.array_equal(self.v, other.v))
+
 
 class Risk:
     """Penalty P and reward R of a training set, validated and counted.
@@ -54,7 +58,7 @@ class Risk:
     Attributes
     ----------
     n_inferences, n_reward_inferences
-        Inferences over all samples so far, for P and for R.
+        Inferences over all samples so far, for P (one of some samples counts as a share) and R.
     seconds
         Spent in inference.
 
@@ -87,7 +91,7 @@ class Risk:
 
     @property
     def n_inferences(self) -> int:
-        """Inferences over all samples for P; one of some samples counts as a share."""
+        """Inferences over all samples for P."""
         return self._inferred // len(self.samples)
 
     def penalty(self, w: Array, rows: Index | None = None) -> Inferred:
@@ -96,7 +100,8 @@ class Risk:
         return self._ask(self.model.loss_augmented_inference, w, 1, rows)
 
     def predictions(self, w: Array, rows: Index | None = None) -> Inferred:
-        """Plain inference of some samples (None: all)."""
+        """Plain inference of some samples (None: all), for learners that know no P."""
+        self._inferred += len(self.samples) if rows is None else len(rows)
         return self._ask(self.model.inference, w, 0, rows)
 
     def completions(self, w: Array, rows: Index | None = None) -> Inferred:
@@ -111,7 +116,7 @@ class Risk:
         self.n_reward_inferences += 1
         if self.loss.minus_delta:
             return self._ask(partial(self.model.loss_augmented_inference, sign=-1), w, -1)
-        return self.predictions(w)
+        return self._ask(self.model.inference, w, 0)
 
     def each(self, w: Array) -> Array:
         """The loss of every sample at weights (d,), shape (n,)."""

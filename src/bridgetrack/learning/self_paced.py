@@ -17,12 +17,12 @@ could only be smaller; with the outputs that a limit of rounds leaves out, large
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from bridgetrack.arrays import Array
-from bridgetrack.learning.cccp import cccp
 from bridgetrack.learning.master_qp import call_backend
 from bridgetrack.learning.options import Criterion, LearningOptions
 from bridgetrack.learning.regularizers import L2, Regularizer
@@ -49,9 +49,13 @@ VIOLATION = 1e-2
 
 
 def train_self_paced(
-    risk: Risk, regularizer: Regularizer, options: LearningOptions, w: Array
+    risk: Risk,
+    regularizer: Regularizer,
+    options: LearningOptions,
+    w: Array,
+    learn: Callable[[Risk, Regularizer, LearningOptions, Array], Training],
 ) -> Training:
-    """Train on growing selections, then on everything.
+    """Train on growing selections, then on everything, each time by ``learn``.
 
     Lambda means the same throughout: the risk of a selection is divided by the number of all
     annotations. The steps of a selection have its own objective and gap. What the curriculum costs
@@ -77,7 +81,7 @@ def train_self_paced(
             mine = [s for s, inside in zip(risk.samples, selected, strict=True) if inside]
             part = Risk(risk.model, mine, risk.n_annotations, risk.loss)
             part.literal = risk.literal
-            result = yield from cccp(part, regularizer, loose, w)
+            result = yield from learn(part, regularizer, loose, w)
             w, share = result.w, float(selected.mean())
             calls += share * result.n_inferences
             reward_calls += share * result.n_reward_inferences
@@ -91,7 +95,7 @@ def train_self_paced(
         inside = float((difficulty <= threshold).mean())
         more = _quantile(difficulty, min(inside + AT_LEAST, 1.0))
         threshold = max(curriculum.rate * threshold, more)
-    final = yield from cccp(risk, regularizer, options, w)
+    final = yield from learn(risk, regularizer, options, w)
     return replace(
         final,
         stages=tuple(stages),

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
+from bridgetrack.learning import cutting_plane
 from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.cccp import cccp
 from bridgetrack.learning.losses import Loss, Treatment, find_loss
-from bridgetrack.learning.online import train_perceptron
+from bridgetrack.learning.online import FrankWolfe, Subgradient, train_perceptron
 from bridgetrack.learning.options import LearningOptions
-from bridgetrack.learning.regularizers import Regularizer
+from bridgetrack.learning.regularizers import L2, Regularizer
 from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import Risk
 from bridgetrack.learning.self_paced import train_self_paced
@@ -24,6 +26,9 @@ from bridgetrack.learning.structured_model import (
     as_samples,
 )
 from bridgetrack.progress import run
+
+MAX_SLACKS = 40
+"""A master problem's time grows steeply with its slacks, the inferences saved do not."""
 
 
 def train(
@@ -95,8 +100,36 @@ def train(
     if options.learner == "perceptron":
         return (yield from train_perceptron(risk, w))
     if options.curriculum is not None and state is None:
-        return (yield from train_self_paced(risk, regularizer, options, w))
-    return (yield from cccp(risk, regularizer, options, w, state))
+        return (yield from train_self_paced(risk, regularizer, options, w, _descend))
+    return (yield from _descend(risk, regularizer, options, w, state))
+
+
+def _descend(
+    risk: Risk,
+    regularizer: Regularizer,
+    options: LearningOptions,
+    w: Array,
+    state: Bundle | None = None,
+) -> Training:
+    """CCCP with the chosen learner."""
+    l2 = isinstance(regularizer, L2)
+    learner = options.learner or ("n-slack" if l2 and not risk.literal else "1-slack")
+    if learner != "1-slack" and not l2:
+        raise InputError(f"the learner {learner!r} needs the l2 regulariser; choose 1-slack for l1")
+    if learner in ("frank-wolfe", "subgradient") and risk.literal:
+        raise InputError(
+            f"the learner {learner!r} cannot leave satisfied samples out; choose the treatment "
+            "'exact', or the learner 1-slack"
+        )
+    n_groups = min(len(risk.samples), MAX_SLACKS) if learner == "n-slack" else 1
+    bundle = Bundle(risk, regularizer, options, n_groups)
+    if state is not None:
+        bundle.take_over(state)
+    if learner == "frank-wolfe":
+        return cccp(bundle, FrankWolfe(bundle).minimise, w)
+    if learner == "subgradient":
+        return cccp(bundle, Subgradient(bundle).minimise, w)
+    return cccp(bundle, partial(cutting_plane.minimise, bundle), w)
 
 
 def fit(
