@@ -133,7 +133,7 @@ def test_numbers_of_a_frame() -> None:
     assert regions.frame.tolist() == [0, 2, 2]
     assert regions.rows(1) == slice(1, 1)
     assert regions.area.tolist() == [3, 2, 2]
-    np.testing.assert_allclose(regions.centroid(), [[1, 2], [0, 0.5], [0, 1.5]])
+    np.testing.assert_allclose(regions.centroid, [[1, 2], [0, 0.5], [0, 1.5]])
     assert regions.membership(2).toarray().sum(axis=0)[:4].tolist() == [1, 2, 1, 0]
     assert regions.overlaps.toarray().tolist() == [[3, 0, 0], [0, 2, 1], [0, 1, 2]]
     assert regions.mask(0).sum() == 3
@@ -157,6 +157,6 @@ def test_no_regions() -> None:
     assert exclusions(empty).shape == (0, 0)
     assert empty.overlaps.shape == (0, 0)
     assert layers(empty, 0) == []
-    assert empty.centroid().shape == (0, 2)
+    assert empty.centroid.shape == (0, 2)
     assert labels_of(empty, np.zeros(0, dtype=bool), 0).shape == SHAPE
     assert len(concatenate([empty, made([(0, {1})])])) == 1

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.regions.regions import Regions, concatenate
+from bridgetrack.regions.regions import Regions, concatenate, run_pairs
 from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.cells import order_within
 from bridgetrack.segmentation.signal import Sampling
@@ -199,18 +199,17 @@ def _two_most(n: int, row: Index, value: Array) -> Array:
 
 def _shape(regions: Regions, sampling: Sampling) -> dict[str, Array]:
     """Ellipse of the same second moments; the outline follows with the look."""
-    starts, area = regions.starts[:-1], regions.area
-    places = [
-        p * s
-        for p, s in zip(np.unravel_index(regions.pixels, regions.shape), sampling, strict=True)
-    ]
-    centred = [p - np.repeat(np.add.reduceat(p, starts) / area, area) for p in places]
-    ndim = len(places)
+    area, (owner, place, length) = regions.area, regions.runs
+    middle, ndim = regions.centroid[owner], len(sampling)
+    at = [p - middle[:, a] for a, p in enumerate(np.unravel_index(place, regions.shape))]
+    at[-1] += (length - 1) / 2  # middles of the runs
     cov = np.empty((len(regions), ndim, ndim))
     for a in range(ndim):
         for b in range(a, ndim):
-            moment = np.add.reduceat(centred[a] * centred[b], starts) / area
-            cov[:, a, b] = cov[:, b, a] = moment
+            moment = regions.total(at[a] * at[b] * length) / area
+            if a == ndim - 1:  # and along them
+                moment += regions.total(length * (length**2 - 1)) / (12 * area)
+            cov[:, a, b] = cov[:, b, a] = moment * sampling[a] * sampling[b]
         cov[:, a, a] += sampling[a] ** 2 / 12
     values = np.maximum(np.linalg.eigvalsh(cov), 1e-9)
     axes = (2 if ndim == 2 else np.sqrt(5.0)) * np.sqrt(values)
@@ -226,7 +225,7 @@ def _sizes(regions: Regions, support: Array, sampling: Sampling) -> dict[str, Ar
     """Size against the usual one: the median weighted by support, in the frame and around."""
     log_area = np.log(regions.area)
     usual = _weighted_median(log_area[None], support[None])[0]
-    centre = regions.centroid() * sampling
+    centre = regions.centroid * sampling
     strong = np.flatnonzero(support >= np.quantile(support, 0.5))
     k = min(4 * _NEIGHBOURS, len(strong))
     _, near = cKDTree(centre[strong]).query(centre, k=k)
@@ -237,7 +236,7 @@ def _sizes(regions: Regions, support: Array, sampling: Sampling) -> dict[str, Ar
 
 def _from_the_edge(regions: Regions, diameter: float) -> Array:
     """How far inside the frame regions lie: what is close to its edge is often left out."""
-    centre, shape = regions.centroid()[:, -2:], np.array(regions.shape[-2:])
+    centre, shape = regions.centroid[:, -2:], np.array(regions.shape[-2:])
     distance = np.minimum(centre, shape - 1 - centre).min(axis=1)
     return np.minimum(distance / diameter, _FAR_INSIDE)
 
@@ -340,53 +339,57 @@ class _Outline:
 
 def _outline(regions: Regions, reach: int, sampling: Sampling) -> _Outline:
     shape = regions.shape
-    index = np.unravel_index(regions.pixels, shape)
-    centre = regions.centroid()
     edge = np.zeros(len(regions))
     rows: list[list[Any]] = []
     volume = float(np.prod(sampling))
     for axis, length in enumerate(shape):
         step = int(np.prod(shape[axis + 1 :]))
         far = max(0, round(reach / sampling[axis]) - 1)
-        at_start, at_end = index[axis] == 0, index[axis] == length - 1
-        goes_on, comes_on = _going_on(regions, step, at_end)
-        for sign, at_edge, inside in ((-1, at_start, comes_on), (1, at_end, goes_on)):
-            edge += (
-                volume
-                / sampling[axis]
-                * np.bincount(regions.owner[at_edge], minlength=len(regions))
-            )
-            face = np.flatnonzero(~at_edge & ~inside)
-            depth = index[axis][face]
+        area = volume / sampling[axis]  # of a face
+        for sign, last, faces in zip((-1, 1), (0, length - 1), _faces(regions, axis), strict=True):
+            on_edge = regions.pixels[faces] // step % length == last
+            edge += area * np.bincount(regions.owner[faces[on_edge]], minlength=len(regions))
+            face = faces[~on_edge]
+            owner, place = regions.owner[face], regions.pixels[face]
+            depth = place // step % length
             back = np.clip(depth - sign * far, 0, length - 1) - depth
             ahead = np.clip(depth + sign * (1 + far), 0, length - 1) - depth
-            owner, place = regions.owner[face], regions.pixels[face]
-            rows.append(
-                [
-                    owner,
-                    place + back * step,
-                    place + ahead * step,
-                    np.full(len(face), volume / sampling[axis]),
-                    face,
-                ]
-            )
-    owner, inner, outer, size, face = (np.concatenate(column) for column in zip(*rows, strict=True))
-    offset = [index[a][face] - centre[owner, a] for a in (-2, -1)]
+            inner, outer = place + back * step, place + ahead * step
+            rows.append([owner, inner, outer, np.full(len(face), area), place])
+    owner, inner, outer, size, place = (np.concatenate(part) for part in zip(*rows, strict=True))
+    index = np.unravel_index(place, shape)
+    offset = [index[a] - regions.centroid[owner, a] for a in (-2, -1)]
     side = (
         np.floor((np.arctan2(offset[0], offset[1]) + np.pi) / (2 * np.pi) * 8).astype(np.int64) % 8
     )
     return _Outline(owner, inner, outer, size, side, edge)
 
 
-def _going_on(regions: Regions, step: int, at_end: Mask) -> tuple[Mask, Mask]:
-    """Whether the pixel `step` places after, and that before each pixel is of the same region."""
-    key = regions.owner * regions.n_pixels + regions.pixels
-    after = np.searchsorted(key, key + step) if step > 1 else np.arange(1, len(key) + 1)
-    after = np.minimum(after, len(key) - 1)
-    goes_on = (key[after] == key + step) & ~at_end
-    comes_on = np.zeros(len(key), dtype=bool)
-    comes_on[after[goes_on]] = True
-    return goes_on, comes_on
+def _faces(regions: Regions, axis: int) -> tuple[Index, Index]:
+    """Entries of `pixels` before which the region ends along an axis, and after which it does."""
+    shape, (owner, place, length) = regions.shape, regions.runs
+    first = np.cumsum(length) - length
+    if axis == len(shape) - 1:
+        return first, first + length - 1
+    step = int(np.prod(shape[axis + 1 :]))
+    start = owner * regions.n_pixels + place
+    one, other = run_pairs(start, start + length, step)
+    inner = place[one] // step % shape[axis] < shape[axis] - 1  # the frame goes on
+    one, other = one[inner], other[inner]
+    shift = start[one] + step - start[other]  # of the first run along the second
+    low = np.maximum(shift, 0)
+    size = np.minimum(shift + length[one], length[other]) - low
+    after, before = first[one] + low - shift, first[other] + low
+    n = len(regions.pixels)
+    return _outside(n, before, size), _outside(n, after, size)
+
+
+def _outside(n: int, start: Index, size: Index) -> Index:
+    """Numbers below `n` that lie in none of some ranges, which have nothing in common."""
+    change = np.zeros(n + 1, dtype=np.int8)
+    change[start] += 1
+    change[start + size] -= 1
+    return np.flatnonzero(np.cumsum(change[:-1], dtype=np.int8) == 0)
 
 
 def _shared_between(first: Regions, second: Regions) -> sp.coo_matrix:

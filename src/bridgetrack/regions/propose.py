@@ -26,10 +26,9 @@ from bridgetrack.regions.regions import (
 from bridgetrack.regions.tree import MergeTree, distinct, merge_tree
 from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.cells import (
-    cell_landscape,
     cut_edges,
+    joined_over,
     least_signal,
-    merge_shallow,
     usual_size,
 )
 from bridgetrack.segmentation.signal import (
@@ -106,16 +105,16 @@ class _Proposals:
 
 def _of_image(view: FrameView, frame: _Frame) -> Iterator[_Proposals]:
     signal, values = view.signal, view.signal.values
-    level = least_signal(signal, view.complete)
-    low = (values > _LOW * level) & ~signal.invalid | view.foreground
+    least = least_signal(signal, view.complete)
+    low = (values > _LOW * least) & ~signal.invalid | view.foreground
     smooth = gaussian(values, 0.08 * frame.diameter, frame.sampling)
     yield from _outlined("intensity", merge_tree(smooth, low), smooth, frame, _OUTLINES)
     yield from _blobs(view, low, frame)
-    around = cell_landscape(signal, low, frame.diameter, frame.sampling)
-    for mask, height in ((view.foreground, view.landscape), (low, around)):
+    depth = float(view.complete.depth or 0.0)
+    for mask, height in ((view.foreground, view.landscape), (low, view.landscape_of(low))):
         tree = merge_tree(height, mask)
         yield from _outlined("shape", tree, smooth, frame, _OUTLINES[:3])
-        cells = merge_shallow(tree.hills, height, float(view.complete.depth or 0.0))
+        cells = joined_over(tree.hills, tree.passes, tree.summits, depth)
         yield _of_labels(cut_edges(cells, values), "built-in")
 
 
@@ -125,9 +124,7 @@ def _blobs(view: FrameView, mask: Mask, frame: _Frame) -> Iterator[_Proposals]:
     Bulges end where the signal bends most, which is a good outline of small cells that touch and
     have no valley between them.
     """
-    noise = view.signal.noise
-    level = np.log(np.maximum(view.signal.values, noise) / noise + 3)
-    height = blob_response(level, _BULGE * frame.diameter, frame.sampling)
+    height = blob_response(view.level, _BULGE * frame.diameter, frame.sampling)
     tree = merge_tree(height, mask & (height > 0))
     yield from _outlined("blobs", tree, view.fine, frame, _OUTLINES[:2])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,13 +13,18 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.detections.labels import numbered
 from bridgetrack.errors import InputError
 
-_SPARSE = 16
-"""Pixels of frames for each one of a region, above which these are numbered first."""
 _SAME_CELL = 0.6
 """Overlap over union from which two outlines surely are of one cell."""
+
+
+class Runs(NamedTuple):
+    """Pixels of regions that stand side by side along the last axis, in order of the regions."""
+
+    owner: Index  # region of every run
+    place: Index  # of its first pixel in the flat frame
+    length: Index
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,21 @@ class Regions:
         return np.repeat(np.arange(len(self), dtype=np.int64), self.area)
 
     @cached_property
+    def runs(self) -> Runs:
+        """The pixels as runs along the last axis."""
+        begins = (np.diff(self.pixels, prepend=-2) != 1) | (self.pixels % self.shape[-1] == 0)
+        begins[self.starts[:-1]] = True
+        first = np.flatnonzero(begins)
+        length = np.diff(first, append=len(self.pixels))
+        return Runs(self.owner[first], self.pixels[first], length)
+
+    def total(self, of_run: NDArray[Any]) -> NDArray[Any]:
+        """Sums over the runs of every region, shape (R,)."""
+        if not len(self):
+            return of_run
+        return np.add.reduceat(of_run, np.searchsorted(self.runs.owner, np.arange(len(self))))
+
+    @cached_property
     def frames(self) -> Index:
         """Frames that hold a region, ascending."""
         return np.unique(self.frame)
@@ -95,25 +115,26 @@ class Regions:
         member, size
             Regions × atoms, entries 0 or 1; and how many pixels each atom has.
         """
-        frame = np.searchsorted(self.frames, self.frame)  # among those that hold any
-        place = np.repeat(frame * self.n_pixels, self.area) + self.pixels
-        if len(self.frames) * self.n_pixels > _SPARSE * len(place):
-            place = numbered(place)[1]
-        # A pixel's set of regions is told by the sum of random numbers that its regions have.
+        owner, place, length = self.runs
+        start = self.frame[owner] * self.n_pixels + place
+        # The frames between the places where some run begins or ends: pieces of one set each.
+        ends, row = np.unique(np.concatenate([start, start + length]), return_inverse=True)
+        begin, end = np.split(row, 2)
+        # A set of regions is told by the sum of random numbers that they have.
         key = np.random.default_rng(0).integers(1, 2**62, len(self), dtype=np.uint64)
-        total = np.zeros(int(place.max(initial=-1)) + 1, dtype=np.uint64)
-        np.add.at(total, place, key[self.owner])
+        step = np.zeros(len(ends), dtype=np.uint64)
+        np.add.at(step, begin, key[owner])
+        np.subtract.at(step, end, key[owner])
+        total = np.cumsum(step, dtype=np.uint64)
         used = np.flatnonzero(total)
-        _, first, numbers, size = np.unique(
-            total[used], return_index=True, return_inverse=True, return_counts=True
-        )
-        atom = np.zeros(len(total), dtype=np.int64)
-        atom[used] = numbers
-        atom = atom[place]
-        one = np.flatnonzero(used[first[atom]] == place)  # one pixel stands for all of an atom
-        shape = (len(self), len(size))
-        entries = np.ones(len(one), dtype=np.int64), (self.owner[one], atom[one])
-        return sp.csr_matrix(entries, shape), size.astype(np.int64)
+        _, first, atom = np.unique(total[used], return_index=True, return_inverse=True)
+        size = np.bincount(atom, np.diff(ends, append=0)[used], len(first)).astype(np.int64)
+        # One piece stands for all of an atom; of these each run holds some in a row.
+        one = np.sort(first)
+        since, until = (np.searchsorted(used[one], ends) for ends in (begin, end))
+        held = one[ranges(since, until - since)]
+        entries = np.ones(len(held), np.int64), (np.repeat(owner, until - since), atom[held])
+        return sp.csr_matrix(entries, (len(self), len(size))), size
 
     @cached_property
     def overlaps(self) -> sp.csr_matrix:
@@ -135,17 +156,21 @@ class Regions:
 
     def at_edge(self, in_plane: bool = False) -> Mask:
         """Which regions touch the frame's edge, shape (R,); of stacks that along y and x alone."""
-        places = zip(np.unravel_index(self.pixels, self.shape), self.shape, strict=True)
-        outer = [(p == 0) | (p == n - 1) for p, n in places]
+        owner, place, length = self.runs
+        first, last = (np.unravel_index(p, self.shape) for p in (place, place + length - 1))
+        ends = zip(first, last, self.shape, strict=True)
+        outer = [(a == 0) | (b == n - 1) for a, b, n in ends]
         touches = np.zeros(len(self), dtype=bool)
-        touches[self.owner[np.logical_or.reduce(outer[-2:] if in_plane else outer)]] = True
+        touches[owner[np.logical_or.reduce(outer[-2:] if in_plane else outer)]] = True
         return touches
 
+    @cached_property
     def centroid(self) -> Array:
         """Mean pixel of every region, shape (R, ndim)."""
-        places = np.unravel_index(self.pixels, self.shape)
-        sums = [np.add.reduceat(p, self.starts[:-1]) if len(self) else p for p in places]
-        return np.stack(sums, axis=1) / self.area[:, None]
+        _, place, length = self.runs
+        sums = [p * length for p in np.unravel_index(place, self.shape)]
+        sums[-1] += length * (length - 1) // 2
+        return np.stack([self.total(s) for s in sums], axis=1) / self.area[:, None]
 
     def select(self, kept: Mask | Index) -> Regions:
         """Some of the regions, as a mask or ascending numbers."""
@@ -308,12 +333,7 @@ def largest_pieces(regions: Regions) -> Regions:
     """
     if not len(regions):
         return regions
-    pixels, shape = regions.pixels, regions.shape
-    begins = (np.diff(pixels, prepend=-2) != 1) | (pixels % shape[-1] == 0)
-    begins[regions.starts[:-1]] = True
-    first = np.flatnonzero(begins)  # of each run of pixels in a row
-    owner, run = regions.owner[first], pixels[first]
-    length = np.diff(first, append=len(pixels))
+    shape, (owner, run, length) = regions.shape, regions.runs
     # Every region has a frame for itself, with a margin all around, one after another.
     padded = tuple(n + 2 for n in shape)
     index = tuple(i + 1 for i in np.unravel_index(run, shape))
@@ -335,14 +355,20 @@ def largest_pieces(regions: Regions) -> Regions:
 
 def _pieces(start: Index, stop: Index, steps: Sequence[int]) -> Index:
     """The piece that each run of pixels belongs to; runs touch where they lie `steps` apart."""
-    pairs = [np.zeros((2, 0), dtype=np.int64)]
-    for step in steps:
-        first = np.searchsorted(stop, start + step, side="right")
-        count = np.searchsorted(start, stop + step) - first
-        pairs.append(np.stack([np.repeat(np.arange(len(start)), count), ranges(first, count)]))
-    row, column = np.concatenate(pairs, axis=1)
+    none = np.zeros((2, 0), dtype=np.int64)
+    row, column = np.concatenate([none, *(run_pairs(start, stop, s) for s in steps)], axis=1)
     graph = sp.coo_array((np.ones(len(row), dtype=bool), (row, column)), (len(start),) * 2)
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+
+
+def run_pairs(start: Index, stop: Index, step: int) -> tuple[Index, Index]:
+    """Pairs of runs, ascending and disjoint, of which the first, `step` places on, meets the other.
+
+    Rows of them, shape (k,) each.
+    """
+    first = np.searchsorted(stop, start + step, side="right")
+    count = np.searchsorted(start, stop + step) - first
+    return np.repeat(np.arange(len(start)), count), ranges(first, count)
 
 
 def labels_of(regions: Regions, chosen: Mask | Index, t: int) -> NDArray[np.int32]:

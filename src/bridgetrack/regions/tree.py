@@ -38,6 +38,13 @@ class MergeTree:
     # level at which it joins another; where it never does, its lowest level, shape (n,)
     death: Array
     parent: Index  # node that it becomes a part of, -1 where it never does, shape (n,)
+    passes: tuple[Index, Index, Array]  # those between the hills, see `passes`
+
+    @property
+    def summits(self) -> Array:
+        """Highest point of every hill by its number; lower than all for 0, shape (hills + 1,)."""
+        n = (len(self.peak) + int((self.parent < 0).sum())) // 2
+        return np.append(-np.inf, self.peak[:n])
 
     @property
     def area(self) -> Index:
@@ -94,7 +101,8 @@ def merge_tree(height: Image, mask: Mask) -> MergeTree:
     np.maximum.at(peak, owner, level)
     floor = np.full(n, np.inf)
     np.minimum.at(floor, owner, level)
-    first, second, saddle = _joins(*passes(labels, height), n)
+    between = passes(labels, height)
+    first, second, saddle = _joins(*between, n)
     parent, leaves, birth = _join(n, first, second, saddle, peak)
     rank = _depth_first(parent, leaves, n)
     order = np.argsort(rank[:n][owner], kind="stable")
@@ -107,7 +115,7 @@ def merge_tree(height: Image, mask: Mask) -> MergeTree:
     top = np.maximum.reduceat(np.append(high, -np.inf), bounds)[::2] if n else peak
     bottom = np.minimum.reduceat(np.append(low, np.inf), bounds)[::2] if n else peak
     death = np.where(parent >= 0, birth[parent], bottom) if n else peak
-    return MergeTree(labels, inside[order], start, stop, top, birth, death, parent)
+    return MergeTree(labels, inside[order], start, stop, top, birth, death, parent, between)
 
 
 def _joins(first: Index, second: Index, saddle: Array, n: int) -> tuple[Index, Index, Array]:

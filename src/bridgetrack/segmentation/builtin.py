@@ -16,7 +16,6 @@ from bridgetrack.errors import InputError
 from bridgetrack.segmentation.cells import (
     SEPARATION,
     Labels,
-    cell_landscape,
     clean_cells,
     cut_edges,
     distance_landscape,
@@ -108,9 +107,26 @@ class FrameView:
         return foreground_mask(self.signal, self.complete, self.diameter, self.sampling)
 
     @cached_property
+    def level(self) -> Image:
+        """The logarithm of the signal over the noise, in which dim cells count like bright ones."""
+        noise = self.signal.noise
+        return np.log(np.maximum(self.signal.values, noise) / noise + 3)
+
+    @cached_property
+    def _relief(self) -> Image:
+        return np.float32(0.3) * gaussian(self.level, 0.1 * self.diameter, self.sampling)
+
+    def landscape_of(self, mask: Mask) -> Image:
+        """Height in which every cell of a mask is one hill; watershed cuts along the valleys.
+
+        It is the distance to the outline, in radii, and somewhat more where the signal is high.
+        """
+        return distance_landscape(mask, self.diameter, self.sampling) + self._relief
+
+    @cached_property
     def landscape(self) -> Image:
-        """Height in which every cell is a hill."""
-        return cell_landscape(self.signal, self.foreground, self.diameter, self.sampling)
+        """That of the foreground."""
+        return self.landscape_of(self.foreground)
 
 
 def segment_builtin(view: FrameView) -> Labels:

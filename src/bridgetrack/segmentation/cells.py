@@ -44,17 +44,6 @@ def least_signal(signal: Signal, settings: SegmentationSettings) -> float:
     return max(float(threshold_otsu(values)), least)
 
 
-def cell_landscape(signal: Signal, mask: Mask, diameter: float, sampling: Sampling) -> Image:
-    """Height in which every cell is one hill; watershed cuts along the valleys.
-
-    The distance to the outline is in radii. The response to blobs is taken of the logarithm of
-    the signal, so that dim cells count as much as bright ones.
-    """
-    level = np.log(np.maximum(signal.values, signal.noise) / signal.noise + 3)
-    height = distance_landscape(mask, diameter, sampling)
-    return height + np.float32(0.3) * gaussian(level, 0.1 * diameter, sampling)
-
-
 def distance_landscape(mask: Mask, diameter: float, sampling: Sampling) -> Image:
     """The distance to the outline, smoothed, in radii."""
     distance = ndi.distance_transform_edt(mask, sampling=sampling).astype(np.float32)
@@ -191,13 +180,20 @@ def merge_shallow(labels: Labels, height: Image, depth: float) -> Labels:
 
     Elongated cells have several peaks along their ridge, at which the watershed cuts them.
     """
-    n = int(labels.max(initial=0))
-    if n < 2 or depth == 0:
-        return labels
-    first, second, saddle = passes(labels, height)
-    peak = np.full(n + 1, -np.inf)
+    peak = np.full(int(labels.max(initial=0)) + 1, -np.inf)
     inside = labels > 0
     np.maximum.at(peak, labels[inside], height[inside])
+    return joined_over(labels, passes(labels, height), peak, depth)
+
+
+def joined_over(
+    labels: Labels, between: tuple[Index, Index, Array], peak: Array, depth: float
+) -> Labels:
+    """The same for known `passes` and the peak of every label from 0."""
+    n = len(peak) - 1
+    if n < 2 or depth == 0:
+        return labels
+    first, second, saddle = between
     lower = np.minimum(peak[first], peak[second])
     joined = lower - saddle < depth
     edges = (np.ones(int(joined.sum())), (first[joined], second[joined]))
