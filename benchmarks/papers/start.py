@@ -11,7 +11,6 @@ search on the objective says how far to go.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -19,14 +18,14 @@ from bridgetrack.arrays import Array
 from bridgetrack.learning.losses import Loss, find_loss
 from bridgetrack.learning.regularizers import Regularizer
 from bridgetrack.learning.risk import Risk
-from bridgetrack.learning.structured_model import Sample, StructuredModel, as_samples
+from bridgetrack.learning.structured_model import Sample, StructuredModel
 
 LENGTHS = tuple(10.0**k for k in np.arange(-2.0, 2.1, 0.5))
 
 
 def untied_start(
     model: StructuredModel,
-    samples: Iterable[Sample | tuple[Any, Any]],
+    samples: Iterable[Sample],
     regularizer: Regularizer,
     *,
     n_annotations: float | None = None,
@@ -40,7 +39,7 @@ def untied_start(
     Random weights of a ``size`` that is small beside the task loss are drawn so many times; the
     prior itself comes back where no step lowers the objective. The rest is as in `train`.
     """
-    risk = Risk(model, as_samples(samples), n_annotations, find_loss(loss))
+    risk = Risk(model, samples, n_annotations, find_loss(loss))
     w0, rng = regularizer.centre(model.n_features), np.random.default_rng(seed)
     direction = np.zeros_like(w0)
     for _ in range(draws):

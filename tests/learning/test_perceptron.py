@@ -55,7 +55,7 @@ def test_one_step_is_the_difference_of_features() -> None:
 
 def test_bad_input() -> None:
     model, samples = multiclass_problem(0)
-    with pytest.raises(InputError, match="no annotated sample"):
+    with pytest.raises(InputError, match="nothing to learn from"):
         perceptron(model, [])
     with pytest.raises(InputError, match="9 finite numbers"):
         perceptron(model, samples, initial=np.zeros(4))

@@ -127,10 +127,10 @@ def test_stacked_features_solve_the_coupled_master_problem(
     found = solve_master(rows, b, groups, stacked.regularizer)
     u = np.array([A[groups == g].T @ found.alpha[groups == g] for g in range(n)])
     w = w0 - u.sum(axis=0) / metric / lam
-    np.testing.assert_allclose(stacked.shared(found.w), w, atol=1e-6 * (1 + 1 / lam))
-    np.testing.assert_allclose(
-        stacked.weights(found.w), w - u / metric / rho, atol=1e-6 * (1 + 1 / lam + 1 / rho)
-    )
+    # the weights and those of the multipliers are as near as strong convexity and the gap say
+    near = 1e-6 + 4 * np.sqrt(max(found.gap, 0.0) / min(lam, rho))
+    np.testing.assert_allclose(stacked.shared(found.w), w, atol=near)
+    np.testing.assert_allclose(stacked.weights(found.w), w - u / metric / rho, atol=near)
     total = u.sum(axis=0)
     dual = float((b + A @ w0) @ found.alpha) - total / metric @ total / (2 * lam)
     dual -= sum(x / metric @ x for x in u) / (2 * rho)

@@ -21,7 +21,7 @@ def test_no_samples() -> None:
 
 def test_no_annotations() -> None:
     model, samples = multiclass_problem(0)
-    with pytest.raises(InputError, match="at least one annotation"):
+    with pytest.raises(InputError, match="0 annotations"):
         fit(model, samples, L2(1.0), n_annotations=0)
 
 

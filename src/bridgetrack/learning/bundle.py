@@ -34,19 +34,12 @@ ROUNDING = 1e-10
 
 
 class Planes:
-    """Planes ``<a_k, w> + b_k``, each a lower bound on one of n functions.
-
-    Attributes
-    ----------
-    slopes, offsets, owner
-        a_k and b_k, and which of the functions each bounds, shapes (m, d), (m,) and (m,).
-    """
+    """Planes ``<a_k, w> + b_k``, each a lower bound on one of n functions, its owner."""
 
     def __init__(self, n_owners: int, n_features: int) -> None:
-        self.n_owners = n_owners
-        self.slopes, self.offsets = np.zeros((0, n_features)), np.zeros(0)
-        self.owner, self._used = np.zeros((2, 0), dtype=np.intp)
-        self._clock = 0
+        self.n_owners, self._clock = n_owners, 0
+        self.slopes, self.offsets = np.zeros((0, n_features)), np.zeros(0)  # (m, d) and (m,)
+        self.owner, self._used = np.zeros((2, 0), dtype=np.intp)  # (m,)
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -126,11 +119,7 @@ class Bundle:
     """
 
     def __init__(
-        self,
-        risk: Risk,
-        regularizer: Regularizer,
-        options: LearningOptions,
-        n_groups: int = 1,
+        self, risk: Risk, regularizer: Regularizer, options: LearningOptions, n_groups: int = 1
     ) -> None:
         n, d = len(risk.samples), risk.model.n_features
         self.risk, self.regularizer, self.options = risk, regularizer, options
@@ -148,29 +137,24 @@ class Bundle:
         self._base = self._grouped(tangent.reward)
         self.keep_outputs(tangent.reward, w)
 
-    def known_penalty(self, w: Array) -> float | None:
-        """The upper bound on P at a point; None where it was not computed."""
-        rows = np.flatnonzero((self._points == w).all(axis=1))
-        return float(self._uppers[rows[-1]]) if len(rows) else None
-
     def value(self, w: Array) -> float:
-        """The surrogate at a point where P was computed; J where the tangent touches."""
-        penalty = self.known_penalty(w)
-        assert penalty is not None
-        return float(self.regularizer.value(w)) + penalty + self.tangent.at(w)
+        """The surrogate at a point, J where the tangent touches; inf where P was not computed."""
+        return float(self._values()[(self._points == w).all(axis=1)].min(initial=np.inf))
 
     def incumbent(self, lower: float, reason: str = "") -> Incumbent:
         """The best point where P was computed."""
-        linear = self._points @ self.tangent.v + self.tangent.c
-        values = self.regularizer.value(self._points) + self._uppers + linear
+        values = self._values()
         row = int(np.argmin(values))
         return Incumbent(self._points[row].copy(), float(values[row]), lower, reason)
 
+    def _values(self) -> Array:
+        linear = self._points @ self.tangent.v + self.tangent.c
+        return self.regularizer.value(self._points) + self._uppers + linear
+
     def forget(self) -> None:
         """Recycle nothing: drop planes and points."""
-        d = len(self.w)
-        self.planes = Planes(self.n_groups, d)
-        self._points, self._uppers = np.zeros((0, d)), np.zeros(0)
+        self.planes = Planes(self.n_groups, len(self.w))
+        self._points, self._uppers = np.zeros((0, len(self.w))), np.zeros(0)
 
     # --- planes
 

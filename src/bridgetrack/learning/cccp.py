@@ -43,7 +43,7 @@ def cccp(bundle: Bundle, minimise: Callable[[float], Search], w: Array) -> Train
     for t in range(options.max_cccp_iterations):  # line 3
         if t and not options.recycle:
             bundle.forget()
-        if bundle.known_penalty(w) is None:  # at t = 0, or without recycling
+        if bundle.value(w) == np.inf:  # at t = 0, or without recycling
             bundle.add_planes_at(w, 0.0)
             yield report(bundle.incumbent(-np.inf))
         if not objectives:

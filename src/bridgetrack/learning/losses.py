@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
-from bridgetrack.learning.structured_model import Sample, StructuredModel, as_samples
+from bridgetrack.learning.structured_model import Sample, StructuredModel
 
 Treatment = Literal["exact", "literal"]
 """How a sample without loss (a margin that is already negative) enters the penalty P.
@@ -84,7 +84,7 @@ def find_loss(loss: str | Loss) -> Loss:
 
 def loss_values(
     model: StructuredModel,
-    samples: Iterable[Sample | tuple[Any, Any]],
+    samples: Iterable[Sample],
     w: Array,
     loss: str | Loss,
 ) -> Array:
@@ -98,7 +98,7 @@ def loss_values(
     ndarray
         Shape (n,), attained values.
     """
-    kind, listed = find_loss(loss), as_samples(samples)
+    kind, listed = find_loss(loss), list(samples)
     if kind.penalty_space == "all":
         penalty = model.loss_augmented_inference(listed, w)
     else:

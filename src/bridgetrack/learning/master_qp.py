@@ -13,10 +13,7 @@ The linear term ``<v, w>`` of the tangent is added to the rows of one group befo
 (`Bundle.rows`): since the alphas of a group sum to 1 this is 001, eq. 14-15 together with its
 missing ``-||v||^2/(2 lambda)``.
 
-*L1.* ``lambda sum_i m_i |w_i - w0_i|`` with one group is a linear program. Its dual is ``max_alpha
-(b + A w0)'alpha`` with ``alpha >= 0``, ``1'alpha = 1`` and ``|A'alpha|_i <= lambda m_i``. It is
-bounded only if some mean of the slopes is that small: the row of slope zero, which stands for
-``P >= R``, ensures this.
+*L1* makes it a linear program, see `regularizers.L1`.
 
 Whatever a back end returns is made feasible and certified, so that the gap reported is a true one.
 """
@@ -82,7 +79,7 @@ def solve_master(
         If no back end solved the problem.
     """
     if isinstance(regularizer, L1):
-        return _solve_l1(slopes, offsets, regularizer)
+        return Master(*regularizer.minimise_with(slopes, offsets))
     assert isinstance(regularizer, L2)
     w0 = regularizer.centre(slopes.shape[1])
     indicator = (groups == np.arange(groups.max() + 1)[:, None]).astype(float)
@@ -99,12 +96,9 @@ def solve_master(
     return replace(found, w=regularizer.unwhitened(found.w))
 
 
-# --- L2: a quadratic program in z
-
-
 @dataclass(frozen=True)
 class Whitened:
-    """The problem in coordinates z in which the regulariser is ``1/2 ||z||^2``."""
+    """The problem of L2 in coordinates z in which the regulariser is ``1/2 ||z||^2``."""
 
     G: Array  # shape (m, d)
     c: Array  # shape (m,)
@@ -112,35 +106,31 @@ class Whitened:
 
     def largest(self, values: Array) -> Array:
         """Largest value of each group, shape (n_groups,)."""
-        top: Array = np.where(self.indicator > 0, values, -np.inf).max(axis=1)
-        return top
+        return np.asarray(np.where(self.indicator > 0, values, -np.inf).max(axis=1))
+
+    def shifted(self) -> Array:
+        """Offsets less the largest of their group."""
+        return self.c - self.largest(self.c) @ self.indicator
 
     def solve_primal(self) -> Master | None:
-        """In z and a slack per group, scaled so that rows have length 1 and offsets range over 1.
-
-        In both forms each group's largest offset is taken off its rows.
-        """
-        G, d, top = self.G, self.G.shape[1], self.largest(self.c)
-        shifted = self.c - top @ self.indicator
+        """In z and slacks, scaled so that rows have length 1 and offsets range over 1."""
+        G, shifted, (n_groups, _) = self.G, self.shifted(), self.indicator.shape
+        d, n = G.shape[1], G.shape[1] + n_groups
         longest = float(np.linalg.norm(G, axis=1).max()) or 1.0
         spread = float(-shifted.min())
         if spread <= 1e-12 * longest**2:
             spread = longest**2
-        hessian = np.zeros((d + len(top), d + len(top)))
-        hessian[np.arange(d), np.arange(d)] = spread / longest**2
-        linear = np.concatenate([np.zeros(d), np.ones(len(top))])
+        is_slack = np.arange(n) >= d
+        hessian = np.diag(np.where(is_slack, 0.0, spread / longest**2))
         rows = np.hstack([G / longest, -self.indicator.T])
-        solved = call_backend("daqp", hessian, linear, G=rows, h=-shifted / spread)
-        if solved is None or solved[1] is None:
-            return None
-        return self.certify(solved[1], solved[0][:d] * spread / longest)
+        solved = call_backend("daqp", hessian, is_slack.astype(float), G=rows, h=-shifted / spread)
+        return None if solved is None else self.certify(solved[1], solved[0][:d] * spread / longest)
 
     def solve_dual(self) -> Master | None:
         """In the multipliers."""
-        shifted = self.c - self.largest(self.c) @ self.indicator
         equal = {"A": self.indicator, "b": np.ones(len(self.indicator))}
-        lower = np.zeros(len(shifted))
-        solved = call_backend("piqp", self.G @ self.G.T, -shifted, lb=lower, **equal)
+        lower = np.zeros(len(self.c))
+        solved = call_backend("piqp", self.G @ self.G.T, -self.shifted(), lb=lower, **equal)
         return None if solved is None else self.certify(solved[0])
 
     def certify(self, alpha: Array, z: Array | None = None) -> Master | None:
@@ -166,12 +156,12 @@ class Whitened:
 
 def call_backend(
     backend: str, P: Array, q: Array, **constraints: Array
-) -> tuple[Array, Array | None] | None:
+) -> tuple[Array, Array] | None:
     """Minimise ``1/2 x'P x + q'x`` subject to ``G x <= h``, ``A x = b``, ``x >= lb``.
 
-    The point and the multipliers of ``G x <= h`` (None if the back end gives none); None if the
-    back end could not solve it. Nothing is certified: check what comes back. What a back end warns
-    of is kept quiet, since its result is certified and another one follows.
+    The point and the multipliers of ``G x <= h``; None if the back end could not solve it. Nothing
+    is certified: check what comes back. What a back end warns of is kept quiet, since its result
+    is certified and another one follows.
     """
     import qpsolvers
 
@@ -185,48 +175,5 @@ def call_backend(
             solution = qpsolvers.solve_problem(problem, backend, **options)
     except (qpsolvers.exceptions.QPError, ValueError, ArithmeticError):
         return None
-    x, z = solution.x, solution.z
-    if x is None or not np.isfinite(x).all():
-        return None
-    return x, (z if z is not None and np.isfinite(z).all() else None)
-
-
-# --- L1: a linear program
-
-
-def _solve_l1(slopes: Array, offsets: Array, regularizer: L1) -> Master:
-    """``min_s ||s||_1 + top + max_k (c + G s)_k`` with ``s = lambda m (w - w0)``."""
-    from scipy.optimize import linprog
-
-    m, d = slopes.shape
-    price = regularizer.weight * regularizer.factor(d)
-    w0 = regularizer.centre(d)
-    c = offsets + slopes @ w0
-    top = float(c.max())
-    G, c = slopes / price, c - top
-    found = linprog(
-        np.ones(2 * d + 1),
-        A_ub=np.hstack([G, -G, -np.ones((m, 1))]),
-        b_ub=-c,
-        bounds=[(0, None)] * (2 * d) + [(None, None)],
-        method="highs-ds",
-    )
-    if found.status != 0:
-        raise SolverError(
-            f"the L1 training problem of {m} bounds and {d} weights was not solved "
-            "(unbounded, or badly scaled features); raise lambda or scale the features"
-        )
-    step = found.x[:d] - found.x[d : 2 * d]
-    alpha = np.maximum(-found.ineqlin.marginals, 0.0)
-    alpha = alpha / alpha.sum()
-    excess = float(np.abs(G.T @ alpha).max(initial=0))
-    if excess > 1 and not G[-1].any():  # rounding: the row of slope zero takes what is too much
-        alpha = alpha / excess
-        alpha[-1] += 1 - 1 / excess
-        excess = 1.0
-    return Master(
-        w=w0 + step / price,
-        alpha=alpha,
-        primal=top + float(np.abs(step).sum() + (c + G @ step).max()),
-        dual=top + float(c @ alpha) if excess <= 1 + 1e-9 else -np.inf,
-    )
+    x, z = solution.x, np.zeros(0) if solution.z is None else solution.z
+    return (x, z) if x is not None and np.isfinite([*x, *z]).all() else None

@@ -135,7 +135,7 @@ class FrankWolfe(Dual):
                 self.refresh()
             if promised <= precision or passes % CHECKED == 0:
                 w = min((self.w, mean), key=self._known_value)
-                if bundle.known_penalty(w) is not None:
+                if bundle.value(w) < np.inf:
                     return bundle.incumbent(max(lower, self.value()), "inexact")
                 self._learn(bundle.infer(w), np.arange(len(self.losses)))
                 self.refresh()

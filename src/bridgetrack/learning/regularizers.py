@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bridgetrack.arrays import Array
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, SolverError
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,49 @@ class L2(Regularizer):
 
 
 class L1(Regularizer):
-    """Absolute distance from the prior: few weights leave it."""
+    """Absolute distance from the prior: few weights leave it.
+
+    The master problem of one group is a linear program. Its dual is ``max_alpha (b + A w0)'alpha``
+    with ``alpha >= 0``, ``1'alpha = 1`` and ``|A'alpha|_i <= lambda m_i``. It is bounded only if
+    some mean of the slopes is that small: the row of slope zero, which stands for ``P >= R`` and
+    comes last, ensures this.
+    """
 
     def value(self, w: Array) -> Array:
         """Value at weights (d,), or at each of several, (k, d)."""
         d = w.shape[-1]
         return np.asarray(self.weight * (np.abs(w - self.centre(d)) * self.factor(d)).sum(axis=-1))
+
+    def minimise_with(self, slopes: Array, offsets: Array) -> tuple[Array, Array, float, float]:
+        """Minimise ``||s||_1 + top + max_k (c + G s)_k`` with ``s = lambda m (w - w0)``.
+
+        The weights, the multiplier of each row, the value and a lower bound on it.
+        """
+        from scipy.optimize import linprog
+
+        m, d = slopes.shape
+        price, w0 = self.weight * self.factor(d), self.centre(d)
+        c = offsets + slopes @ w0
+        top = float(c.max())
+        G, c = slopes / price, c - top
+        found = linprog(
+            np.ones(2 * d + 1),
+            A_ub=np.hstack([G, -G, -np.ones((m, 1))]),
+            b_ub=-c,
+            bounds=[(0, None)] * (2 * d) + [(None, None)],
+            method="highs-ds",
+        )
+        if found.status != 0:
+            raise SolverError(
+                f"the L1 training problem of {m} bounds and {d} weights was not solved "
+                "(unbounded, or badly scaled features); raise lambda or scale the features"
+            )
+        step = found.x[:d] - found.x[d : 2 * d]
+        primal = top + float(np.abs(step).sum() + (c + G @ step).max())
+        alpha = np.maximum(-found.ineqlin.marginals, 0.0)
+        alpha = alpha / alpha.sum()
+        excess = max(1.0, float(np.abs(G.T @ alpha).max(initial=0)))
+        alpha = alpha / excess
+        alpha[-1] += 1 - 1 / excess  # the row of slope zero takes what rounding made too much
+        feasible = np.abs(G.T @ alpha).max(initial=0) <= 1 + 1e-9
+        return w0 + step / price, alpha, primal, top + float(c @ alpha) if feasible else -np.inf

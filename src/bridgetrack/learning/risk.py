@@ -9,7 +9,8 @@ n is the number of annotations, so that lambda keeps its meaning when annotation
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -44,7 +45,7 @@ class Tangent:
 
 
 class Risk:
-    """Penalty P and reward R of a training set, validated and counted.
+    """Penalty P and reward R of a training set; whatever inference returns is checked and counted.
 
     Parameters
     ----------
@@ -57,41 +58,35 @@ class Risk:
 
     Attributes
     ----------
-    n_inferences, n_reward_inferences
-        Inferences over all samples so far, for P (one of some samples counts as a share) and R.
-    seconds
-        Spent in inference.
-
-    Raises
-    ------
-    InputError
-        If ``n_annotations`` is not positive.
+    n_reward_inferences, seconds
+        Inferences over all samples for R so far, and time spent in any inference.
     """
 
     def __init__(
         self,
         model: StructuredModel,
-        samples: Sequence[Sample],
+        samples: Iterable[Sample],
         n_annotations: float | None,
         loss: Loss,
         treatment: Treatment = "exact",
     ) -> None:
-        self.model = model
-        self.samples = tuple(samples)
+        self.model, self.samples, self.loss = model, tuple(samples), loss
         self.n_annotations = float(len(self.samples) if n_annotations is None else n_annotations)
-        if not self.n_annotations > 0:
+        if not (self.samples and self.n_annotations > 0):
             raise InputError(
-                f"learning needs at least one annotation, there are {n_annotations}; annotate some"
+                f"there is nothing to learn from: {len(self.samples)} samples with "
+                f"{self.n_annotations:g} annotations; annotate something"
             )
-        self.loss = loss
+        keys = Counter(s.key for s in self.samples if s.key is not None)
+        repeated = [key for key, count in keys.items() if count > 1]
+        if repeated:  # one would get the bounds of the other in a later training
+            raise InputError(f"samples have the same key {repeated[0]!r}; merge them")
         self.literal = treatment == "literal" and loss.penalty_space == "incompatible"
-        self.n_reward_inferences = 0
-        self.seconds = 0.0
-        self._inferred = 0
+        self.n_reward_inferences, self.seconds, self._inferred = 0, 0.0, 0
 
     @property
     def n_inferences(self) -> int:
-        """Inferences over all samples for P."""
+        """Inferences over all samples for P so far; one of some samples counts as a share."""
         return self._inferred // len(self.samples)
 
     def penalty(self, w: Array, rows: Index | None = None) -> Inferred:
@@ -128,48 +123,45 @@ class Risk:
         found, sign = self.reward(w), self.loss.reward_sign
         if near is not None:  # inexact inference may have got worse
             worse = near.reward.values(w, sign) > found.values(w, sign)
-            found = Inferred(
-                np.where(worse[:, None], near.reward.features, found.features),
-                np.where(worse, near.reward.losses, found.losses),
-                np.maximum(found.bounds, near.reward.values(w, sign)),
-            )
+            found = near.reward.where(worse, found)
         n = self.n_annotations
         v = -found.features.sum(axis=0) / n  # -R = -sum(f - c Delta)/n, hence + c sum Delta / n
         return Tangent(v, -sign * float(found.losses.sum()) / n, found)
 
     def without_satisfied(self, found: Inferred, tangent: Tangent) -> Inferred:
         """The literal treatment: a satisfied sample adds to P what the tangent takes away."""
-        satisfied, reward = found.losses <= SATISFIED, tangent.reward
-        return Inferred(
-            np.where(satisfied[:, None], reward.features, found.features),
-            np.where(satisfied, self.loss.reward_sign * reward.losses, found.losses),
-            found.bounds,
-        )
+        taken = replace(tangent.reward, losses=self.loss.reward_sign * tangent.reward.losses)
+        return taken.where(found.losses <= SATISFIED, found)
 
     def _ask(self, ask: Inference, w: Array, sign: int, rows: Index | None = None) -> Inferred:
         samples = self.samples if rows is None else [self.samples[i] for i in rows]
         start = time.perf_counter()
         found = ask(samples, w)
         self.seconds += time.perf_counter() - start
-        given, n, d = (found.features, found.losses, found.bounds), len(samples), w.shape[-1]
-        shapes = [values.shape for values in given]
-        if shapes != [(n, d), (n,), (n,)]:
-            raise InputError(
-                f"inference returned shapes {shapes} for {n} samples and {d} weights; these may "
-                "belong to another set of features"
-            )
-        for name, values in zip(("features", "task losses", "bounds"), given, strict=True):
-            if not np.isfinite(values).all():
-                i = int(np.argwhere(~np.isfinite(values))[0, 0])
-                raise InputError(
-                    f"the {name} of training sample {i} ({samples[i].key}) are not finite; check "
-                    "the features of its events, or raise the limits of inference"
-                )
-        if n and found.losses.min() < -SATISFIED:
-            i = int(found.losses.argmin())
-            raise InputError(
-                f"the task loss of training sample {i} ({samples[i].key}) is {found.losses[i]:g}; "
-                "it must not be negative"
-            )
+        _check(found, samples, w.shape[-1])
         # a bound is never below what was attained, whatever the rounding of the solver
         return replace(found, bounds=np.maximum(found.bounds, found.values(w, sign)))
+
+
+def _check(found: Inferred, samples: Sequence[Sample], d: int) -> None:
+    """Refuse what inference returned if it cannot be right."""
+    given = {"features": found.features, "task losses": found.losses, "bounds": found.bounds}
+    shapes, n = [values.shape for values in given.values()], len(samples)
+    if shapes != [(n, d), (n,), (n,)]:
+        raise InputError(
+            f"inference returned shapes {shapes} for {n} samples and {d} weights; these may "
+            "belong to another set of features"
+        )
+    for name, values in given.items():
+        if not np.isfinite(values).all():
+            i = int(np.argwhere(~np.isfinite(values))[0, 0])
+            raise InputError(
+                f"the {name} of training sample {i} ({samples[i].key}) are not finite; check the "
+                "features of its events, or raise the limits of inference"
+            )
+    if n and found.losses.min() < -SATISFIED:
+        i = int(found.losses.argmin())
+        raise InputError(
+            f"the task loss of training sample {i} ({samples[i].key}) is {found.losses[i]:g}; it "
+            "must not be negative"
+        )

@@ -6,13 +6,13 @@ Scores are ``f(x, y; w) = <w, phi(x, y)>`` and are maximised. Learners know noth
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from bridgetrack.arrays import Array, Index
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError
 
 Sign = Literal[-1, 1]
@@ -47,6 +47,14 @@ class Inferred:
         """Attained values of ``f + sign * Delta`` at ``w``, (d,) or (n, d), shape (n,)."""
         f: Array = self.features @ w if w.ndim == 1 else (self.features * w).sum(axis=1)
         return f + sign * self.losses
+
+    def where(self, mask: Mask, other: Inferred) -> Inferred:
+        """These outputs of the samples of a mask (n,), another's of the others."""
+        return Inferred(
+            np.where(mask[:, None], self.features, other.features),
+            np.where(mask, self.losses, other.losses),
+            np.where(mask, self.bounds, other.bounds),
+        )
 
 
 class StructuredModel(ABC):
@@ -105,21 +113,3 @@ class StructuredModel(ABC):
         raise InputError(
             "this model cannot say how uncertain the hidden part is; choose slack or novelty"
         )
-
-
-def as_samples(samples: Iterable[Sample | tuple[Any, Any]]) -> tuple[Sample, ...]:
-    """Samples from samples or from plain ``(x, y_star)`` pairs.
-
-    Raises
-    ------
-    InputError
-        If there are no samples, or if two have the same key.
-    """
-    found = tuple(s if isinstance(s, Sample) else Sample(*s) for s in samples)
-    if not found:
-        raise InputError("there is nothing to learn from: no annotated sample; annotate something")
-    keys = [s.key for s in found if s.key is not None]
-    if len(set(keys)) < len(keys):  # one would get the bounds of the other in a later training
-        repeated = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise InputError(f"two training samples have the same key {repeated!r}; merge them")
-    return found

@@ -20,11 +20,7 @@ from bridgetrack.learning.regularizers import L2, Regularizer
 from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import Risk
 from bridgetrack.learning.self_paced import train_self_paced
-from bridgetrack.learning.structured_model import (
-    Sample,
-    StructuredModel,
-    as_samples,
-)
+from bridgetrack.learning.structured_model import Sample, StructuredModel
 from bridgetrack.progress import run
 
 MAX_SLACKS = 40
@@ -33,7 +29,7 @@ MAX_SLACKS = 40
 
 def train(
     model: StructuredModel,
-    samples: Iterable[Sample | tuple[Any, Any]],
+    samples: Iterable[Sample],
     regularizer: Regularizer,
     *,
     n_annotations: float | None = None,
@@ -88,7 +84,7 @@ def train(
     options = options or LearningOptions()
     d = model.n_features
     regularizer.check(d)
-    risk = Risk(model, as_samples(samples), n_annotations, find_loss(loss), treatment)
+    risk = Risk(model, samples, n_annotations, find_loss(loss), treatment)
     if initial is None:
         initial = regularizer.centre(d) if state is None else state.w
     w = np.array(initial, dtype=float)
@@ -134,7 +130,7 @@ def _descend(
 
 def fit(
     model: StructuredModel,
-    samples: Iterable[Sample | tuple[Any, Any]],
+    samples: Iterable[Sample],
     regularizer: Regularizer,
     *,
     report: Callable[[TrainingStep], object] | None = None,

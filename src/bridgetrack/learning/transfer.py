@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,6 @@ from bridgetrack.learning.structured_model import (
     Sample,
     Sign,
     StructuredModel,
-    as_samples,
 )
 
 
@@ -33,7 +31,7 @@ class Domain:
     """One of several annotated data sets."""
 
     model: StructuredModel  # what is learned there; all domains have the same features
-    samples: Sequence[Sample | tuple[Any, Any]]  # its inputs with their annotations
+    samples: Sequence[Sample]  # its inputs with their annotations
     # the domain's risk, a sum over its samples, is divided by this. None: the number of its
     # samples, so that every domain counts alike. The same number for all domains makes every
     # annotation count alike, whichever domain it is in, as in eq. 1.9
@@ -95,7 +93,7 @@ class Stacked(StructuredModel):
         self.samples = tuple(
             Sample((k, s), s.y_star, None if s.key is None else (k, s.key), s.version)
             for k, domain in enumerate(domains)
-            for s in as_samples(domain.samples)
+            for s in domain.samples
         )
         self._factor = [
             1.0 / (len(x.samples) if x.n_annotations is None else x.n_annotations) for x in domains
@@ -173,8 +171,8 @@ class Stacked(StructuredModel):
 
 
 def _check(domains: Sequence[Domain], weight: float, tie: float) -> None:
-    if not domains:
-        raise InputError("there is nothing to learn from: no domain was given")
+    if not domains or not all(len(domain.samples) for domain in domains):
+        raise InputError("there is nothing to learn from: no domain, or one without samples")
     sizes = [domain.model.n_features for domain in domains]
     if len(set(sizes)) > 1:
         raise InputError(
