@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.arrays import Array, Index, Mask
+from bridgetrack.detections.labels import foreground
 from bridgetrack.errors import InputError
 
 _SAME_CELL = 0.6
@@ -66,9 +67,16 @@ class Regions:
     @cached_property
     def runs(self) -> Runs:
         """The pixels as runs along the last axis."""
-        begins = (np.diff(self.pixels, prepend=-2) != 1) | (self.pixels % self.shape[-1] == 0)
+        begins = np.diff(self.pixels, prepend=-2) != 1
         begins[self.starts[:-1]] = True
         first = np.flatnonzero(begins)
+        # What goes on from the end of a row to the next one is two runs.
+        column = self.pixels[first] % self.shape[-1]
+        rows = (column + np.diff(first, append=len(self.pixels)) - 1) // self.shape[-1]
+        if rows.any():
+            next_row = 1 + ranges(np.zeros_like(rows), rows)
+            more = np.repeat(first - column, rows) + next_row * self.shape[-1]
+            first = np.sort(np.append(first, more))
         length = np.diff(first, append=len(self.pixels))
         return Runs(self.owner[first], self.pixels[first], length)
 
@@ -210,16 +218,14 @@ def regions_of_labels(labels: NDArray[Any], t: int = 0, source: str = "labels") 
     source
         What they are called.
     """
-    flat = np.ascontiguousarray(labels).reshape(-1)
-    places = np.flatnonzero(flat)
-    order = np.argsort(flat[places], kind="stable")
-    present, area = np.unique(flat[places], return_counts=True)
-    n = len(present)
+    runs = foreground(labels)
+    order = np.argsort(runs.owner, kind="stable")
+    n = len(runs.labels)
     return Regions(
         labels.shape,
         np.full(n, t, dtype=np.int64),
-        np.concatenate([[0], np.cumsum(area)]).astype(np.int64),
-        places[order].astype(np.int64),
+        np.append(0, np.cumsum(runs.area())).astype(np.int64),
+        ranges(runs.start[order], runs.length[order]),
         (source,),
         np.zeros(n, dtype=np.int64),
         np.ones((n, 1), dtype=np.int64),

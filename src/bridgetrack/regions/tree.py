@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.segmentation.cells import passes
+from bridgetrack.segmentation.cells import passes, stable_order
 
 Image = NDArray[np.float32]
 
@@ -105,7 +105,7 @@ def merge_tree(height: Image, mask: Mask) -> MergeTree:
     first, second, saddle = _joins(*between, n)
     parent, leaves, birth = _join(n, first, second, saddle, peak)
     rank = _depth_first(parent, leaves, n)
-    order = np.argsort(rank[:n][owner], kind="stable")
+    order = stable_order(rank[:n][owner])
     counts = np.zeros(n, dtype=np.int64)
     counts[rank[:n]] = np.bincount(owner, minlength=n)
     ends = np.concatenate([[0], np.cumsum(counts)])

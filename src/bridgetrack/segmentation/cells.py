@@ -81,8 +81,14 @@ def cut_edges(labels: Labels, values: Image) -> Labels:
 def order_within(owner: NDArray[np.integer], values: NDArray[np.floating]) -> NDArray[np.intp]:
     """Order by owner, and by value among those of one; equal values in any order."""
     order = np.argsort(values)
-    small = np.uint16 if int(owner.max(initial=0)) < 2**16 else owner.dtype  # sorted by counting
-    return order[np.argsort(owner[order].astype(small), kind="stable")]
+    return order[stable_order(owner[order])]
+
+
+def stable_order(numbers: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Order of whole numbers, none of them negative; equal ones stay in order."""
+    # small ones are sorted by counting
+    kind = np.uint16 if int(numbers.max(initial=0)) < 2**16 else numbers.dtype
+    return np.argsort(numbers.astype(kind), kind="stable")
 
 
 def clean_cells(
