@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
 
 from bridgetrack.errors import InputError, ModelError
-from bridgetrack.hypotheses.events import Event, EventName
 from bridgetrack.schema import Count, FileFormat, FilePart, JsonObject, Share, json_text, made_by
 
 
@@ -96,7 +95,3 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_what_json_cannot_say_is_not_written(value):
     with pytest.raises(InputError, match="the notes"):
         json_text({"a": value}, "the notes", ascii_only=False)
-
-
-def test_the_keys_of_files_are_those_of_the_events():
-    assert get_args(EventName) == tuple(event.key for event in Event)

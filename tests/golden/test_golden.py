@@ -138,9 +138,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "six losses": six_losses,
     "suggested": suggested,
     "train": trained,
-    "train l1": lambda: trained(
-        poor(), regularizer="l1", optimiser=bt.learning.LearningOptions(precision=1e-2)
-    ),
+    "train l1": lambda: trained(poor(), regularizer="l1", precision=1e-2),
     "train literal": lambda: trained(poor(), treatment="literal"),
     "train lambda": lambda: trained(poor(), lambda_=0.02),
     "transfer": lambda: with_sources("transfer", scene(20, 3)),

@@ -76,4 +76,4 @@ def test_one_component_is_fitted_to_the_end() -> None:
 
 def test_a_learner_that_does_not_go_with_the_regulariser_is_refused() -> None:
     with pytest.raises(InputError, match="needs the l2 regularizer"):
-        TrainingOptions(regularizer="l1", optimiser=LearningOptions(learner="n-slack"))
+        TrainingOptions(regularizer="l1", learner="n-slack")

@@ -20,7 +20,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.arrays import Array
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve
-from bridgetrack.learning import Bundle, LearningOptions
+from bridgetrack.learning import Bundle
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, relayed
@@ -40,8 +40,7 @@ of one that begins at the starting weights."""
 
 
 def _options(most_calls: int) -> TrainingOptions:
-    optimiser = LearningOptions(precision=_PRECISION, max_inferences=most_calls)
-    return TrainingOptions(optimiser=optimiser)
+    return TrainingOptions(precision=_PRECISION, max_inferences=most_calls)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -45,9 +44,6 @@ class Event(IntEnum):
 
 ODD = (Event.FALSE, Event.SKIP, Event.MERGE, Event.SPLIT)
 """Kinds of events by which cells and their masks differ."""
-
-EventName = Literal["move", "divide", "split", "merge", "appear", "disappear", "skip", "false"]
-"""What `Event.key` can be, for the schemas of files."""
 
 N_SOURCES = {
     Event.MOVE: 1,

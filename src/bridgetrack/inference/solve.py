@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from bridgetrack.arrays import Array, Mask
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import BridgetrackError, SolverError
 from bridgetrack.inference.problem import Problem, Solution, components, members
 from bridgetrack.inference.relax import INTEGRAL, SolverLimits, greedy_choice, relax
@@ -260,25 +260,28 @@ def resolve(
         If the allowed columns cannot cover every slot.
     """
     chosen = chosen & allowed
+    incidence, by_slot = problem.incidence, problem.by_slot
     found, touched, gap = previous, 0, previous.gap
     tolerance = 1e-7 * max(1.0, float(np.abs(scores).max(initial=0.0)))
-    wrong = allowed & (problem.incidence @ found.duals - scores < -tolerance)
-    count = problem.covered(chosen)
+    wrong = np.flatnonzero(allowed & (incidence @ previous.duals - scores < -tolerance))
+    count = np.bincount(incidence[np.flatnonzero(chosen)].indices, minlength=problem.n_slots)
     # An optional slot that may have lost its column is free at no price, or decided again.
-    needed = problem.required | (found.duals > tolerance)
+    needed = problem.required | (previous.duals > tolerance)
     region = np.where(needed, count != 1, count > 1)
-    region |= problem.covered(wrong) > 0
+    region[incidence[wrong].indices] = True
     while region.any():
         region = _closed(problem, chosen, previous, region)
         touched = int(region.sum())
-        inside = problem.incidence @ region.astype(np.float64)
-        columns, slots = np.flatnonzero(allowed & (inside == problem.width)), np.flatnonzero(region)
+        slots = np.flatnonzero(region)
+        near, inside = np.unique(by_slot[slots].indices, return_counts=True)
+        near, inside = near[allowed[near]], inside[allowed[near]]
+        whole = inside == problem.width[near]
+        columns = near[whole]
         try:
             answer = solve(problem.part(columns, slots), scores[columns], limits=limits)
         except SolverError:
             # The part alone may have no choice; its surroundings may lend it one.
-            around = region | (problem.covered(allowed & (inside > 0)) > 0)
-            larger = _closed(problem, chosen, previous, around)
+            larger = _closed(problem, chosen, previous, _with_slots_of(problem, region, near))
             if (larger == region).all():
                 raise
             region = larger
@@ -290,15 +293,14 @@ def resolve(
         found = replace(previous, duals=duals, slack=slack, component=component)
         # Where the relaxation is fractional, a column of small reduced cost that reaches out of
         # the part may still win; elsewhere only one that scores more than its slots cost.
-        reduced = problem.incidence @ duals - scores
-        crossing = (inside > 0) & (inside < problem.width)
-        cheap = crossing & (reduced < found.integrality_gap - tolerance)
-        outside = (problem.covered(allowed & (cheap | (reduced < -tolerance))) > 0) & ~region
-        if outside.any():
-            region = region | outside
+        reduced = incidence[near] @ duals - scores[near]
+        least = np.where(whole, -tolerance, found.integrality_gap - tolerance)
+        outside = _with_slots_of(problem, region, near[reduced < least])
+        if (outside != region).any():
+            region = outside
             continue
         gap += answer.gap
-        chosen[inside > 0] = False
+        chosen[near] = False
         chosen[columns[answer.chosen]] = True
         break
     value = float(scores[chosen].sum())
@@ -308,11 +310,18 @@ def resolve(
     return solution, touched
 
 
+def _with_slots_of(problem: Problem, slots: Mask, columns: Index) -> Mask:
+    """The slots, and those of some columns."""
+    grown = slots.copy()
+    grown[problem.incidence[columns].indices] = True
+    return grown
+
+
 def _closed(problem: Problem, chosen: Mask, known: Solution, slots: Mask) -> Mask:
     """The slots, those that their chosen columns cover, and all of fractional components."""
     while True:
-        columns = chosen & (problem.incidence @ slots.astype(np.float64) > 0)
-        grown = slots | (problem.covered(columns) > 0)
+        near = problem.by_slot[np.flatnonzero(slots)].indices
+        grown = _with_slots_of(problem, slots, near[chosen[near]])
         fractional = np.unique(known.component[grown & (known.slack > 0)])
         grown |= np.isin(known.component, fractional)
         if (grown == slots).all():

@@ -122,7 +122,7 @@ class Objective:
             how["options"] = options.learning
             return (yield from train(mine.model, mine.samples, self.regularizer, **how))
         # the master problem has many more weights, and its time grows steeply with slacks
-        how["options"] = replace(options.learning, learner=options.learning.learner or "1-slack")
+        how["options"] = replace(options, learner=options.learner or "1-slack").learning
         domains += [Domain(model, model.data.samples, n) for model in self.sources]
         stacked = Stacked(domains, self.lambda_, self.rho, self.prior, self.metric)
         steps = train(stacked, stacked.samples, stacked.regularizer, n_annotations=1, **how)
@@ -145,9 +145,8 @@ class Objective:
             annotations of such samples are NaN.
         """
         assert self.target is not None
-        data, optimiser = self.target.data, self.options.optimiser
-        precision = max(optimiser.precision, FOLD_PRECISION)
-        loose = replace(self.options, optimiser=replace(optimiser, precision=precision))
+        data = self.target.data
+        loose = replace(self.options, precision=max(self.options.precision, FOLD_PRECISION))
         folds, of_annotation = int(fold.max()) + 1, fold[data.annotation_sample]
         out = np.full(len(of_annotation), np.nan)
         for k in range(folds):

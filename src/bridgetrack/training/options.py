@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -52,13 +51,14 @@ class TrainingOptions:
     lambda_
         How close to stay to the starting weights, the factor λ of the regulariser; by default it
         depends on the number of annotations.
-    optimiser
-        Switches and limits of the optimisation.
     learner
-        Algorithm that minimises each convex problem, see `LearningOptions`; by default that of
-        ``optimiser``.
+        Algorithm that minimises each convex problem, see `LearningOptions`.
     curriculum
         Learn from easy samples first, by this measure of difficulty.
+    precision
+        Wanted duality gap, in task loss per annotation.
+    max_inferences
+        Limit of inferences over all annotated components.
 
     Raises
     ------
@@ -70,9 +70,10 @@ class TrainingOptions:
     treatment: Treatment = "exact"
     regularizer: Literal["l2", "l1"] = "l2"
     lambda_: Annotated[float | None, Field(gt=0)] = None
-    optimiser: LearningOptions = field(default_factory=LearningOptions)
     learner: LearnerName | None = None
     curriculum: Criterion | None = None
+    precision: Annotated[float, Field(gt=0)] = LearningOptions.precision
+    max_inferences: Annotated[int, Field(ge=1)] = LearningOptions.max_inferences
 
     def __post_init__(self) -> None:
         chosen = self.learning.learner
@@ -81,9 +82,10 @@ class TrainingOptions:
 
     @property
     def learning(self) -> LearningOptions:
-        """The optimiser with the chosen learner and curriculum."""
-        pace = self.optimiser.curriculum
-        if self.curriculum is not None and (pace is None or pace.criterion != self.curriculum):
-            pace = Curriculum(self.curriculum)
-        learner = self.learner or self.optimiser.learner
-        return replace(self.optimiser, learner=learner, curriculum=pace)
+        """The same for the learner, which knows nothing of movies."""
+        return LearningOptions(
+            precision=self.precision,
+            max_inferences=self.max_inferences,
+            learner=self.learner,
+            curriculum=None if self.curriculum is None else Curriculum(self.curriculum),
+        )

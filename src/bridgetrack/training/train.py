@@ -180,7 +180,7 @@ def _train(
         rho = TIE / n
     metric = prior.tightness_for(features)
     objective = Objective(learned_from, tuple(others), start, metric, lambda_, rho, options)
-    precision = options.optimiser.precision
+    precision = options.precision
     fitted = yield from _with_progress(objective.fit(), precision, features, start)
     step = yield from share_of_step(objective, scene, fitted.w)
     weights = start + step * (fitted.w - start)
