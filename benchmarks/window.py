@@ -73,21 +73,24 @@ class Pulse:
         return f"longest pauses {shown} ms; above {GOAL:.0f} ms: {(alone > GOAL).sum()}"
 
 
-def open_movie_of(viewer: Any, folder: Path | None) -> None:
-    """The sample, or a CTC movie with its truth as the segmentation."""
+def open_movie_of(state: Any, folder: Path | None) -> None:
+    """The sample, or a CTC movie with its truth as the segmentation, read as what people drop."""
     if folder is None:
-        viewer.open_sample("bridgetrack", "sample")
+        state.viewer.open_sample("bridgetrack", "sample")
         return
-    from napari.layers import Layer
-
     from bridgetrack.movie import open_labels, open_movie
     from bridgetrack.ui.file_menu import image_data, labels_data
 
     truth = next(p for n in ("FULL", "TRA") if (p := folder / "01_GT" / n).is_dir())
-    if (folder / "01").is_dir():
+
+    def read() -> list[Any]:
+        cells = labels_data(open_labels(truth), "Cells", folder / "none" / "x")
+        if not (folder / "01").is_dir():
+            return [cells]
         image = open_movie(folder / "01")
-        viewer.add_layer(Layer.create(*image_data(image, folder.name, folder / "nowhere" / "01")))
-    viewer.add_layer(Layer.create(*labels_data(open_labels(truth), "Cells", folder / "none" / "x")))
+        return [image_data(image, folder.name, folder / "nowhere" / "01"), cells]
+
+    state.files.read(folder.name, read, state.add_layers)
 
 
 def paints_of(canvas: Any, layer: Any) -> list[float]:
@@ -146,7 +149,7 @@ def measure(viewer: Any, pulse: Pulse, movie: Path | None, answers: int) -> None
     state = state_of(viewer)
     session, annotator = state.session, state.annotator
     wait(500)
-    opened = lambda: open_movie_of(viewer, movie)  # noqa: E731
+    opened = lambda: open_movie_of(state, movie)  # noqa: E731
     pulse.during("opening and measuring", opened, lambda: session.tracking is not None)
     pulse.during("opening the questions", lambda: widget.open_step(1), lambda: True)
     asked = lambda: session.questions.current is not None and not session.questions.busy  # noqa: E731

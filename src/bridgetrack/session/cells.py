@@ -214,11 +214,14 @@ class CellFinder:
     def _trace(self, row: int) -> Array:
         t, label = int(self._detections.frame[row]), int(self._detections.label[row])
         inside = self._read(t) == label
-        where = np.argwhere(inside)
-        if not len(where):
+        if not inside.any():
             return np.zeros((0, inside.ndim))
-        low = np.maximum(where.min(axis=0) - 1, 0)
-        box = inside[tuple(slice(a, b + 2) for a, b in zip(low, where.max(axis=0), strict=True))]
+        # Sides of its box, without listing the pixels of a large frame.
+        axes = range(inside.ndim)
+        along = [inside.any(axis=tuple(k for k in axes if k != axis)) for axis in axes]
+        low = np.array([max(int(has.argmax()) - 1, 0) for has in along])
+        high = [len(has) - int(has[::-1].argmax()) + 1 for has in along]
+        box = inside[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
         return np.argwhere(_border(box)).astype(np.float64) + low
 
     def _disc(self, row: int) -> Array:

@@ -120,7 +120,7 @@ def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:
     layer.refresh()
 
 
-_RIM = [(1.2, 1.2), (1.2, -1.2), (-1.2, 1.2), (-1.2, -1.2)]
+_RIM = [(1.2, 1.2), (-1.2, -1.2)]
 """Dots on the screen by which dark copies of words are moved, so that these have a rim."""
 
 
