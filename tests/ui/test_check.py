@@ -28,7 +28,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path, monkeypatch):
     assert isinstance(first, SampleQuestion)
     assert state.annotator.asking
     assert state.canvas.frame == first.frame
-    qtbot.waitUntil(lambda: asking.question.text().startswith("Is this right:"), timeout=20_000)
+    qtbot.waitUntil(lambda: asking.question.text().startswith("Is this right?"), timeout=20_000)
     assert asking.reason.text().startswith("Number 1 of 5 drawn at random")
     assert asking.choices.isHidden(), "what the model believes would sway the answer"
     assert widget.step == 1

@@ -120,6 +120,10 @@ def cells_have_the_colours_of_their_families(opened, viewer, qtbot):
     qtbot.waitUntil(lambda: int(layer.data[3][there]) == 0, timeout=20_000)
     assert drawn_as(layer, session.tracking, 3)
     # The colours go and come.
+    widget.open_step(1)
+    assert not find_role(viewer.layers, "coloured").visible, "colours would hide the question"
+    widget.open_step(3)
+    assert find_role(viewer.layers, "coloured").visible
     viewer.layers.remove(find_role(viewer.layers, "coloured"))
     state.session.tracker.track()
     qtbot.waitUntil(lambda: not state.session.busy("track"), timeout=20_000)

@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QFileDialog
 from bridgetrack.models.model import load_model
 from bridgetrack.session.cells import CellNames, question_words, shown_diameter
 from bridgetrack.ui.layers import camera_of
+from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import state_of
 from session_fixtures import FRAMES
@@ -180,7 +181,10 @@ def test_one_question_at_a_time_and_undo_says_what_it_takes(
     # The question and the first of the list are about the same cell, in the same words.
     listed = panel.choices.item(0).text().split("  ")[-1].rpartition(":")[0]
     cell = f"{names(first.asked)} in frame {first.asked.frame}"
-    assert panel.question.text() == f"Is this right: {cell} {listed}?"
+    assert panel.question.text() == f"Is this right? {cell} {listed}."
+    image = asked.viewer.layers[0]
+    asked.viewer.layers.selection.active = image  # whose own keys choose its tools
+    assert panel.choices.item(0).text().split("  ")[0] == LOOKS[first.event.event].sign
     qtbot.mouseClick(panel.actions["reject"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "instead?" in panel.question.text(), timeout=20_000)
     assert questions.current is first and cell in panel.question.text()

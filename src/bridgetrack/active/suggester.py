@@ -298,7 +298,7 @@ def _reason(kind: Event, margin: float, kinds: Array) -> str:
         return f"it may be {NOUN[rival][0]} instead"
     if margin < 0.5:
         return "another event explains the cell nearly as well"
-    return "it is the least certain of what is left"
+    return "it is the least certain event left"
 
 
 def _suggestion(scene: Scene, beliefs: Beliefs, column: int, slot: int, random: bool) -> Suggestion:

@@ -135,7 +135,7 @@ class Suggestion:
     @property
     def question(self) -> str:
         """The question in plain words."""
-        return f"Is this right: {describe_event(self.event)}?"
+        return f"Is this right? {describe_event(self.event)}."
 
     def to_json(self) -> dict[str, Any]:
         """The suggestion as JSON values."""

@@ -359,7 +359,7 @@ def short_words(event: EventRef, history: bool, name: Name = by_label) -> str:
     before, after = " and ".join(first), " and ".join(then)
     if first == then:
         if event.event == Event.MOVE:
-            return "was there before" if history else "continues"
+            return "was already there" if history else "continues"
         before, after = "there", "there again"
     return _BETWEEN[event.event][history].format(before=before, after=after)
 

@@ -91,7 +91,7 @@ class CellNames:
 def question_words(asked: Suggestion, name: Name = by_label) -> str:
     """The question, about the cell and in the words of its alternatives."""
     said = choice_words(asked.event, asked, name)
-    return f"Is this right: {name(asked.asked)} in frame {asked.asked.frame} {said}?"
+    return f"Is this right? {name(asked.asked)} in frame {asked.asked.frame} {said}."
 
 
 def instead_words(asked: Suggestion, name: Name = by_label) -> str:

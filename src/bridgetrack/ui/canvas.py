@@ -305,6 +305,14 @@ class Canvas(SliceInView):
         return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether number keys answer: most layers have them for their own tools."""
+        active = None if self.viewer is None else self.viewer.layers.selection.active
+        if active is None or active is self.overlay.events:
+            return True
+        return "1" not in map(str, active.class_keymap)
+
+    @property
     def _listening(self) -> bool:
         """Whether the pointer is ours."""
         ready = self._session.scene is not None and self.overlay.events is not None

@@ -78,7 +78,14 @@ class ResultLayers:
     def show(self) -> None:
         """Show the present tracks and all that follow."""
         self._wanted = {TRACKS, COLOURED}
+        self.show_cells(True)
         self._follow()
+
+    def show_cells(self, shown: bool) -> None:
+        """Show or hide the colours of the cells: over the image, questions are hard to judge."""
+        layer = self._layer(COLOURED)
+        if layer is not None:
+            layer.visible = shown
 
     def close(self) -> None:
         """Follow nothing any more."""

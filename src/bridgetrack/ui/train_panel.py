@@ -81,11 +81,12 @@ class TrainPanel(Panel):
         return str(folder)
 
     def _refresh(self) -> None:
-        # Nothing is learned from what nobody could tell.
-        n = sum(a.kind != Kind.CANNOT_TELL for a in self.session.annotations or ())
+        given = list(self.session.annotations or ())
+        n = sum(a.kind != Kind.CANNOT_TELL for a in given)
         ready, trainer = self.session.scene is not None, self.trainer
         self.go.setEnabled(ready and n > 0 and not trainer.busy)
-        self.words.setText(f"{plural(n, 'answer')} to learn from." if n else "")
+        unsure = f"; {len(given) - n} that nobody could tell" if n < len(given) else ""
+        self.words.setText(f"{plural(n, 'answer')} to learn from{unsure}." if given else "")
         problem = [f"✕ {trainer.problem}"] if trainer.problem else trainer.results()
         tell(self.results, "\n".join(problem))
         tell(self.doubt, trainer.doubt())

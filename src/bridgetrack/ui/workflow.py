@@ -154,6 +154,8 @@ class WorkflowPanel(Panel):
         self.stack.setCurrentIndex(k)
         if k == 3:
             self.track.show_tracks()
+        elif k == 1:
+            self.state.results.show_cells(False)
         if k in (1, 3):
             self.state.canvas.activate()
         self._say_next()
