@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from bridgetrack.active import update
-from bridgetrack.active.update import LearnedWeights, judge_unseen, learn
+from bridgetrack.active.update import judge_unseen, learn_answers
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
-from bridgetrack.training.fit import Objective
+from bridgetrack.training.fit import Learned, Objective
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import build_training_set
@@ -48,7 +48,7 @@ def test_answers_are_judged_by_models_that_left_them_out(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Objective, "fit", stub)
     ids = scene.constraints.ids[:9]
-    found = run(judge_unseen(scene, LearnedWeights(BAD, 0.5, None, objective), ids))
+    found = run(judge_unseen(scene, Learned(BAD, 0.5, None, objective), ids))
     every = np.arange(len(objective.target.data.samples))
     left_out = np.concatenate([np.setdiff1d(every, rows) for rows in given])
     np.testing.assert_array_equal(np.sort(left_out), np.unique(of[:9]))
@@ -60,7 +60,7 @@ def test_answers_are_judged_by_models_that_left_them_out(monkeypatch: pytest.Mon
 def test_a_session_learns_what_training_learns() -> None:
     scene, prior = confirmed(plain_scene(), some_true(9)), untrained_model()
     training = run(train_steps(scene, prior))
-    learned = run(learn(scene, prior, None))
+    learned = run(learn_answers(scene, prior, None))
     assert training.n_pseudo > 0
     features = scene.matrix.features
     start = prior.aligned(features)
@@ -72,12 +72,12 @@ def test_a_session_learns_what_training_learns() -> None:
 def test_nothing_is_judged_where_nothing_can_be_left_out() -> None:
     scene, objective = answered()
     for learned, ids in (
-        (LearnedWeights(GOOD, 0.5, None, None), scene.constraints.ids),
-        (LearnedWeights(GOOD, 0.5, None, objective), []),
-        (LearnedWeights(GOOD, 0.5, None, objective), ["unknown"]),
+        (Learned(GOOD, 0.5, None, None), scene.constraints.ids),
+        (Learned(GOOD, 0.5, None, objective), []),
+        (Learned(GOOD, 0.5, None, objective), ["unknown"]),
     ):
         assert run(judge_unseen(scene, learned, ids)) == update.Judged()
     one = confirmed(plain_scene(), some_true(15)[:1])
     single = Objective(TrackingModel(build_training_set(one, largest=1)), (), BAD, None, 0.02)
-    learned = LearnedWeights(GOOD, 0.5, None, single)
+    learned = Learned(GOOD, 0.5, None, single)
     assert run(judge_unseen(one, learned, one.constraints.ids)) == update.Judged()

@@ -32,7 +32,7 @@ from bridgetrack.active.accuracy import (
 )
 from bridgetrack.active.suggester import believe_steps, n_doubtful, rank_steps
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
-from bridgetrack.active.update import Update, changed_events, judge_unseen, learn
+from bridgetrack.active.update import Update, changed_events, judge_unseen, learn_answers
 from bridgetrack.annotations.annotation import (
     RANDOM,
     SUGGESTED,
@@ -242,7 +242,7 @@ class ActiveSession:
             if last is not None:
                 population = population_of(last.scene, last.solution.chosen)
                 earlier = last.learned
-            learned = yield from learn(now, prior, population, earlier)
+            learned = yield from learn_answers(now, prior, population, earlier)
             errors = (yield from judge_unseen(now, learned, due)) if due else Judged()
             known = known_solution(tracking, now, learned.weights)
             beliefs = yield from believe_steps(now, learned.weights, known)

@@ -20,11 +20,11 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.arrays import Array
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve
-from bridgetrack.learning import Bundle
+from bridgetrack.learning import TrainingStep
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.training.fit import Objective, errors_of, share_of_step
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.training.fit import Learned, Objective, errors_of, learn
 from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda
 from bridgetrack.training.outcome import population_of
 from bridgetrack.training.pseudo_answers import weighted_answers
@@ -44,17 +44,6 @@ def _options(most_calls: int) -> TrainingOptions:
 
 
 @dataclass(frozen=True)
-class LearnedWeights:
-    """Weights after an update."""
-
-    weights: Array  # shape (d,)
-    step: float  # share of the step from the starting to the fitted weights
-    state: Bundle | None  # what the next update can reuse
-    # what was minimised, with the annotated components; None if no annotation constrains anything
-    objective: Objective | None
-
-
-@dataclass(frozen=True)
 class Update:
     """Result of `ActiveSession.update`, to be given to `ActiveSession.adopt`."""
 
@@ -66,15 +55,12 @@ class Update:
     changed: int  # chosen events that differ from those of the update before
     judged: Judged  # errors on random answers; empty if this was not due
     solution: Solution = field(repr=False)  # the tracking with the annotations honoured
-    learned: LearnedWeights = field(repr=False)
+    learned: Learned = field(repr=False)
 
 
-def learn(
-    scene: Scene,
-    prior: Model,
-    population: Array | None,
-    last: LearnedWeights | None = None,
-) -> Steps[LearnedWeights]:
+def learn_answers(
+    scene: Scene, prior: Model, population: Array | None, last: Learned | None = None
+) -> Steps[Learned]:
     """Fit the annotations of a scene, staying close to the starting weights.
 
     `population` is how often each kind of event occurs in the movie, shape (len(Event),); None: as
@@ -84,25 +70,23 @@ def learn(
     features = scene.matrix.features
     start, state = prior.aligned(features), None if last is None else last.state
     if not len(scene.constraints):
-        return LearnedWeights(start, 0.0, state, None)
+        return Learned(start, 0.0, None, None)
     data = build_training_set(scene)
     if population is None:
         chosen = solve(scene.problem, scene.matrix.scores(start)).chosen
         population = population_of(scene, chosen)
-    data = weighted_answers(data, population, start)
+    model = TrackingModel(weighted_answers(data, population, start))
     most = _MOST_CALLS_ANEW if state is None else _MOST_CALLS
-    model, metric = TrackingModel(data), prior.tightness_for(features)
-    lambda_ = default_lambda(data.n_annotations)
+    metric, lambda_ = prior.tightness_for(features), default_lambda(data.n_annotations)
     objective = Objective(model, (), start, metric, lambda_, options=_options(most))
-    fitted = yield from relayed(
-        objective.fit(state=state),
-        lambda s: Progress("Learning", min(s.n_inferences / most, 1.0)),
-    )
-    step = yield from share_of_step(objective, scene, fitted.w)
-    return LearnedWeights(start + step * (fitted.w - start), step, fitted.state, objective)
+
+    def told(step: TrainingStep) -> Progress:
+        return Progress("Learning", min(step.n_inferences / most, 1.0))
+
+    return (yield from learn(objective, scene, told, state))
 
 
-def judge_unseen(scene: Scene, learned: LearnedWeights, ids: Sequence[str]) -> Steps[Judged]:
+def judge_unseen(scene: Scene, learned: Learned, ids: Sequence[str]) -> Steps[Judged]:
     """Error on some answers, each by a model trained on all answers but those of its fold.
 
     A fold leaves whole samples (connected components) out, and what else their answers tell, so

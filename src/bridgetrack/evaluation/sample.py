@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pandas as pd
 from pydantic import Field
+from scipy.special import betaincinv
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, describe_event
 from bridgetrack.errors import InputError
@@ -109,12 +110,14 @@ class SampledAccuracy:
         return {**asdict(self), "share": self.share, "low": low, "high": high, "words": self.words}
 
 
-def exact_interval(right: int, of: int) -> tuple[float, float]:
-    """Clopper and Pearson's 95 % interval of a probability after `right` of so many trials."""
-    from scipy.stats import binomtest
+def exact_interval(hits: float, of: float) -> tuple[float, float]:
+    """Clopper and Pearson's 95 % interval of a probability after so many hits among some trials.
 
-    found = binomtest(right, of).proportion_ci(0.95, "exact")
-    return float(found.low), float(found.high)
+    Both numbers may be fractions, as where trials are not independent.
+    """
+    low = 0.0 if hits <= 1e-9 * of else float(betaincinv(hits, of - hits + 1, 0.025))
+    high = 1.0 if hits >= (1 - 1e-9) * of else float(betaincinv(hits + 1, of - hits, 0.975))
+    return low, high
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, stdtrit
+from scipy.special import stdtrit
 
 from bridgetrack.arrays import Array, Index
+from bridgetrack.evaluation.sample import exact_interval
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.notes import Note, NoteKind, plural
-
-CONFIDENCE = 0.95
 
 UNKNOWN = "unknown"
 """Kind of event of answers that allow several events, such as rejections."""
@@ -182,15 +181,13 @@ def _errors(weight: Array, wrong: Array, part: Index) -> tuple[float, float, flo
     share = min(float(weight @ wrong) / total, 1.0)  # rounding may lead a little beyond
     _, part = np.unique(part, return_inverse=True)
     sizes, m = np.bincount(part, weight), int(part.max()) + 1
-    n, tail = total**2 / float((sizes**2).sum()), (1 - CONFIDENCE) / 2
+    n = total**2 / float((sizes**2).sum())
     if 1e-9 < share < 1 - 1e-9 and m > 1:
         z = np.bincount(part, weight * (wrong - share))
         # 0 where all parts err alike; never below what independent answers have
         least = share * (1 - share) * float((weight**2).sum())
         variance = max(m / (m - 1) * float((z**2).sum()), least) / total**2
-        known = stdtrit(len(wrong) - 1, 1 - tail) / stdtrit(m - 1, 1 - tail)
+        known = stdtrit(len(wrong) - 1, 0.975) / stdtrit(m - 1, 0.975)
         n = max(1.0, share * (1 - share) / variance * float(known) ** 2)
-    errors = n * share
-    low = 0.0 if share <= 1e-9 else float(betaincinv(errors, n - errors + 1, tail))
-    high = 1.0 if share >= 1 - 1e-9 else float(betaincinv(errors + 1, n - errors, 1 - tail))
+    low, high = exact_interval(n * share, n)
     return share, min(low, share), max(high, share)

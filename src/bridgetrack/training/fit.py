@@ -20,7 +20,7 @@ so that neighbouring cells and frames do not leak between training and test.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -159,6 +159,46 @@ class Objective:
             errors = errors_of(target, self.prior + step * (fitted.w - self.prior))
             out[of_annotation == k] = errors[of_annotation == k]
         return out
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Where a training led."""
+
+    weights: Array  # shape (d,)
+    step: float  # share of the step from the starting to the fitted weights
+    result: TrainingResult | None  # what the learner reports; None if nothing was annotated
+    objective: Objective | None  # what was minimised, with the annotated components
+
+    @property
+    def state(self) -> Bundle | None:
+        """What a later training can use again."""
+        return None if self.result is None else self.result.state
+
+
+def learn(
+    objective: Objective,
+    scene: Scene,
+    told: Callable[[TrainingStep], Progress],
+    state: Bundle | None = None,
+) -> Steps[Learned]:
+    """Minimise an objective, and go a share of the way there.
+
+    Parameters
+    ----------
+    objective
+        What is minimised.
+    scene
+        The target's movie with its annotations.
+    told
+        How steps of the fit are reported.
+    state
+        Of an earlier fit of a single movie, to go on from.
+    """
+    fitted = yield from relayed(objective.fit(state=state), told)
+    step = yield from share_of_step(objective, scene, fitted.w)
+    weights = objective.prior + step * (fitted.w - objective.prior)
+    return Learned(weights, step, fitted, objective)
 
 
 def annotations_of(target: TrackingModel | None, sources: Sequence[TrackingModel]) -> float:

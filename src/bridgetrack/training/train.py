@@ -26,7 +26,7 @@ Cross-validation estimates how accurate they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,20 +34,19 @@ import numpy as np
 from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.learning import TrainingResult, TrainingStep
+from bridgetrack.learning import TrainingStep
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.progress import Progress, Steps, begin, relayed
+from bridgetrack.progress import Progress, Steps, begin
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 from bridgetrack.training.fit import (
-    Fit,
     Objective,
     annotations_of,
     errors_of,
     folds_of,
-    share_of_step,
+    learn,
 )
 from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.outcome import (
@@ -181,9 +180,9 @@ def _train(
     metric = prior.tightness_for(features)
     objective = Objective(learned_from, tuple(others), start, metric, lambda_, rho, options)
     precision = options.precision
-    fitted = yield from _with_progress(objective.fit(), precision, features, start)
-    step = yield from share_of_step(objective, scene, fitted.w)
-    weights = start + step * (fitted.w - start)
+    learned = yield from learn(objective, scene, _told(precision, features, start))
+    weights, step, fitted = learned.weights, learned.step, learned.result
+    assert fitted is not None
     yield Progress(COMPARING, 0.0)
     after = choice(scene, weights)
     population = population_of(scene, after)
@@ -272,10 +271,10 @@ def _check(features: FeatureSet, sources: Sequence[Scene], options: TrainingOpti
             )
 
 
-def _with_progress(
-    steps: Fit, precision: float, features: FeatureSet, start: Array
-) -> Steps[TrainingResult]:
-    """Report how much of the gap is closed, on a log scale, and the best model so far."""
+def _told(
+    precision: float, features: FeatureSet, start: Array
+) -> Callable[[TrainingStep], TrainingProgress]:
+    """Reports how much of the gap is closed, on a log scale, and the best model so far."""
     first: float | None = None
 
     def told(step: TrainingStep) -> TrainingProgress:
@@ -288,7 +287,7 @@ def _with_progress(
         done = float(np.clip(done, 0, 1))
         return TrainingProgress("Learning", done, step.objective, step.gap, model)
 
-    return relayed(steps, told)
+    return told
 
 
 def _start_of(
