@@ -1,6 +1,7 @@
 """What answers about one half of a movie bring to the other half, beside tracking untrained.
 
     python benchmarks/answers.py [--seeds 3] [--sets S ...] [--answers 10 20 50 100] [--wrong .05]
+    python benchmarks/answers.py --sets bacteria HeLa --picture
     python benchmarks/answers.py --steps ...
     python benchmarks/answers.py --times [--answers 50 500] [--sets PSC]
 
@@ -54,11 +55,22 @@ from common import (
     links_of,
     load_task,
     row,
+    save_figure,
     score,
 )
 from simulated_annotator import SimulatedAnnotator, answer_by
 
 COUNTS = (10, 20, 50, 100)
+
+PUBLISHED = {
+    "HeLa": {0: 230, 100: 200, 1_000: 78, 10_000: 24, 25_057: 17},
+    "bacteria": {0: 175, 100: 115, 1_000: 54, 10_000: 6, 16_051: 1.5},
+}
+"""AOGM by annotated links of Attrackt (ICCVW 2025, read from its figure): links ranked by
+confidence, another training, and errors on the whole of other movies of the same kinds."""
+
+Figures = dict[tuple[str, int], list[tuple[float, ...]]]
+"""Of one movie: a tuple a seed, by way of asking and number of answers."""
 
 
 def suggested(
@@ -133,10 +145,10 @@ def figures(task: Task, weights: Array, true_masks: bool) -> tuple[float, float]
 
 def measure(
     task: Task, seeds: int, counts: list[int], wrong: float, true_masks: bool, steps: bool
-) -> dict[tuple[str, int], list[tuple[float, ...]]]:
+) -> Figures:
     """Figures by way of asking and number of answers, one a seed."""
     features = task.train.scene.matrix.features
-    found: dict[tuple[str, int], list[tuple[float, ...]]] = {}
+    found: Figures = {}
     if not steps:
         start = shipped_model().aligned(features)
         found["untrained", 0] = [figures(task, start, true_masks)]
@@ -195,6 +207,39 @@ def told(values: list[float]) -> str:
     return f"{spread} ({min(values):g} to {max(values):g})"
 
 
+def picture(found: dict[str, Figures]) -> None:
+    """Draw AOGM in percent of that of the untrained program against the number of answers."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    size = 4 * len(found), 3.2
+    figure, axes = plt.subplots(1, len(found), figsize=size, squeeze=False, layout="constrained")
+    for axis, (name, figures) in zip(axes.flat, found.items(), strict=True):
+        untrained = figures["untrained", 0][0][1]
+        for how, line in (("suggested", "o-"), ("stratified", "s--"), ("all", "D")):
+            points = [
+                (count, [100 * aogm / untrained for _, aogm in values])
+                for (way, count), values in figures.items()
+                if way == how
+            ]
+            counts, shares = zip(*points, strict=True)
+            means, spreads = [np.mean(each) for each in shares], [np.std(each) for each in shares]
+            axis.errorbar(counts, means, spreads, fmt=line, ms=4, capsize=2, label=how)
+        if published := PUBLISHED.get(name):
+            shares = [100 * value / published[0] for value in published.values()]
+            label = "Attrackt, as reported (other data)"
+            axis.plot(list(published)[1:], shares[1:], "^:", color="0.5", ms=4, label=label)
+        axis.axhline(100, color="0.7", lw=1)
+        axis.set(title=name, xscale="log", xlabel="answers", ylabel="AOGM, % of untrained")
+        axis.set_ylim(bottom=0)
+        axis.spines[["top", "right"]].set_visible(False)
+    lines = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
+    save_figure(figure, "answers")
+
+
 def main() -> None:
     """Print a row for every way of asking about every movie."""
     warnings.simplefilter("ignore")
@@ -207,6 +252,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=list(UNSEEN), choices=every, metavar="SET")
     parser.add_argument("--steps", action="store_true", help="compare shares of the step")
     parser.add_argument("--times", action="store_true", help="measure time in place of errors")
+    parser.add_argument("--picture", action="store_true", help="draw AOGM by number of answers")
     given = parser.parse_args()
     if given.times:
         print(header("movie", "cells", "answers", "seconds to the model", "with its accuracy"))
@@ -215,6 +261,7 @@ def main() -> None:
         return
     columns = ("chosen", "half", "whole", "share") if given.steps else ("wrong events", "AOGM")
     print(header("movie", "answers", "", "events scored", *columns))
+    found: dict[str, Figures] = {}
     for name in given.sets:
         task = load_task(name, given.data)
         if task is None:
@@ -222,9 +269,12 @@ def main() -> None:
         true_masks = every[name].masks in ("truth", "points")
         scored = sum(len(part.events) for part in task.test)
         asked = given.seeds, given.answers, given.wrong, true_masks, given.steps
-        for (how, count), values in measure(task, *asked).items():
+        found[name] = measure(task, *asked)
+        for (how, count), values in found[name].items():
             means = [told(list(each)) for each in zip(*values, strict=True)]
             print(row(name, how, f"{count:,}", f"{scored:,}", *means))
+    if given.picture:
+        picture(found)
 
 
 if __name__ == "__main__":
