@@ -9,7 +9,7 @@ the picture is surely cells.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -20,7 +20,7 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import BIAS, PER_CELL, Candidates, measure_regions
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.regions.describe import Described, describe_frame, described
+from bridgetrack.regions.describe import SPATIAL, Described, describe_frame, described
 from bridgetrack.regions.propose import label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate, much_alike
 from bridgetrack.regions.score import (
@@ -77,6 +77,8 @@ class MaskReader:
     # areas that were found right
     answers: MaskAnswers | None = None
     client: Any = None  # over whose workers the frames are spread; this process where None
+    # candidates of frames that were looked at to learn the score; each is given away once
+    seen: dict[int, Described] = field(default_factory=dict)
 
     def frame(self, t: int) -> Described:
         """Candidates of a frame, with cells that people drew among them."""
@@ -98,7 +100,12 @@ class MaskReader:
 
     def frames(self, wanted: Iterable[int]) -> Iterator[Described]:
         """Candidates of some frames in order, as `frame` gives them."""
-        return spread(MaskReader.frame, replace(self, client=None), wanted, self.client)
+        frames = list(wanted)
+        seen = {t: self.seen.pop(t) for t in frames if t in self.seen}
+        others = [t for t in frames if t not in seen]
+        alone = replace(self, client=None, seen={})
+        found = spread(MaskReader.frame, alone, others, self.client)
+        return (seen.pop(t) if t in seen else next(found) for t in frames)
 
     def said(self, regions: Regions) -> Index:
         """What people said of candidates: 1 for cells, -1 for none, else 0, shape (R,)."""
@@ -129,12 +136,15 @@ class MaskReader:
 
 
 def learned_score(reader: MaskReader) -> Steps[MovieScore]:
-    """Learn how large cells are; and what they look like, from areas that were found right."""
+    """Learn how large cells are; and what they look like, from areas that were found right.
+
+    Without answers the reader keeps the frames that this looks at, which are in memory together.
+    """
     answers = reader.answers
     blocks = _blocks(reader.movie.n_frames)
     taken: list[Described] = []
     # without the cells right by events, which may be most: as examples they would all look drawn
-    source = replace(reader, answers=None if answers is None else answers.holding(()))
+    source = replace(reader, answers=None if answers is None else answers.holding(()), seen={})
     every = source.frames(t for block in blocks for t in block)
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / len(blocks))
@@ -144,6 +154,11 @@ def learned_score(reader: MaskReader) -> Steps[MovieScore]:
     areas = [found.area.astype(np.float64) for found in cells]
     size = usual_size(areas, odds, [found.at_edge(in_plane=True) for found in cells])
     score = MovieScore(start.of_its_kind, size, answers=ids)
+    if answers is None:
+        frames = (t for block in blocks for t in block)
+        for t, one in zip(frames, taken, strict=True):
+            alone = one.features[:, :SPATIAL]  # without what the neighbouring frames tell
+            reader.seen[t] = Described(replace(one.regions), alone, one.read)
     if answers is None or answers.checked < FEW:
         return score
     said = yield from _said_of(reader, {answer.frame for answer in answers})
@@ -189,7 +204,7 @@ def _at_first(found: Described, score: MovieScore) -> tuple[Index, Array]:
 def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described, Targets]]]:
     """The candidates of some frames, with what people said of them."""
     # without those that they drew: that these agree with others would give the answers away
-    source = replace(reader, answers=None)
+    source = replace(reader, answers=None, seen={})
     last, said = reader.movie.n_frames - 1, []
     wanted = np.array(sorted({min(max(s, 0), last) for t in frames for s in (t - 1, t, t + 1)}))
     for run in np.split(wanted, np.flatnonzero(np.diff(wanted) > 1) + 1):  # successive frames
