@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference import solve as solving
 from bridgetrack.inference import solver
+from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.relax import SolverLimits, greedy_choice
 from bridgetrack.inference.solve import branch, solve
 from bridgetrack.inference.solver import Program, solve_integer
 from partition_problems import brute_force, problem_of, random_covers, tracking_problem
 
-TRIANGLE = sp.csr_matrix(
-    np.array([[1, 0, 1, 1, 0, 0], [1, 1, 0, 0, 1, 0], [0, 1, 1, 0, 0, 1]], float)
-)
+TRIANGLE = problem_of([(0, 1), (1, 2), (0, 2), (0,), (1,), (2,)], 3)
 SCORES = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 START = np.array([False, False, False, True, True, True])
 
@@ -32,14 +31,14 @@ def test_branching_is_exact(seed: int, n_slots: int) -> None:
     rng = np.random.default_rng(seed)
     problem = problem_of(random_covers(rng, n_slots, 25), n_slots)
     scores = rng.normal(size=problem.n_columns) + 0.5 * problem.width
-    relaxed = Program(problem.by_slot).relax(scores)
+    relaxed = Program(problem).relax(scores)
     until = time.monotonic() + 60.0
     chosen, bound = branch(problem, scores, relaxed.x, relaxed.duals, 10_000, until)
     best = brute_force(problem, scores)
     np.testing.assert_array_equal(problem.by_slot @ chosen, 1)
     assert scores[chosen].sum() == pytest.approx(best, abs=1e-6)
     assert bound == pytest.approx(best, abs=1e-5)
-    solved = solve_integer(problem.by_slot, scores, None, 10_000, 60.0)
+    solved = solve_integer(problem, scores, None, 10_000, 60.0)
     assert solved.value == pytest.approx(best, abs=1e-6)
 
 
@@ -49,8 +48,8 @@ def test_rounding_gives_a_cover_or_none(seed: int, n_slots: int) -> None:
     rng = np.random.default_rng(seed)
     problem = problem_of(random_covers(rng, n_slots, 10), n_slots)
     scores = rng.normal(size=problem.n_columns)
-    relaxed = Program(problem.by_slot).relax(scores)
-    choice = greedy_choice(problem.by_slot, scores, relaxed.x, relaxed.duals)
+    relaxed = Program(problem).relax(scores)
+    choice = greedy_choice(problem, scores, relaxed.x, relaxed.duals)
     if choice is None:
         assert not np.isin(np.arange(n_slots), problem.slots_of(problem.width == 1)).all()
     else:
@@ -63,16 +62,16 @@ def test_rounding_begins_again_where_optional_slots_are_used_up() -> None:
         [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 1, 0, 0, 1],
          [0, 0, 0, 1, 1]]
     )  # fmt: skip
-    rows, free = sp.csr_matrix(columns.T.astype(np.float64)), np.arange(5) == 4
+    rows, free = sp.csr_matrix(columns.astype(np.float64)), np.arange(5) == 4
     x = np.array([0.4, 0.4, 0.6, 0.6, 0.5, 0.5])
-    choice = greedy_choice(rows, np.zeros(6), x, np.zeros(5), free)
+    choice = greedy_choice(Problem(rows, free), np.zeros(6), x, np.zeros(5))
     assert choice is not None
-    np.testing.assert_array_equal((rows @ choice)[~free], 1)
+    np.testing.assert_array_equal((rows.T @ choice)[~free], 1)
 
 
 def test_a_start_is_returned_where_the_limit_strikes_first() -> None:
     answer = solve_integer(TRIANGLE, SCORES, START, 0, 0.0)
-    np.testing.assert_array_equal(TRIANGLE @ answer.x, 1)
+    np.testing.assert_array_equal(TRIANGLE.by_slot @ answer.x, 1)
     assert answer.value >= 0.0
     assert answer.bound >= 1.0 - 1e-6
 
@@ -80,13 +79,13 @@ def test_a_start_is_returned_where_the_limit_strikes_first() -> None:
 def test_no_start_and_no_time() -> None:
     problem, scores = tracking_problem(np.random.default_rng(0), 40, frames=3)
     with pytest.raises(SolverError, match="allow more") as caught:
-        solve_integer(problem.by_slot, scores, None, 1, 0.0)
+        solve_integer(problem, scores, None, 1, 0.0)
     assert not isinstance(caught.value, InfeasibleError)
 
 
 def test_an_impossible_program() -> None:
     with pytest.raises(InfeasibleError, match="cannot explain every cell once"):
-        solve_integer(TRIANGLE[:, :3], SCORES[:3], None, 100, 10.0)
+        solve_integer(problem_of([(0, 1), (1, 2), (0, 2)], 3), SCORES[:3], None, 100, 10.0)
 
 
 def test_the_child_process_gives_the_same_answer(

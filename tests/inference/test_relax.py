@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,8 +62,8 @@ class Stopping:
 
 
 def test_a_program_that_ends_short_of_its_optimum_is_solved_from_the_beginning() -> None:
-    rows, scores = sp.csr_matrix(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])), np.arange(3.0)
-    solver = Program(rows)
+    scores = np.arange(3.0)
+    solver = Program(problem_of([(0,), (0, 1), (1,)], 2))
     solver._model.solver._lib = Stopping(solver._model.solver._lib, 1)
     np.testing.assert_allclose(solver.relax(scores).x, [1.0, 0.0, 1.0])
     solver._model.solver._lib = Stopping(solver._model.solver._lib, 2)

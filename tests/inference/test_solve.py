@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mip
 import mip.highs
 import numpy as np
@@ -76,14 +78,14 @@ def test_a_program_that_the_solver_answers_with_an_error() -> None:
             7.819462528377207, -8.675709199158288, -4.628765794913669, -6.609991816209277,
         ]
     )  # fmt: skip
-    best = brute_force(Problem(sp.csr_matrix(rows.T)), scores)
-    found = solve_integer(rows, scores, None, 20_000, 10.0)
+    problem = Problem(sp.csr_matrix(rows.T))
+    best = brute_force(problem, scores)
+    found = solve_integer(problem, scores, None, 20_000, 10.0)
     np.testing.assert_array_equal(rows @ found.x, 1)
     assert found.value == found.bound == pytest.approx(best)
-    free = np.arange(6) > 2
-    part = solve_integer(rows, scores, None, 20_000, 10.0, free)
+    part = solve_integer(replace(problem, free=np.arange(6) > 2), scores, None, 20_000, 10.0)
     assert part.value >= found.value
-    assert solve(Problem(sp.csr_matrix(rows.T)), scores).value == pytest.approx(best)
+    assert solve(problem, scores).value == pytest.approx(best)
 
 
 def failing(*_: object, **__: object) -> None:
@@ -96,11 +98,11 @@ def test_where_the_solver_fails_another_one_is_asked(seed: int, n_slots: int, n_
     rng = np.random.default_rng(seed)
     problem = problem_of(random_covers(rng, n_slots, n_wide), n_slots)
     scores, free = random_scores(rng, problem.n_columns), rng.random(n_slots) < 0.3
-    rows = sp.csr_matrix(problem.incidence.T)
-    expected = solve_integer(rows, scores, None, 20_000, 10.0, free)
+    rows, problem = problem.by_slot, replace(problem, free=free)
+    expected = solve_integer(problem, scores, None, 20_000, 10.0)
     with pytest.MonkeyPatch.context() as broken:
         broken.setattr(mip.Model, "optimize", failing)
-        found = solve_integer(rows, scores, None, 20_000, 10.0, free)
+        found = solve_integer(problem, scores, None, 20_000, 10.0)
     assert found.value == pytest.approx(expected.value, abs=1e-6)
     assert ((rows @ found.x)[~free] == 1).all()
     assert ((rows @ found.x)[free] <= 1).all()
@@ -133,7 +135,7 @@ def test_equals_one_integer_program(seed: int, weights: str) -> None:
         scores = (rng.random(problem.n_columns) < 0.02).astype(np.float64)
     elif weights == "integers":
         scores = np.rint(scores)
-    whole = solve_integer(problem.by_slot, scores, None, 10**6, 60.0)
+    whole = solve_integer(problem, scores, None, 10**6, 60.0)
     assert whole.bound == pytest.approx(whole.value, abs=1e-6)
     solution = solve(problem, scores)
     assert_valid(problem, scores, solution)
@@ -202,4 +204,4 @@ def test_limits_leave_a_feasible_answer_with_a_true_gap(limits: SolverLimits) ->
 def test_a_solver_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mip.highs, "has_highs", False)
     with pytest.raises(SolverError, match="highspy"):
-        Program(sp.csr_matrix(np.ones((1, 1))))
+        Program(Problem(sp.csr_matrix(np.ones((1, 1)))))

@@ -312,9 +312,9 @@ def test_a_crowd_leaves_little_to_branch_on(
     pd.DataFrame(rows, columns=["t", "label", "y", "x"]).to_csv(table, index=False)
     columns, exactly = [], solver.solve_integer
 
-    def watched(matrix: Any, scores: np.ndarray, *more: Any) -> Any:
+    def watched(problem: Any, scores: np.ndarray, *more: Any) -> Any:
         columns.append(len(scores))
-        return exactly(matrix, scores, *more)
+        return exactly(problem, scores, *more)
 
     for place_of in ("solve_integer", "solve_bounded"):
         monkeypatch.setattr(f"bridgetrack.inference.solve.{place_of}", watched)

@@ -82,7 +82,7 @@ def gibbs(
     place = np.empty(problem.n_slots, dtype=np.int64)
     place[order[np.argsort(label[order], kind="stable")]] = np.arange(problem.n_slots)
     starts = np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n))])
-    prices = Program(sp.csr_matrix(rows.T.tocsr())).relax(mine).duals
+    prices = Program(Problem(rows)).relax(mine).duals
     columns = _by_first_slot(rows, mine - rows @ prices, place)
     log_z, entropy, exact = float(prices.sum()), 0.0, True
     for k in range(n):

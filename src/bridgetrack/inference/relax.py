@@ -160,7 +160,6 @@ def _packed(
     limits: SolverLimits,
 ) -> Generator[float, None, Values]:
     """Relax a problem of many components, packed in order into programs of some columns each."""
-    by_slot, optional = problem.by_slot, problem.free
     size = np.bincount(column_label, minlength=int(slot_label.max(initial=-1)) + 1)
     batch = np.cumsum(size) // max(limits.batch, 1)
     count = int(batch.max(initial=-1)) + 1
@@ -169,9 +168,7 @@ def _packed(
 
     def one(part: tuple[Index, Index]) -> tuple[Index, Index, Relaxed]:
         columns, slots = part
-        free = None if optional is None else optional[slots]
-        program = Program(by_slot[slots][:, columns], free)
-        return columns, slots, program.relax(scores[columns])
+        return columns, slots, Program(problem.part(columns, slots)).relax(scores[columns])
 
     done = 0
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
@@ -184,17 +181,15 @@ def _packed(
     return x, duals
 
 
-def greedy_choice(
-    rows: sp.csr_matrix, scores: Array, x: Array, duals: Array, free: Mask | None = None
-) -> Mask | None:
-    """Round a fractional cover x (H,) by slots x columns; None if it led into a dead end.
+def greedy_choice(problem: Problem, scores: Array, x: Array, duals: Array) -> Mask | None:
+    """Round a fractional choice x (H,); None if it led into a dead end.
 
     Columns are taken in the order of their fraction, then of their reduced cost, wherever all
     their slots are still open. Where some slots need not be covered, and are used up before all
     others are covered, it begins again with the columns that are whole, and then those that use
     the fewest of these slots for the most of the others.
     """
-    by_column = rows.T.tocsr()
+    by_column, free = problem.incidence, problem.free
     reduced = by_column @ duals - scores
     # Rounded, because fractions that differ by the solver's tolerance are equal.
     share = np.round(x, 6)
@@ -334,7 +329,7 @@ def _rounding_gaps(
         columns, slots = taken[columns_of[k]], slots_of[k]
         part = problem.part(columns, slots)
         price, score = duals[slots], scores[columns]
-        choice = greedy_choice(part.by_slot, score, x[columns], price, part.free)
+        choice = greedy_choice(part, score, x[columns], price)
         short = np.inf if choice is None else float(price.sum() - score[choice].sum())
         found.append((int(slots[0]), max(short, 0.0)))
     return found

@@ -100,7 +100,7 @@ def repair(
     `start` is returned. A good choice is worth its time, because it decides how many columns
     `branch` can leave out: without it, 100 frames of 1,000 cells take minutes.
     """
-    rows, by_column, free = problem.by_slot, problem.incidence, problem.free
+    rows, by_column = problem.by_slot, problem.incidence
     reduced = by_column @ duals - scores
     whole = x > 1 - INTEGRAL
     fractional = (x > INTEGRAL) & ~whole
@@ -116,9 +116,8 @@ def repair(
         if len(columns) > _LARGEST:
             break
         try:
-            part = sp.csr_matrix(rows[slots][:, columns])
-            optional = None if free is None else free[slots]
-            local = solve_integer(part, scores[columns], None, max_nodes, 10.0, optional)
+            part = problem.part(columns, slots)
+            local = solve_integer(part, scores[columns], None, max_nodes, 10.0)
         except BridgetrackError:
             continue
         chosen = whole.copy()
@@ -164,7 +163,7 @@ def branch(
         If a limit was reached before there was any solution.
     """
     useful = np.arange(len(x))
-    start = greedy_choice(problem.by_slot, scores, x, duals, problem.free)
+    start = greedy_choice(problem, scores, x, duals)
     start = repair(problem, scores, x, duals, start, max_nodes)
     if start is not None:
         near = problem.incidence @ duals - scores <= _gap(problem, scores, duals, start)
@@ -204,7 +203,7 @@ def _integer(
     """A small program is solved here; a large one in a process that can be ended."""
     left, answer = until - time.monotonic(), None
     if left > 0 or start is None:
-        given = (problem.by_slot, scores, start, max_nodes, max(0.1, left), problem.free)
+        given = (problem, scores, start, max_nodes, max(0.1, left))
         if len(scores) <= _SMALL:
             return solve_integer(*given)
         answer = solve_bounded(*given)

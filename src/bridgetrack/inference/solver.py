@@ -24,6 +24,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from bridgetrack.arrays import Array, Mask
 from bridgetrack.errors import InfeasibleError, SolverError
+from bridgetrack.inference.problem import Problem
 
 _NO_CHOICE = "the events cannot explain every cell once (no feasible choice)"
 _GAP = 1e-9
@@ -73,21 +74,13 @@ class Program:
 
     The model stays alive, so that solving again with other scores starts from the last basis.
 
-    Parameters
-    ----------
-    rows
-        Matrix A, slots x columns.
-    free
-        Rows of A that need not be covered, shape (S,); none if None.
+    A has a row for each slot of the problem and a column for each of its columns.
     """
 
-    def __init__(self, rows: sp.csr_matrix, free: Mask | None = None) -> None:
-        self.shape = rows.shape  # the solver has a copy of its own of the matrix
+    def __init__(self, problem: Problem) -> None:
+        self.shape = problem.n_slots, problem.n_columns  # the solver has a copy of the matrix
         self._model = _new_model(mip.MINIMIZE)
-        lower = np.ones(self.shape[0])
-        if free is not None:
-            lower[free] = -np.inf
-        self._load(sp.csr_matrix(rows), lower)
+        self._load(problem.by_slot, np.where(problem.required, 1.0, -np.inf))
 
     def __del__(self) -> None:
         """Free the solver's memory now; its cycle of objects would wait for the collector."""
@@ -199,27 +192,20 @@ def check_scores(scores: Array) -> None:
 
 
 def solve_integer(
-    rows: sp.csr_matrix,
-    scores: Array,
-    start: Mask | None,
-    max_nodes: int,
-    max_seconds: float,
-    free: Mask | None = None,
+    problem: Problem, scores: Array, start: Mask | None, max_nodes: int, max_seconds: float
 ) -> Integral:
     """Solve ``max s'x, A x = 1 (<= 1 where free), x binary`` by branch and bound.
 
     Parameters
     ----------
-    rows
-        Matrix A, slots x columns.
+    problem
+        Slots and columns.
     scores
         Objective, shape (H,).
     start
         A feasible choice that is returned where the solver finds nothing better in time.
     max_nodes, max_seconds
         Limits; node limits keep results reproducible.
-    free
-        Rows that need not be covered, shape (S,); none if None.
 
     Raises
     ------
@@ -233,8 +219,7 @@ def solve_integer(
     model = _new_model(mip.MAXIMIZE)
     model.max_mip_gap = model.max_mip_gap_abs = _GAP
     y = [model.add_var(var_type=mip.BINARY, obj=float(s)) for s in scores]
-    matrix = sp.csr_matrix(rows)
-    needed = np.ones(matrix.shape[0], dtype=bool) if free is None else ~free
+    matrix, needed = problem.by_slot, problem.required
     for r in range(matrix.shape[0]):
         part = matrix.indices[matrix.indptr[r] : matrix.indptr[r + 1]]
         cover = mip.xsum(y[int(h)] for h in part)
@@ -284,19 +269,14 @@ _GRACE = 5.0
 
 
 def solve_bounded(
-    rows: sp.csr_matrix,
-    scores: Array,
-    start: Mask | None,
-    max_nodes: int,
-    max_seconds: float,
-    free: Mask | None = None,
+    problem: Problem, scores: Array, start: Mask | None, max_nodes: int, max_seconds: float
 ) -> Integral | None:
     """As `solve_integer`, in a child process that is ended when it overstays its time.
 
     A solver that does not keep to its time limit cannot be stopped within this process. None where
     the child gave no answer in time, or failed.
     """
-    given = (sp.csr_matrix(rows), scores, start, max_nodes, max_seconds, free)
+    given = (problem, scores, start, max_nodes, max_seconds)
     try:
         done = subprocess.run(
             [sys.executable, "-m", "bridgetrack.inference.solver"],

@@ -252,13 +252,13 @@ class _Chunk:
 class _Program:
     """A program over some of the columns (H x S): solving starts at its last optimum."""
 
-    def __init__(self, by_column: sp.csr_matrix, allowed: Mask) -> None:
-        self.width = by_column.shape[0]
+    def __init__(self, incidence: sp.csr_matrix, allowed: Mask) -> None:
+        self.width = incidence.shape[0]
         # An open solver takes ten times the memory of what is kept otherwise; without it solving
         # takes a quarter longer.
         self.stays_open = False
         self._kept = np.flatnonzero(allowed)
-        self._by_column = sp.csr_matrix(by_column[self._kept])
+        self._incidence = sp.csr_matrix(incidence[self._kept])
         self._open: Program | None = None
         self._basis: Basis | None = None
 
@@ -266,7 +266,7 @@ class _Program:
         """Values of all columns at such scores; those that are not allowed have the value 0."""
         program = self._open
         if program is None:
-            program = Program(sp.csr_matrix(self._by_column.T.tocsr()))
+            program = Program(Problem(self._incidence))
             if self._basis is not None:
                 program.start_from(self._basis)
         x = np.zeros(self.width)
