@@ -173,7 +173,7 @@ def test_readings_that_disagree_are_told_and_kept(run: Run, tmp_path: Path) -> N
 
 
 def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sample, out = short_sample(tmp_path / "sample", 10), tmp_path / "demo"
+    sample, out = short_sample(tmp_path / "sample", 9), tmp_path / "demo"
     monkeypatch.setattr("bridgetrack.cli.track.sample_folder", lambda: sample)
     given = load_annotations(sample / "annotations.json")
     clicks = len(given)

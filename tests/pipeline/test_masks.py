@@ -163,7 +163,7 @@ def test_an_answer_holds() -> None:
 
 
 def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
-    rods, round_ones = [frames[:3] for frames in colony()], drawn()
+    rods, round_ones = [frames[:2] for frames in colony()], drawn()
     ways = [run(MaskJob.of(Finding(), open_movie(i))).finding for i, _ in (rods, round_ones)]
     assert [way.kind for way in ways] == ["rods", "cells"]
     assert [way.words.endswith("as rods") for way in ways] == [True, False]

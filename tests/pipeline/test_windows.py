@@ -53,7 +53,7 @@ def whole(table: Path) -> Tracking:
     return bt.track(table)
 
 
-@pytest.mark.parametrize("frames", (6, 14, 25))
+@pytest.mark.parametrize("frames", (6, 25))
 def test_the_tracks_are_those_of_the_whole_movie(table: Path, whole: Tracking, frames: int) -> None:
     found = bt.track(table, window=frames)
     pd.testing.assert_frame_equal(found.tracks.nodes, whole.tracks.nodes)
@@ -64,17 +64,16 @@ def test_the_tracks_are_those_of_the_whole_movie(table: Path, whole: Tracking, f
     assert found.windows is not None
     assert found.windows.hypotheses == len(whole.scene.hypotheses)
     assert found.windows.count == -(-39 // (frames - 1))
-    assert bt.track(table, window=40).windows is None
 
 
 def test_nothing_is_lost_where_windows_meet_and_the_bound_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    walk(60, 40, lost=0.1).to_csv(tmp_path / "cells.csv", index=False)
+    walk(60, 24, lost=0.1).to_csv(tmp_path / "cells.csv", index=False)
     whole = bt.track(tmp_path / "cells.csv")
     assert whole.solution.gap < 1e-6
     found = bt.track(tmp_path / "cells.csv", window=3)
-    assert found.windows is not None and found.windows.count == 20
+    assert found.windows is not None and found.windows.count == 12
     assert found.solution.value == pytest.approx(whole.solution.value, rel=1e-12)
     assert found.solution.gap < 1e-4
     monkeypatch.setattr("bridgetrack.pipeline.windows._AROUND", 1)  # so that something is lost
@@ -153,6 +152,7 @@ def test_enough_memory_needs_no_windows(
     table: Path, whole: Tracking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert bt.track(table, memory=1e12).windows is None
+    assert bt.track(table, window=40).windows is None
     n = len(whole.scene.detections)
     few = "are not enough for the tables of 2,\\d+ cells; about"
     with pytest.raises(BridgetrackError, match=f"{few} .* give --memory 0"):
@@ -190,11 +190,6 @@ def test_the_memory_is_kept_to(tmp_path: Path) -> None:
     record = json.loads((out / "run.json").read_text())
     assert record["inference"]["windows"]["count"] > 1
     assert record["inference"]["gap"] < 1e-3 * record["inference"]["objective"]
-    whole = bt.track(table)
-    assert record["inference"]["hypotheses"] == len(whole.scene.hypotheses)
-    whole.save(tmp_path / "whole")
-    one, other = ((p / "detections.csv").read_bytes() for p in (out, tmp_path / "whole"))
-    assert one == other
 
 
 def test_words_for_memory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ from kept_viewer import KeptViewer, close, open_window
 from pace import Pace
 from session_fixtures import *  # noqa: F403
 
+# Mesa draws with a thread for each core, which costs more than it brings for small windows.
+os.environ.setdefault("LP_NUM_THREADS", "1")
+
 
 @pytest.fixture
 def annotator(session: Session) -> Annotator:
