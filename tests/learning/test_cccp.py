@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -170,6 +171,26 @@ def test_inexact_inference_keeps_the_gap_honest() -> None:
     assert found.objective >= true - 1e-9
     assert found.lower_bound <= exact.objective + 1e-9
     assert found.converged == (found.gap <= 1e-5)
+
+
+class SloppyReward(PartialChain):
+    """A chain whose compatible inference may return another compatible output than the best."""
+
+    def compatible_inference(self, samples: Sequence[Sample], w: np.ndarray) -> Inferred:
+        best = super().compatible_inference(samples, w)
+        if crc32(w.tobytes()) % 2:
+            return best
+        return replace(super().compatible_inference(samples, -w), bounds=best.bounds)
+
+
+@pytest.mark.parametrize("recycle", [True, False])
+def test_the_objective_never_increases_though_completions_get_worse(recycle: bool) -> None:
+    options = replace(FINE, recycle=recycle, adaptive=False)
+    for seed in range(8):
+        _, samples = chain_problem(seed, n=10)
+        start = np.random.default_rng(seed).normal(size=18)
+        found = fit(SloppyReward(3, 3), samples, L2(0.05), options=options, initial=start)
+        assert (np.diff(found.objectives) <= 1e-9).all()
 
 
 def test_constant_features_are_harmless() -> None:

@@ -155,3 +155,9 @@ def test_what_no_change_can_learn_is_infinitely_new() -> None:
     opposed = np.array([[1.0, 0.0], [-1.0, 0.0]])
     assert nearest(opposed, np.array([1.0, 1.0])) is None
     np.testing.assert_array_equal(nearest(opposed, np.array([-1.0, -1.0])), np.zeros(2))
+
+
+def test_the_nearest_change_is_the_foot_of_the_perpendicular() -> None:
+    """On the line 3 x + 4 y = -10, two from 0; a row of length zero asks for nothing."""
+    u = nearest(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([10.0, -1.0]))
+    np.testing.assert_allclose(u, [-1.2, -1.6], atol=1e-6)
