@@ -86,7 +86,7 @@ def test_line_search_never_lowers_the_dual(seed: int, problem: Any, kind: str) -
     risk = Risk(model, samples, None, LOSSES["bridge"])
     bundle = Bundle(risk, L2(0.1, rng.normal(size=d), metric_of(kind, d, seed)), LearningOptions())
     start = rng.normal(size=d)
-    bundle.aim(risk.tangent(start), start)
+    bundle.set_tangent(risk.tangent(start), start)
     dual = Dual(bundle)
     dual.aim()
     np.testing.assert_allclose(dual.w, bundle.regularizer.prior, atol=1e-9)

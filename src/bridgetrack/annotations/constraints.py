@@ -28,10 +28,10 @@ ALL_REJECTED = "everything proposed for this cell is rejected; say what happens 
 
 @dataclass(frozen=True)
 class Constraints:
-    """The sets S_a of the compatible outputs Y* (design of 001, eq. 6): one row per annotation.
+    """The sets S_a of the compatible outputs Y* (001, section 2): one row per annotation.
 
     ``sum(y[h] for h in S_a) == 1`` holds for every row a; S_a lies within one slot, so the sum
-    never exceeds 1 and the number of rows that it falls short of is the Hamming loss.
+    never exceeds 1, and the number of rows whose sum is 0 is the Hamming loss.
     """
 
     slot: Index  # slot of every row, shape (A,)

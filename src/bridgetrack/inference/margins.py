@@ -239,7 +239,7 @@ def cheapest_flip(problem: Problem, scores: Array, sets: sp.csr_matrix) -> Mask 
 
     If the best choice breaks one of these promises already, it is the answer. Otherwise exactly
     one promise is broken, where that costs least; promises are tried in the order of a lower
-    bound on that cost, until no untried one can be cheaper (design after 001, section 3).
+    bound on that cost, until no untried one can be cheaper (max over Y° in 001, eq. 4).
 
     Parameters
     ----------

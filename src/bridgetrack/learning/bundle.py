@@ -113,7 +113,7 @@ class Bundle:
         The inference cache of 003, None without it: an output y of sample i is the plane
         ``<phi(x_i, y), w> + Delta(y_i*, y)``, not divided by n, below its loss-augmented maximum.
     tangent
-        Of -R, see `aim`, which comes first.
+        Of -R, see `set_tangent`, which comes first.
     w
         Where the training ended that it served, and a later one begins, shape (d,).
     """
@@ -131,10 +131,10 @@ class Bundle:
 
     # --- the surrogate
 
-    def aim(self, tangent: Tangent, w: Array) -> None:
+    def set_tangent(self, tangent: Tangent, w: Array) -> None:
         """Take another tangent of -R, found at ``w``: its outputs are planes of P, too (P >= R)."""
         self.tangent = tangent
-        self._base = self._grouped(tangent.reward)
+        self._reward_planes = self._grouped(tangent.reward)
         self.keep_outputs(tangent.reward, w)
 
     def value(self, w: Array) -> float:
@@ -152,7 +152,7 @@ class Bundle:
         return self.regularizer.value(self._points) + self._uppers + linear
 
     def forget(self) -> None:
-        """Recycle nothing: drop planes and points."""
+        """Drop planes and points; outputs that were found stay."""
         self.planes = Planes(self.n_groups, len(self.w))
         self._points, self._uppers = np.zeros((0, len(self.w))), np.zeros(0)
 
@@ -176,7 +176,7 @@ class Bundle:
         None is added unless together they raise the model of P by more than is enough.
         """
         slopes, offsets = self._grouped(found)
-        values, known = slopes @ w + offsets, self._model(w)
+        values, known = slopes @ w + offsets, self._lower_bounds(w)
         if np.maximum(values - known, 0.0).sum() <= enough:
             return 0.0
         new = np.flatnonzero(values > known + tolerance + ROUNDING * (1 + np.abs(values)))
@@ -189,7 +189,7 @@ class Bundle:
         Those of ``P >= R`` come last. A group that has no other is linear: it joins the tangent,
         which the rows of the first group carry. Where no group has any, the first stays as it is.
         """
-        (slopes, offsets), planes = self._base, self.planes
+        (slopes, offsets), planes = self._reward_planes, self.planes
         has_planes = np.bincount(planes.owner, minlength=planes.n_owners) > 0
         has_planes[0] |= not has_planes.any()
         v = self.tangent.v + slopes[~has_planes].sum(axis=0)
@@ -205,9 +205,9 @@ class Bundle:
         """Take note of which rows have a multiplier, and drop planes if there are many."""
         self.planes.use(alpha[: len(self.planes)] > 0, self.options.max_bounds)
 
-    def _model(self, w: Array) -> Array:
+    def _lower_bounds(self, w: Array) -> Array:
         """The largest known lower bound on every P_g at a point, shape (n_groups,)."""
-        slopes, offsets = self._base
+        slopes, offsets = self._reward_planes
         return np.maximum(slopes @ w + offsets, self.planes.largest(w)[0])
 
     def _grouped(self, found: Inferred) -> tuple[Array, Array]:
@@ -241,9 +241,9 @@ class Bundle:
     def take_over(self, earlier: Bundle) -> None:
         """Begin with what is still valid of an earlier training.
 
-        Planes and points hold as long as the samples, their features and their annotations are the
-        same, as their keys and versions say. After any other change only the outputs of unchanged
-        samples serve.
+        Points hold as long as the samples, their order, their features and their annotations are
+        the same, as their keys and versions say; planes, where the number of groups is the same,
+        too. After any other change only the outputs of unchanged samples serve.
         """
         names = [(s.key, s.version) for s in self.risk.samples]
         now = {name: i for i, name in enumerate(names) if None not in name}

@@ -38,7 +38,7 @@ def cccp(bundle: Bundle, minimise: Callable[[float], Search], w: Array) -> Train
     def report(best: Incumbent) -> TrainingStep:
         return record.step(best.w, best.upper, best.gap, len(bundle.planes))
 
-    bundle.aim(risk.tangent(w), w)  # line 4 for t = 0
+    bundle.set_tangent(risk.tangent(w), w)  # line 4 for t = 0
     epsilon = options.first_precision
     for t in range(options.max_cccp_iterations):  # line 3
         if t and not options.recycle:
@@ -47,10 +47,10 @@ def cccp(bundle: Bundle, minimise: Callable[[float], Search], w: Array) -> Train
             bundle.add_planes_at(w, 0.0)
             yield report(bundle.incumbent(-np.inf))
         if not objectives:
-            objectives.append(bundle.value(w))  # J(w_0)
+            objectives.append(bundle.value(w))  # J at the first weights
         found = yield from relayed(minimise(epsilon), report)  # lines 6-12
         w, old = found.w, bundle.tangent  # line 13
-        bundle.aim(risk.tangent(w, old), w)  # line 4 for t + 1
+        bundle.set_tangent(risk.tangent(w, old), w)  # line 4 for t + 1
         objectives.append(bundle.value(w))
         same = bundle.tangent.equals(old)
         settled = same or objectives[-2] - objectives[-1] <= options.precision  # line 15, eta

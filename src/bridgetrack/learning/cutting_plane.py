@@ -4,10 +4,11 @@
 
 The minimum of this master problem over the planes known so far is a lower bound, and its minimiser
 is where inference is asked for more planes. Planes made of outputs found before are tried first;
-inference is asked once these promise little of what is left of the gap.
+inference is asked once they would close too little of the gap.
 
 The minimiser of a master problem with few slacks may oscillate. Once a few in a row made no
-real progress over the best point, inference is asked halfway between this and the minimiser.
+real progress over the best point, inference is asked halfway between this and the minimiser first,
+for the rest of the search.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ is what ``| |_+`` asks for, gives ``max_{y in Y} [f + Delta]`` for every row of 
 penalty that is minimised is always a plain loss-augmented inference: if its maximiser contradicts
 an annotation it is the maximiser over Y°, and otherwise the loss of the sample is zero. As
 functions of w the six losses are three (hinge = bridge, ramp = max, ramp-delta = max-delta).
-What differs between two of the same value is the *treatment* of satisfied samples, see
-`Treatment`.
+With the treatment ``exact``, the default, the two losses of a pair are the same training; only
+``literal``, which applies to bridge, max and max-delta, tells them apart, see `Treatment`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ below zero until lambda stops it, and the bounds exceed P.)
 class Loss:
     """A row of 001, Table 2, or one of the two losses of section 5.3."""
 
-    name: str  # its name there
+    name: str  # as there; ramp-delta is the ramp minus Delta of Table 3
     penalty_space: Literal["all", "incompatible"]  # Y^P: Y or Y°
     reward_space: Literal["all", "compatible"]  # Y^R: Y or Y*
     minus_delta: bool = False  # whether Delta is subtracted in the reward term (001, section 5.3)

@@ -55,7 +55,7 @@ class LearningOptions:
     initial_precision, precision_rate
         epsilon and rho of adaptive precision: epsilon_t = max(rho epsilon_{t-1}, epsilon_min).
     recycle
-        Keep the bounds on P across CCCP iterations.
+        Keep planes and points across CCCP iterations; for outputs see `cache`.
     adaptive
         Raise the precision from one CCCP iteration to the next; otherwise it is full at once.
     cache
@@ -114,5 +114,5 @@ YU_JOACHIMS = LearningOptions(recycle=False, adaptive=False, cache=False, learne
 """CCCP of fixed precision that starts every convex problem from scratch (Yu and Joachims 2009)."""
 
 ALGORITHM_1 = LearningOptions(cache=False, learner="1-slack")
-"""001, Algorithm 1: bounds recycling and adaptive precision, no output cache. docs/method.md lists
-where the code differs from what is printed."""
+"""001, Algorithm 1: bounds recycling and adaptive precision, no output cache; nearest to the paper
+with the treatment ``literal``, an argument of `train`. docs/method.md lists what differs."""

@@ -113,13 +113,16 @@ class Risk:
             return self._ask(partial(self.model.loss_augmented_inference, sign=-1), w, -1)
         return self._ask(self.model.inference, w, 0)
 
-    def each(self, w: Array) -> Array:
+    def loss_of_each(self, w: Array) -> Array:
         """The loss of every sample at weights (d,), shape (n,)."""
         reward = self.reward(w).values(w, self.loss.reward_sign)
         return np.maximum(self.penalty(w).values(w, 1) - reward, 0.0)
 
     def tangent(self, w: Array, near: Tangent | None = None) -> Tangent:
-        """Upper bound on -R that touches at ``w``, of outputs no worse there than another's."""
+        """Linear upper bound on -R that touches it at ``w``.
+
+        With `near`, a sample keeps its earlier output where that scores higher.
+        """
         found, sign = self.reward(w), self.loss.reward_sign
         if near is not None:  # inexact inference may have got worse
             worse = near.reward.values(w, sign) > found.values(w, sign)

@@ -114,7 +114,7 @@ def difficulties(criterion: Criterion, risk: Risk, regularizer: Regularizer, w: 
     if criterion == "novelty":
         return novelties(risk, regularizer, w)
     if criterion == "slack":
-        above = risk.each(w)
+        above = risk.loss_of_each(w)
     else:
         above = np.maximum(risk.model.hidden_entropies(risk.samples, w), 0.0)
     return np.asarray(above / risk.model.sizes(risk.samples))

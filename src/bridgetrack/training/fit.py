@@ -236,7 +236,7 @@ def share_of_step(objective: Objective, scene: Scene, fitted: Array) -> Steps[fl
         risk = Risk(model, model.data.samples, None, loss, options.treatment)
         for k, w in enumerate(points):
             yield Progress("Choosing how far to go", k / len(points))
-            values[k] += risk.each(w).sum()
+            values[k] += risk.loss_of_each(w).sum()
     shares = np.linspace(0.0, 1.0, 101)
     energy = np.interp(shares, SHARES, values) / TEMPERATURE
     density = np.exp(energy.min() - energy)

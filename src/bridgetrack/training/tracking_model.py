@@ -1,9 +1,9 @@
 """Tracking as a structured model: the boundary between movies and learners.
 
 All samples are solved together in a few linear programs. The relaxation over-generates: the
-penalty it defines is convex, and everything the learners promise holds for it (following 001,
-section 4). Of a program the objective alone changes between calls, so every call starts from the
-last optimum; where that optimum depends on the calls before, so may the last digits of the next.
+penalty it defines is convex, and everything the learners promise holds for it. Only the objective
+of a program changes between calls, so each starts from the last optimum; the last digits may
+depend on earlier calls.
 """
 
 from __future__ import annotations
@@ -67,8 +67,10 @@ class TrackingModel(StructuredModel):
         self.sets, self.owner, self.allowed = _with_pseudo_answers(data)
         annotation = np.arange(len(self.owner)) < data.n_annotations
         self.weight = np.where(annotation, 1.0, data.pseudo_weight)
+        # As Delta is linear in y, f + Delta = <Phi w - credit, y> + the total weight of the sets:
+        # loss-augmented inference is the same program with lower scores.
         self._credit = np.asarray(self.sets.T @ self.weight).ravel()
-        self._n_of = np.bincount(self.owner, self.weight, len(data.samples)).astype(float)
+        self._total_weight = np.bincount(self.owner, self.weight, len(data.samples)).astype(float)
         self._cut = data.cut
         self._chunks = [_Chunk(self, slice(*group)) for group in _groups(self._cut)]
         programs = [p for c in self._chunks for p in c.programs if p.width <= SIZE]
@@ -150,7 +152,7 @@ class TrackingModel(StructuredModel):
             jobs = [pool.submit(self._solved, c, w, sign, compatible) for c in needed]
             for chunk, job in zip(needed, jobs, strict=True):
                 x, scores = job.result()
-                found, missed, values = chunk.measure(x, scores, self._n_of[chunk.samples])
+                found, missed, values = chunk.measure(x, scores, self._total_weight[chunk.samples])
                 rows = np.flatnonzero(chunk.holds(wanted))
                 here = wanted[rows] - chunk.samples.start
                 factor = self.data.importance[wanted[rows]]
@@ -200,7 +202,7 @@ class TrackingModel(StructuredModel):
 
     def sizes(self, samples: Sequence[Sample]) -> Array:
         """Weights of annotations and pseudo-answers of every sample, by its importance, (n,)."""
-        weighted = self._n_of * self.data.importance
+        weighted = self._total_weight * self.data.importance
         return np.asarray(weighted[_numbers(samples)], dtype=np.float64)
 
 
