@@ -112,13 +112,3 @@ def colony(bright: bool = False) -> tuple[NDArray[np.uint16], NDArray[np.int64]]
         light = 0.05 + near
     images = 100 + 1200 * np.maximum(light, 0) + rng.normal(0, 60, light.shape)
     return images.clip(0, 65535).astype(np.uint16), labels
-
-
-def share_found(true: NDArray[np.int64], mask: NDArray[np.int64]) -> float:
-    """Share of true cells that one mask covers by an intersection over union above one half."""
-    shared = np.zeros((true.max() + 1, mask.max() + 1))
-    np.add.at(shared, (true.ravel(), mask.ravel()), 1)
-    union = shared.sum(axis=1)[:, None] + shared.sum(axis=0) - shared
-    there = shared.sum(axis=1)[1:] > 0
-    best = (shared / np.maximum(union, 1))[1:, 1:].max(axis=1, initial=0)[there]
-    return float((best > 0.5).mean())

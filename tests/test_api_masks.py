@@ -13,6 +13,7 @@ import tifffile
 import bridgetrack as bt
 from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackWarning
+from cli.conftest import write_tiff
 from drawn_movie import answered, textured
 
 
@@ -37,13 +38,8 @@ def by_command(
 ) -> Path:
     """Where the command wrote what it found in the same images."""
     folder = tmp_path_factory.mktemp("found")
-    told("segment", stack(folder / "image.tif", sample[0]), "--out", folder / "labels.tif")
+    told("segment", write_tiff(folder / "image.tif", sample[0]), "--out", folder / "labels.tif")
     return folder
-
-
-def stack(path: Path, frames: np.ndarray) -> Path:
-    tifffile.imwrite(path, frames, imagej=True, metadata={"axes": "TYX"})
-    return path
 
 
 def pixels_of(movie: bt.Movie) -> np.ndarray:

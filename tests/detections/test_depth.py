@@ -32,9 +32,11 @@ def test_their_distance_is_taken_from_the_cells_and_told_unless_a_scale_is_given
     with warnings.catch_warnings():
         warnings.simplefilter("error", BridgetrackWarning)
         given = bt.track(stack(), scale=(2.0, 1.0, 1.0))
+        even = bt.track(stack(), scale=(1.0, 1.0, 1.0))
         cubes = bt.track(np.repeat(stack(), int(SLICES), axis=1))
     assert given.scene.detections.geometry.scale == (2.0, 1.0, 1.0)
-    assert cubes.scene.detections.geometry.scale == (1.0, 1.0, 1.0)
+    for each in (even, cubes):
+        assert each.scene.detections.geometry.scale == (1.0, 1.0, 1.0)
 
 
 def test_it_stays_while_masks_are_mended() -> None:

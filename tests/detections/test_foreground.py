@@ -44,10 +44,3 @@ def test_runs_hold_every_pixel(seed: int, shape: tuple[int, ...]) -> None:
         cell = np.argwhere(labels == number)
         assert fg.area()[k] == len(cell)
         assert np.allclose(fg.centroid()[k], cell.mean(axis=0))
-
-
-def test_a_run_ends_with_its_row() -> None:
-    fg = foreground(np.array([[0, 7, 7], [7, 7, 2]]))
-    assert fg.start.tolist() == [1, 3, 5]
-    assert fg.stop.tolist() == [3, 5, 6]
-    assert fg.labels[fg.owner].tolist() == [7, 7, 2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import dask.array as da
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,14 +11,9 @@ from hypothesis import strategies as st
 from skimage.measure import regionprops
 
 from bridgetrack.detections.labels import foreground
-from bridgetrack.detections.measure import (
-    _faces,
-    measure_frame,
-    measure_frames,
-)
+from bridgetrack.detections.measure import _faces, measure_frame
 from bridgetrack.errors import BridgetrackWarning, InputError
-from bridgetrack.movie.geometry import Geometry
-from bridgetrack.movie.movie import Movie
+from bridgetrack.movie import open_movie
 from bridgetrack.pipeline import scene
 from bridgetrack.progress import run
 from gallery import measure, movie_of
@@ -39,12 +33,6 @@ def blobs(shape: tuple[int, ...], n: int, seed: int, low: float = 2.0) -> np.nda
         inside = ((((grid - centre) @ turn) / radii) ** 2).sum(axis=-1) <= 1
         labels[inside] = int(rng.integers(1, 1000))
     return labels
-
-
-def image_movie(pixels: np.ndarray, names: tuple[str, ...] = ("a",)) -> Movie:
-    """A movie from (T, C, Y, X)."""
-    array = da.from_array(pixels, chunks=(1, 1, *pixels.shape[2:]))
-    return Movie(array, Geometry(len(pixels), pixels.shape[2:], FLAT), names)
 
 
 @settings(max_examples=25, deadline=None)
@@ -184,19 +172,9 @@ def test_no_cell_at_all() -> None:
         measure(movie_of(np.zeros((3, 5, 5), dtype=int), source="empty.tif"))
 
 
-@pytest.mark.parametrize(
-    ("pixels", "message"),
-    [
-        (np.full((2, 4, 4), 0.5), "frame 0: the label 0.5 at pixel .* is not a whole number"),
-        (np.full((2, 4, 4), np.nan), "frame 0: the label nan at pixel .* is not a finite number"),
-        (np.full((2, 4, 4), -3), r"frame 0: the label -3 at pixel \(0, 0\) is negative"),
-        (np.ones((2, 4, 4), dtype=bool), "yes/no mask"),
-    ],
-)
-def test_labels_that_are_none(pixels: np.ndarray, message: str) -> None:
-    with pytest.raises(InputError, match=message) as caught:
-        measure(movie_of(pixels, source="cells.tif"))
-    assert "cells.tif" in str(caught.value)
+def test_a_mask_of_yes_and_no_holds_no_cells() -> None:
+    with pytest.raises(InputError, match=r"cells\.tif.*yes/no mask"):
+        measure(movie_of(np.ones((2, 4, 4), dtype=bool), source="cells.tif"))
 
 
 def test_image_and_labels_of_different_extent() -> None:
@@ -209,21 +187,12 @@ def test_image_and_labels_of_different_extent() -> None:
 
 def test_channel_names_are_kept() -> None:
     labels = np.ones((2, 6, 6), dtype=int)
-    image = image_movie(np.ones((2, 2, 6, 6)), ("nuclei", "cytoplasm"))
+    names = ("nuclei", "cytoplasm")
+    image = open_movie(np.ones((2, 2, 6, 6)), axes="TCYX", channels=names)
     detections = measure(movie_of(labels), image)
-    assert detections.channels == ("nuclei", "cytoplasm")
+    assert detections.channels == names
     assert {"mean_0", "mean_1", "sum_1"} <= set(detections.table.columns)
     assert measure(movie_of(labels)).channels == ()
-
-
-def test_frames_come_in_order_and_closing_stops() -> None:
-    labels = np.ones((30, 6, 6), dtype=int)
-    frames = measure_frames(movie_of(labels))
-    assert [next(frames)[0] for _ in range(3)] == [0, 1, 2]
-    frames.close()  # type: ignore[attr-defined]
-    assert list(frames) == []
-    every = [t for t, _ in measure_frames(movie_of(labels))]
-    assert every == list(range(30))
 
 
 def test_a_label_in_two_places_far_apart_is_one_cell_and_named() -> None:

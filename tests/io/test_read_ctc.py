@@ -142,15 +142,3 @@ def test_real_truth(shared_data: Path, name: str, nodes: int, divisions: int) ->
     tracks = read_ctc(shared_data / name).tracks
     assert len(tracks.nodes) == nodes
     assert (tracks.events["event"] == "divide").sum() == divisions
-
-
-def test_every_mask_is_read_with_its_own_type(tmp_path: Path) -> None:
-    """A first mask of 8 bits must not make the label 256 of a later one background."""
-    masks = tmp_path / "TRA"
-    masks.mkdir()
-    for t, (label, dtype) in enumerate([(1, np.uint8), (256, np.uint16)]):
-        frame = np.zeros((8, 9), dtype=dtype)
-        frame[2:5, 2:5] = label
-        tifffile.imwrite(masks / f"man_track{t:03d}.tif", frame)
-    (masks / "man_track.txt").write_text("1 0 0 0\n256 1 1 0\n")
-    assert read_ctc(tmp_path).tracks.nodes["label"].tolist() == [1, 256]

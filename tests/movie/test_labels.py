@@ -9,7 +9,7 @@ import pytest
 import tifffile
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie import check_same_extent, label_frame, open_labels, open_movie
+from bridgetrack.movie import label_frame, open_labels, open_movie
 
 FRAMES = np.zeros((3, 6, 7), dtype=np.float32)
 
@@ -34,15 +34,6 @@ def test_whole_floats_and_booleans_are_labels() -> None:
     assert found.dtype == np.int64
     assert found[1, 1] == 7
     assert label_frame(open_labels(frames > 0), 0)[1, 1] == 1
-
-
-def test_extents_that_differ_are_both_named() -> None:
-    image, labels = open_movie(np.zeros((3, 2, 6, 7)), axes="TCYX"), open_labels(FRAMES)
-    check_same_extent(image, labels)
-    with pytest.raises(InputError, match=r"6 × 8 pixels; .* 6 × 7 pixels"):
-        check_same_extent(open_movie(np.zeros((3, 6, 8))), labels)
-    with pytest.raises(InputError, match=r"2 frames of 6 × 7 pixels; .* 3 frames"):
-        check_same_extent(open_movie(FRAMES[:2]), labels)
 
 
 @pytest.mark.parametrize(

@@ -141,14 +141,6 @@ def test_folder_with_a_file_per_channel(tmp_path: Path) -> None:
     np.testing.assert_array_equal(movie.channel_frame(1, 1), TYX[4])
 
 
-def test_folder_of_two_movies_needs_a_pattern(tmp_path: Path) -> None:
-    folder = _folder(tmp_path / "f", TYX)
-    tifffile.imwrite(folder / "mask000.tif", TYX[0])
-    with pytest.raises(InputError, match="pattern"):
-        open_movie(folder)
-    assert open_movie(folder / "t*.tif").n_frames == 6
-
-
 def test_folder_with_a_gap_warns(tmp_path: Path) -> None:
     folder = _folder(tmp_path / "f", TYX)
     (folder / "t003.tif").unlink()
@@ -255,9 +247,6 @@ def test_without_bioio_it_is_told_what_to_install(tmp_path: Path, monkeypatch) -
     (tmp_path / "a.nd2").write_bytes(b"abc")
     with pytest.raises(bt.BridgetrackError, match=r"a\.nd2: .*pip install bioio bioio-nd2"):
         open_movie(tmp_path / "a.nd2")
-    (tmp_path / "a.docx").write_bytes(b"abc")
-    with pytest.raises(bt.BridgetrackError, match=r"a\.docx: unknown kind of file; give a TIFF"):
-        open_movie(tmp_path / "a.docx")
 
 
 def test_bioio_reads_what_we_do_not(tmp_path: Path) -> None:

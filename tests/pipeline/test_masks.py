@@ -31,9 +31,9 @@ from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.settings import SegmentationSettings
-from drawn_movie import PLACES, SIZE, added, colony, drawn, share_found
+from drawn_movie import PLACES, SIZE, added, colony, drawn
 from fake_networks import cellpose_that
-from pictures import blobs, photograph
+from pictures import blobs, found_share, photograph
 
 NUCLEI = SegmentationSettings(foreground="bright", diameter=14.0, depth=0.05)
 """What suits the nuclei that are drawn, so that their size need not be looked for."""
@@ -88,12 +88,12 @@ def test_cells_of_a_network_are_candidates_beside_others(monkeypatch: pytest.Mon
     assert finding.words.startswith("together with their tracks, beside those of cellpose")
     job = run(MaskJob.of(finding, movie))
     got = [s.labels for s in job.frames() if isinstance(s, SegmentedFrame)]
-    assert all(share_found(true, mask) == 1 for true, mask in zip(labels, got, strict=True))
+    assert all(found_share(true, mask) == 1 for true, mask in zip(labels, got, strict=True))
     assert len(looked) == len(images), "frames from which the movie teaches are not found twice"
     assert pickle.loads(pickle.dumps(job.reader.network)) == job.reader.network
     plain = found(movie, replace(finding, choose="plain"))
-    assert all(share_found(true, mask) == 1 for true, mask in zip(shown, plain, strict=True))
-    assert share_found(labels[2], plain[2]) < 1
+    assert all(found_share(true, mask) == 1 for true, mask in zip(shown, plain, strict=True))
+    assert found_share(labels[2], plain[2]) < 1
 
 
 def at_the_edge(labels: np.ndarray) -> np.ndarray:
@@ -171,7 +171,7 @@ def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     recall = {}
     for kind, score in (("chosen", None), ("cells", MovieScore(starting_score()))):
         got = found(open_movie(rods[0]), Finding(learned=score))
-        recall[kind] = np.mean([share_found(t, m) for t, m in zip(rods[1], got, strict=True)])
+        recall[kind] = np.mean([found_share(t, m) for t, m in zip(rods[1], got, strict=True)])
     assert recall["chosen"] > max(0.8, recall["cells"] + 0.3), recall
 
 

@@ -11,7 +11,8 @@ from bridgetrack.pipeline.mask_candidates import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
-from drawn_movie import colony, drawn, share_found
+from drawn_movie import colony, drawn
+from pictures import found_share
 
 
 def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> None:
@@ -25,7 +26,7 @@ def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> Non
     for name, known in (("estimate", estimate), ("fitted", fitted)):
         steps = run(MaskJob.of(Finding(known.settings), movie)).frames()
         frames = [s.labels for s in steps if isinstance(s, SegmentedFrame)]
-        recall[name] = np.mean([share_found(t, m) for t, m in zip(labels, frames, strict=True)])
+        recall[name] = np.mean([found_share(t, m) for t, m in zip(labels, frames, strict=True)])
     assert recall["fitted"] > max(0.7, recall["estimate"] + 0.3), recall
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.errors import InputError
 from bridgetrack.movie import Movie, label_frame, open_labels, open_movie
 from bridgetrack.segmentation import segment_frame
 from bridgetrack.segmentation.readings import estimate_settings
@@ -41,11 +40,6 @@ def test_one_channel_drives(channel: int | str) -> None:
     movie = open_movie(both, axes="TCYX", channels=["other", "DNA"])
     assert (plain(movie, channel=channel).max(axis=(1, 2)) == 3).all()
     assert not plain(movie).any()
-
-
-def test_missing_channel() -> None:
-    with pytest.raises(InputError, match="no channel 4"):
-        plain(open_movie(PICTURES), channel=4)
 
 
 @pytest.mark.parametrize(
