@@ -141,6 +141,29 @@ def test_numbers_of_a_frame() -> None:
     assert regions.votes.tolist() == [[0, 1], [1, 0], [1, 0]]
 
 
+@settings(max_examples=50, deadline=None)
+@given(some_regions())
+def test_runs_end_with_their_rows_and_say_where_regions_lie(regions: Regions) -> None:
+    owner, place, length = regions.runs
+    assert [p for a, n in zip(place, length, strict=True) for p in range(a, a + n)] == list(
+        regions.pixels
+    )
+    np.testing.assert_array_equal(np.repeat(owner, length), regions.owner)
+    row = np.stack([place, place + length - 1]) // SHAPE[-1]
+    np.testing.assert_array_equal(*row)
+    border = np.ones(SHAPE, dtype=bool)
+    border[1:-1, 1:-1] = False
+    for r, edge in enumerate(regions.at_edge()):
+        mask = regions.mask(r)
+        np.testing.assert_allclose(regions.centroid[r], np.argwhere(mask).mean(axis=0))
+        assert edge == (mask & border).any()
+    n = len(regions)
+    shared = [[len(places_of(regions, a) & places_of(regions, b)) for b in range(n)]
+              for a in range(n)]  # fmt: skip
+    same = regions.frame[:, None] == regions.frame
+    np.testing.assert_array_equal(regions.overlaps.toarray(), np.reshape(shared, (n, n)) * same)
+
+
 def test_chosen_regions_become_labels() -> None:
     regions = made([(0, {0, 1}), (0, {1, 2}), (0, {3}), (1, {5})])
     np.testing.assert_array_equal(
