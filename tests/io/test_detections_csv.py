@@ -210,7 +210,8 @@ def test_a_title_above_the_names_of_the_columns(tmp_path: Path) -> None:
 
 
 def test_boxes_are_cells_at_their_middle(tmp_path: Path) -> None:
-    path = table(tmp_path, "frame,id,bb_left,bb_top,bb_width,bb_height\n0,1,10,20,4,8\n")
+    head = "frame,id,bb_left,bb_top,bb_width,bb_height,conf,x,y,z"
+    path = table(tmp_path, f"{head}\n0,1,10,20,4,8,1,-1,-1,-1\n")
     found = read_detections_csv(path).table
     assert found[["y", "x"]].to_numpy().tolist() == [[24, 12]]
     assert found["area"].iloc[0] == pytest.approx(np.pi * 2 * 4)

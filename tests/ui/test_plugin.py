@@ -207,7 +207,9 @@ def test_the_window_has_few_controls_and_keys(viewer):
     widget.track.open_explorer()
     [below] = widget.window().findChildren(ExplorePanel)
     sliders = 2  # each brings a field for its number, which is hidden
-    assert len(controls(widget)) + len(controls(below)) - sliders <= 60
+    n_controls = len(controls(widget)) + len(controls(below)) - sliders
+    assert n_controls <= 60, "take one away for each that you add"
+    assert widget.minimumSizeHint().width() <= 370
     assert sum(len(shortcut.keys) for shortcut in SHORTCUTS) <= 25
 
 

@@ -127,6 +127,9 @@ def guess_columns(header: Sequence[str]) -> dict[str, str]:
             found |= dict(zip(order, columns, strict=True))
     if "position_x" in plain or "spot_position_x" in plain:
         found["label"] = None  # a free text such as "ID4711" in TrackMate and Mastodon
+    if {"bb_left", "bb_top"} <= set(plain):
+        # In MOT's tables the columns x, y and z beside the box hold nothing.
+        found |= {"x": plain["bb_left"], "y": plain["bb_top"], "z": None}
     if "mass" in plain and found["area"] == plain.get("size"):
         found["area"] = None  # a radius of gyration in trackpy
     if found["id"] is None and found["track"] is not None and found["parent"] is not None:
