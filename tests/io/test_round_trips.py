@@ -48,7 +48,7 @@ def test_csv(tracks: Tracks) -> None:
         assert_same_tracks(read_tracks_csv(Path(folder) / "detections.csv"), tracks)
 
 
-@quick
+@settings(quick, max_examples=5)
 @given(random_tracks())
 def test_geff(tracks: Tracks) -> None:
     with tempfile.TemporaryDirectory() as folder:
