@@ -59,20 +59,6 @@ def folder(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--scale", "1,1,1"), "scale"),
-        (("--axes", "TZYX"), "--axes"),
-        *((("--frame-interval", m), "frame interval") for m in ("nan", "0")),
-    ],
-)
-def test_readings_that_do_not_fit(
-    run: Run, labels: Path, tmp_path: Path, more: tuple[str, ...], said: str
-) -> None:
-    refused(run("track", labels, *more, "--out", tmp_path / "out"), tmp_path / "out", said)
-
-
 def test_links_to_nothing_and_to_each_other(run: Run, labels: Path, tmp_path: Path) -> None:
     out, loop, link = tmp_path / "out", tmp_path / "a", tmp_path / "gone.tif"
     loop.symlink_to(tmp_path / "b")

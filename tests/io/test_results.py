@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import io
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -53,43 +49,3 @@ def test_without_masks_there_is_no_ctc(tracks: Tracks, tmp_path: Path) -> None:
     notes = write_results(tracks, None, tmp_path / "out", ("ctc", "csv"))
     assert notes == ("ctc: not written, because there are no masks",)
     assert "ctc" not in names(tmp_path / "out")
-
-
-def test_a_disk_that_fills_up_keeps_the_earlier_result(
-    tracks: Tracks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "out"
-    write_results(tracks, movie_of(DIVIDING), out)
-    before = content(tmp_path)
-    longer = Tracks(**{**vars(tracks), "nodes": tracks.nodes.iloc[:1], "edges": tracks.edges[:0]})
-
-    class Full(io.StringIO):
-        def write(self, text: str) -> int:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    opened = Path.open
-
-    def open_full(path: Path, *args: Any, **kwargs: Any) -> Any:
-        writes = path.name == "tracks.csv" and "rb" not in args
-        return Full() if writes else opened(path, *args, **kwargs)
-
-    monkeypatch.setattr(Path, "open", open_full)
-    with pytest.raises(OutputError, match="No space left"):
-        write_results(longer, None, out, ("csv",))
-    monkeypatch.undo()
-    assert content(tmp_path) == before
-
-
-def test_unknown_format(tracks: Tracks, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="no format 'xml'"):
-        write_results(tracks, None, tmp_path / "out", ("xml",))
-
-
-def test_the_sidecar_names_the_units(tmp_path: Path) -> None:
-    physical = {"scale": (0.5, 0.5), "unit": "micrometer", "frame_interval": 3.0}
-    tracks = tracks_of([(0, 1, 1, 1, 1)], [], **physical)
-    write_results(tracks, None, tmp_path / "out", ("csv",))
-    sidecar = json.loads((tmp_path / "out" / "units.json").read_text())
-    assert sidecar["units"]["y"] == "px"
-    assert sidecar["geometry"]["scale"] == [0.5, 0.5]
-    assert sidecar["geometry"]["frame_interval"] == 3.0

@@ -74,8 +74,6 @@ def test_every_kind_of_file_has_the_same_door(tmp_path: Path) -> None:
     for name in ("detections.csv", "tracks.geff"):
         again = bt.read_tracks(tmp_path / "out" / name)
         assert again.edges.equals(tracks.edges)
-    scores = bt.evaluate(tmp_path / "out" / "tracks.geff", CELLS)
-    assert scores.edge_f1 == 1
     with pytest.raises(bt.BridgetrackError, match=r"\.png: no tracks are known"):
         bt.read_tracks(tmp_path / "picture.png")
 

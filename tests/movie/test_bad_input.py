@@ -128,8 +128,9 @@ def test_wrong_settings() -> None:
         open_movie(TYX, scale=(1, 1, 1))
     with pytest.raises(InputError, match="positive"):
         open_movie(TYX, scale=(0, 1))
-    with pytest.raises(InputError, match="frame interval"):
-        open_movie(TYX, frame_interval=-1)
+    for interval in (-1, 0, float("nan")):
+        with pytest.raises(InputError, match="frame interval"):
+            open_movie(TYX, frame_interval=interval)
     with pytest.raises(InputError, match="unit"):
         open_movie(TYX, unit="parsec")
     with pytest.raises(InputError, match="there is no channel 3"):
