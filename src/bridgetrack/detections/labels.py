@@ -147,9 +147,7 @@ class Foreground:
 
     def pixels(self) -> tuple[Index, Index]:
         """Index into `labels` and place in the flat frame of every pixel, shapes (p,)."""
-        first = np.cumsum(self.length) - self.length
-        within = np.arange(int(self.length.sum())) - np.repeat(first, self.length)
-        return np.repeat(self.owner, self.length), np.repeat(self.start, self.length) + within
+        return np.repeat(self.owner, self.length), ranges(self.start, self.length)
 
     def met_by(self, start: Index, stop: Index) -> tuple[Index, Index, Index]:
         """Which other runs, given by their places (q,), share pixels with which of these.
@@ -159,12 +157,28 @@ class Foreground:
         other, own, pixels
             Index of the other run and of the own one, and how many pixels both have, (p,).
         """
-        low = np.searchsorted(self.stop, start, side="right")
-        count = np.maximum(np.searchsorted(self.start, stop, side="left") - low, 0)
-        other = np.repeat(np.arange(len(start)), count)
-        own = np.arange(len(other)) - np.repeat(np.cumsum(count) - count - low, count)
+        other, own = meeting_runs(start, stop, self.start, self.stop)
         shared = np.minimum(stop[other], self.stop[own]) - np.maximum(start[other], self.start[own])
         return other, own, shared
+
+
+def meeting_runs(
+    start: Index, stop: Index, others_start: Index, others_stop: Index
+) -> tuple[Index, Index]:
+    """Pairs of a run and one of some others that share a pixel, by their numbers, shapes (p,).
+
+    Runs go from their first place to that after their last one; the others are ascending and
+    disjoint.
+    """
+    first = np.searchsorted(others_stop, start, side="right")
+    count = np.maximum(np.searchsorted(others_start, stop) - first, 0)
+    return np.repeat(np.arange(len(start)), count), ranges(first, count)
+
+
+def ranges(first: Index, size: Index) -> Index:
+    """``first[k], first[k] + 1, ...``, `size[k]` of them, one after another."""
+    starts = np.cumsum(size) - size
+    return np.arange(int(size.sum())) + np.repeat(first - starts, size)
 
 
 def foreground(labels: NDArray[Any]) -> Foreground:

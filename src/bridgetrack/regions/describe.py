@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.regions.regions import Regions, concatenate, run_pairs
+from bridgetrack.detections.labels import meeting_runs
+from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.cells import order_within
 from bridgetrack.segmentation.signal import Sampling
@@ -373,7 +374,7 @@ def _faces(regions: Regions, axis: int) -> tuple[Index, Index]:
         return first, first + length - 1
     step = int(np.prod(shape[axis + 1 :]))
     start = owner * regions.n_pixels + place
-    one, other = run_pairs(start, start + length, step)
+    one, other = meeting_runs(start + step, start + length + step, start, start + length)
     inner = place[one] // step % shape[axis] < shape[axis] - 1  # the frame goes on
     one, other = one[inner], other[inner]
     shift = start[one] + step - start[other]  # of the first run along the second

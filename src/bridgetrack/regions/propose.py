@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index, Mask
+from bridgetrack.detections.labels import ranges
 from bridgetrack.movie.movie import Movie
 from bridgetrack.regions.regions import (
     Regions,
     largest_pieces,
     no_regions,
-    ranges,
     regions_of_labels,
 )
 from bridgetrack.regions.tree import MergeTree, distinct, merge_tree

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.detections.labels import foreground
+from bridgetrack.detections.labels import foreground, meeting_runs, ranges
 from bridgetrack.errors import InputError
 
 _SAME_CELL = 0.6
@@ -297,12 +297,6 @@ def exclusions(regions: Regions) -> sp.csr_matrix:
     return atoms[kept]
 
 
-def ranges(first: Index, size: Index) -> Index:
-    """``first[k], first[k] + 1, ...``, `size[k]` of them, one after another."""
-    starts = np.cumsum(size) - size
-    return np.arange(int(size.sum())) + np.repeat(first - starts, size)
-
-
 def layer_numbers(regions: Regions) -> Index:
     """A layer for every region such that those of a layer share no pixel, shape (R,).
 
@@ -362,19 +356,10 @@ def largest_pieces(regions: Regions) -> Regions:
 def _pieces(start: Index, stop: Index, steps: Sequence[int]) -> Index:
     """The piece that each run of pixels belongs to; runs touch where they lie `steps` apart."""
     none = np.zeros((2, 0), dtype=np.int64)
-    row, column = np.concatenate([none, *(run_pairs(start, stop, s) for s in steps)], axis=1)
+    pairs = (meeting_runs(start + step, stop + step, start, stop) for step in steps)
+    row, column = np.concatenate([none, *pairs], axis=1)
     graph = sp.coo_array((np.ones(len(row), dtype=bool), (row, column)), (len(start),) * 2)
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
-
-
-def run_pairs(start: Index, stop: Index, step: int) -> tuple[Index, Index]:
-    """Pairs of runs, ascending and disjoint, of which the first, `step` places on, meets the other.
-
-    Rows of them, shape (k,) each.
-    """
-    first = np.searchsorted(stop, start + step, side="right")
-    count = np.searchsorted(start, stop + step) - first
-    return np.repeat(np.arange(len(start)), count), ranges(first, count)
 
 
 def labels_of(regions: Regions, chosen: Mask | Index, t: int) -> NDArray[np.int32]:
