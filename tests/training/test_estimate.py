@@ -180,3 +180,9 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
 def test_a_model_that_is_mostly_wrong_is_warned_of(right: float, told: bool) -> None:
     found = ErrorEstimate(0.4, 0.1, 0.8, 10, False, (("move", 10, right),)).warnings
     assert [("wrong in 60 %" in str(note)) for note in found] == [True] * told
+
+
+@pytest.mark.parametrize(("n", "words"), [(1, "the only held-out answer"), (2, "all 2 held-out")])
+def test_without_errors_the_lower_end_is_told(n: int, words: str) -> None:
+    found = estimate_accuracy(np.zeros(n), np.zeros(n, dtype=np.int8), POPULATION, True)
+    assert words in found.words and f"at least {100 * found.low:.1f} %" in found.words
