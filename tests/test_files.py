@@ -5,10 +5,12 @@ from __future__ import annotations
 import _thread
 import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -189,6 +191,15 @@ def test_two_programs_in_one_folder_take_turns(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Interrupts are raised, also where the tests were begun in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_threads_of_a_library_have_ended_when_an_interrupt_goes_on(tmp_path: Path) -> None:
     def fill(spare: Path) -> None:
         for k in range(40):

@@ -37,8 +37,8 @@ CLICK = Qt.MouseButton.LeftButton
 
 @pytest.fixture
 def files(pixels, tmp_path: Path) -> dict[str, Path]:
-    """Three frames of the sample as files of many kinds."""
-    image, labels = pixels[0][:3], pixels[1][:3]
+    """Three frames of a part of the sample as files of many kinds."""
+    image, labels = (frames[:3, 60:200, 60:200] for frames in pixels)
     for name, frames in (("frames", image), ("masks", labels.astype(np.uint16))):
         (tmp_path / name).mkdir()
         for t, frame in enumerate(frames):

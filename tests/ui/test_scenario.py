@@ -38,7 +38,7 @@ def tables(folder):
 def test_from_the_movie_to_the_same_files_without_a_window(
     viewer, hand, qtbot, tmp_path, another_viewer, monkeypatch
 ):
-    sample = short_sample(tmp_path / "sample", 9)
+    sample = short_sample(tmp_path / "sample", 6)
     monkeypatch.setattr("bridgetrack.ui.file_menu.sample_folder", lambda: sample)
 
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
@@ -55,7 +55,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     assert session.movie.layers[1] is viewer.layers["Cells found"]
 
     widget.open_step(1)
-    for frame in (0, 3, 6):
+    for frame in (0, 2, 4):
         state.canvas.show(frame, None)
         qtbot.wait(50)
         for row in central(state, frame, 7):
