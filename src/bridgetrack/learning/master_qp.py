@@ -114,8 +114,9 @@ class Whitened:
 
     def solve_primal(self) -> Master | None:
         """In z and slacks, scaled so that rows have length 1 and offsets range over 1."""
-        G, shifted, (n_groups, _) = self.G, self.shifted(), self.indicator.shape
-        d, n = G.shape[1], G.shape[1] + n_groups
+        G, shifted = self.G, self.shifted()
+        d = G.shape[1]
+        n = d + len(self.indicator)
         longest = float(np.linalg.norm(G, axis=1).max()) or 1.0
         spread = float(-shifted.min())
         if spread <= 1e-12 * longest**2:
@@ -124,7 +125,10 @@ class Whitened:
         hessian = np.diag(np.where(is_slack, 0.0, spread / longest**2))
         rows = np.hstack([G / longest, -self.indicator.T])
         solved = call_backend("daqp", hessian, is_slack.astype(float), G=rows, h=-shifted / spread)
-        return None if solved is None else self.certify(solved[1], solved[0][:d] * spread / longest)
+        if solved is None or not len(solved[1]):
+            return None
+        point, alpha = solved
+        return self.certify(alpha, point[:d] * spread / longest)
 
     def solve_dual(self) -> Master | None:
         """In the multipliers."""
@@ -159,9 +163,9 @@ def call_backend(
 ) -> tuple[Array, Array] | None:
     """Minimise ``1/2 x'P x + q'x`` subject to ``G x <= h``, ``A x = b``, ``x >= lb``.
 
-    The point and the multipliers of ``G x <= h``; None if the back end could not solve it. Nothing
-    is certified: check what comes back. What a back end warns of is kept quiet, since its result
-    is certified and another one follows.
+    The point and the multipliers of ``G x <= h``, none of these if the back end gives none; None
+    if it could not solve it. Nothing is certified: check what comes back. What a back end warns of
+    is kept quiet, since its result is certified and another one follows.
     """
     import qpsolvers
 
@@ -175,5 +179,7 @@ def call_backend(
             solution = qpsolvers.solve_problem(problem, backend, **options)
     except (qpsolvers.exceptions.QPError, ValueError, ArithmeticError):
         return None
-    x, z = solution.x, np.zeros(0) if solution.z is None else solution.z
-    return (x, z) if x is not None and np.isfinite([*x, *z]).all() else None
+    x, z = solution.x, solution.z
+    if x is None or not np.isfinite(x).all():
+        return None
+    return x, z if z is not None and np.isfinite(z).all() else np.zeros(0)
