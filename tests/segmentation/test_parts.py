@@ -77,6 +77,13 @@ def test_merging_more_never_splits(
         assert len(np.unique(coarse[fine == value])) == 1
 
 
+def test_two_cells_are_one_where_the_valley_between_them_is_shallow() -> None:
+    labels, height = np.array([[1, 1, 2, 2]], np.int32), np.array([[1, 0.8, 0.9, 1.2]], np.float32)
+    # The lower of the two peaks is 0.2 above the valley.
+    for depth, cells in ((0.25, 1), (0.15, 2)):
+        assert len(np.unique(merge_shallow(labels, height, depth))) == cells
+
+
 def test_edges_are_cut_by_each_cells_own_brightness() -> None:
     labels = np.repeat([[1], [2]], 10, axis=1).astype(np.int32)
     values = np.stack([np.linspace(0.1, 1, 10), np.linspace(10, 100, 10)]).astype(np.float32)
