@@ -16,7 +16,7 @@ import bridgetrack as bt
 from bridgetrack import may_write
 from bridgetrack.cli.main import main
 from bridgetrack.errors import OutputError
-from bridgetrack.io.results import FILES
+from bridgetrack.io.results import FORMATS
 from bridgetrack.may_write import refuse_other, sign, signed
 from cli.conftest import Outcome, Run, one_line, project_of
 
@@ -297,7 +297,7 @@ def test_exports_and_runs_in_one_folder(run: Run, masks: Path, tmp_path: Path) -
     assert not (out / "run.json").exists()
     assert run("track", masks, "--out", out, "--format", "csv").status == 0
     assert sorted(p.name for p in out.iterdir()) == sorted(
-        [*FILES["csv"], "methods.txt", "run.json"]
+        [*FORMATS["csv"].files, "methods.txt", "run.json"]
     )
     assert any("was replaced" in note for note in result.save(out, ["csv"]))
     assert not (out / "run.json").exists()

@@ -13,7 +13,7 @@ import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.cli.main import main
 from bridgetrack.evaluation.sample import SampleOptions
-from bridgetrack.io.results import FILES
+from bridgetrack.io.results import FORMATS
 from bridgetrack.pipeline.runs import RunInputs, track_again
 from bridgetrack.session.movie import MovieAndCells
 
@@ -150,7 +150,7 @@ def test_what_is_exported_is_what_the_project_repeats(arrays, tmp_path):
     assert notes == ("the earlier result in this folder was replaced",)
     project = str(session.save(tmp_path / "movie"))
     assert main(["run", project, "--out", str(tmp_path / "headless")]) == 0
-    for name in FILES["csv"]:
+    for name in FORMATS["csv"].files:
         assert (out / name).read_bytes() == (tmp_path / "headless" / name).read_bytes()
     with pytest.raises(bt.BridgetrackError, match="no format"):
         session.export(out, ["docx"])

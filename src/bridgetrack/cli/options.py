@@ -96,7 +96,7 @@ def _parse_memory(text: str) -> str:
 
 # ------------------------------------------------------------------ words
 
-_FORMATS = ", ".join(f"{name} ({words})" for name, words in FORMATS.items())
+_FORMATS = ", ".join(f"{name} ({form.words})" for name, form in FORMATS.items())
 _RESULT = "Folder that `bridgetrack track` wrote"
 
 WORDS: dict[str, tuple[str, str]] = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bridgetrack.errors import InputError, OutputError
@@ -18,22 +19,53 @@ from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.tracks.trees import save_lineages
 
+
+@dataclass(frozen=True)
+class Format:
+    """One way to write tracks."""
+
+    words: str  # what it holds, for people
+    files: tuple[str, ...]  # what it leaves in a result folder
+    # writes tracks with their labels into a folder; gives what the format could not hold
+    write: Callable[[Tracks, Movie | None, Path], tuple[str, ...]]
+
+
+def _csv(tracks: Tracks, labels: Movie | None, folder: Path) -> tuple[str, ...]:
+    return write_csv(tracks, folder)
+
+
+def _ctc(tracks: Tracks, labels: Movie | None, folder: Path) -> tuple[str, ...]:
+    if labels is None:
+        return ("not written, because there are no masks",)
+    return write_ctc(tracks, labels, folder / "ctc")
+
+
+def _geff(tracks: Tracks, labels: Movie | None, folder: Path) -> tuple[str, ...]:
+    source = labels.source if labels is not None and Path(labels.source).exists() else None
+    write_geff(tracks, folder / "tracks.geff", labels_path=source)
+    return ()
+
+
+def _cycles(tracks: Tracks, labels: Movie | None, folder: Path) -> tuple[str, ...]:
+    table = cell_cycles(tracks).cycles
+    table.to_csv(folder / "cycles.csv", index=False, lineterminator="\n")
+    return ()
+
+
+def _lineage(tracks: Tracks, labels: Movie | None, folder: Path) -> tuple[str, ...]:
+    save_lineages(tracks, folder / "lineages.svg")
+    return ()
+
+
+_TABLES = ("detections.csv", "edges.csv", "events.csv", "tracks.csv", "units.json")
 FORMATS = {
-    "csv": "tables",
-    "ctc": "masks and tracks, Cell Tracking Challenge",
-    "geff": "the lineage graph",
-    "cycles": "a table of cell cycles",
-    "lineage": "a picture of the lineage trees",
+    "csv": Format("tables", _TABLES, _csv),
+    "ctc": Format("masks and tracks, Cell Tracking Challenge", ("ctc",), _ctc),
+    "geff": Format("the lineage graph", ("tracks.geff",), _geff),
+    "cycles": Format("a table of cell cycles", ("cycles.csv",), _cycles),
+    "lineage": Format("a picture of the lineage trees", ("lineages.svg",), _lineage),
 }
-"""Formats that results are written in, with words for people."""
-FILES = {
-    "csv": ("detections.csv", "edges.csv", "events.csv", "tracks.csv", "units.json"),
-    "ctc": ("ctc",),
-    "geff": ("tracks.geff",),
-    "cycles": ("cycles.csv",),
-    "lineage": ("lineages.svg",),
-}
-"""What each format leaves in a result folder."""
+"""Formats that results are written in, by name."""
 _USUAL = ("csv", "ctc", "geff")
 RUN_FILE = "run.json"
 """The record of a run."""
@@ -96,24 +128,15 @@ def stage_results(
     methods: str | None = None,
 ) -> tuple[str, ...]:
     """Write tracks into an empty folder; the same as `write_results` otherwise."""
-    notes: list[str] = []
-    if "csv" in formats:
-        notes += [f"csv: {n}" for n in write_csv(tracks, staging)]
-    if "ctc" in formats and labels is None:
-        notes.append("ctc: not written, because there are no masks")
-    elif "ctc" in formats and labels is not None:
-        notes += [f"ctc: {n}" for n in write_ctc(tracks, labels, staging / "ctc")]
-    if "geff" in formats:
-        source = labels.source if labels is not None and Path(labels.source).exists() else None
-        write_geff(tracks, staging / "tracks.geff", labels_path=source)
-    if "cycles" in formats:
-        table = cell_cycles(tracks).cycles
-        table.to_csv(staging / FILES["cycles"][0], index=False, lineterminator="\n")
-    if "lineage" in formats:
-        save_lineages(tracks, staging / FILES["lineage"][0])
+    notes = tuple(
+        f"{name}: {note}"
+        for name, form in FORMATS.items()
+        if name in formats
+        for note in form.write(tracks, labels, staging)
+    )
     if methods is not None:
         (staging / METHODS).write_text(methods, encoding="utf-8", newline="\n")
-    return tuple(notes)
+    return notes
 
 
 def check_formats(formats: Sequence[str]) -> Sequence[str]:

@@ -30,7 +30,6 @@ from bridgetrack.features.link_scores import LinkScores, with_link_scores
 from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import (
-    FILES,
     FORMATS,
     METHODS,
     RUN_FILE,
@@ -70,8 +69,9 @@ REPAIRED, REPAIRS = "repaired", "repairs.csv"
 """Repaired masks and the list of what was changed, written beside the results."""
 
 _NAMES = (
-    *(name for kind in FORMATS for name in FILES[kind]), METHODS, REPAIRED, REPAIRS, *FOUND_HERE,
-)  # fmt: skip
+    *(name for form in FORMATS.values() for name in form.files),
+    *(METHODS, REPAIRED, REPAIRS, *FOUND_HERE),
+)
 """Names of what may stand in a result, in the order in which they are told."""
 
 _PATHS = ("labels", "image", "model", "annotations", "project", "link_scores")

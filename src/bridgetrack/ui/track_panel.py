@@ -173,8 +173,8 @@ class FormatList(QListWidget):
         # In the dark theme an empty box is hardly seen.
         self.setStyleSheet("QListWidget::indicator:unchecked { border: 1px solid gray; }")
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        for name, words in FORMATS.items():
-            item = QListWidgetItem(f"{name.upper() if len(name) < 5 else name}: {words}", self)
+        for name, form in FORMATS.items():
+            item = QListWidgetItem(f"{name.upper() if len(name) < 5 else name}: {form.words}", self)
             item.setToolTip(item.text())
             item.setFlags(Qt.ItemFlag.ItemIsEnabled)  # a click anywhere on a line ticks it
         self.itemClicked.connect(self._change)
