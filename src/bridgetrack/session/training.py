@@ -14,11 +14,10 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import SHIPPED, Library
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.notes import plural, sentence
+from bridgetrack.notes import sentence
 from bridgetrack.pipeline.project import Outcome
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.progress import Steps
-from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.train import train_steps
@@ -121,8 +120,9 @@ class Trainer:
     def _judged(self, training: Training) -> None:
         outcome = self.outcome
         if outcome is not None and self.training is not None:
-            told = (_how_right(training.estimate), training.words)
-            words = (*(sentence(words) for words in told if words), *outcome.words)
+            estimate = training.estimate
+            right = [estimate.words] if estimate and says_something(estimate) else []
+            words = (*map(sentence, [*right, training.words]), *outcome.words)
             self.training = training
             self._movie.describe_model(training.model, replace(outcome, words=words))
         self.changed.emit()
@@ -218,17 +218,6 @@ class Trainer:
             for event, (wanted, how) in _WANTED.items()
             if counts[event] < wanted
         ]
-
-
-def _how_right(estimate: ErrorEstimate | None) -> str:
-    """What the held-out answers say, in words that few of them bear; nothing without any."""
-    if estimate is None:
-        return ""
-    if says_something(estimate):
-        return estimate.words
-    right = round(sum(share for *_, share in estimate.per_event))
-    answers = plural(estimate.n_annotations, "held-out answer")
-    return f"the model predicts {right} of {answers} correctly"
 
 
 def _told(training: Training) -> tuple[str, ...]:

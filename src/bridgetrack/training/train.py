@@ -37,7 +37,7 @@ from bridgetrack.features.feature import FeatureSet
 from bridgetrack.learning import TrainingStep
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.notes import Note, NoteKind
+from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, begin
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
@@ -234,10 +234,11 @@ def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) 
         )
     if unseen is None:
         return "there were too few answers to test the model on held-out ones"
-    error, before = float(unseen.mean()), float(errors_of(target, start).mean())
+    errors = unseen, errors_of(target, start)  # fractions where an answer leaves several events
+    trained, started = (f"{round(float(e.sum()), 1):g}" for e in errors)
     return (
-        f"the trained model gets {100 * error:.1f} % of the held-out answers wrong, the starting "
-        f"model {100 * before:.1f} %"
+        f"of {plural(len(unseen), 'held-out answer')} the trained model gets {trained} wrong, the "
+        f"starting model {started}"
     )
 
 
