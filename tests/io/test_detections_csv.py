@@ -139,6 +139,9 @@ def test_an_extent_that_cannot_be(tmp_path: Path) -> None:
         ("POSITION_T,y,x\n0.0,1,1\n30.0,1,1\n90.0,1,1\n", [0, 1, 3], None),
         ("Time [h],y,x\n0,1,1\n1,1,1\n2,1,1\n", [0, 1, 2], 60),
         ("time_min,y,x\n20,1,1\n25.1,1,1\n30,1,1\n", [0, 1, 2], 5),
+        ("Time [mins],y,x\n0,1,1\n5,1,1\n10,1,1\n", [0, 1, 2], 5),
+        ("Elapsed time (hrs),y,x\n0,1,1\n.25,1,1\n.5,1,1\n", [0, 1, 2], 15),
+        ("t_sec,y,x\n0,1,1\n30,1,1\n60,1,1\n", [0, 1, 2], 0.5),
         ("frame,time [s],y,x\n4,0,1,1\n6,1,1,1\n8,2,1,1\n", [4, 6, 8], None),
         ("Slice,y,x\n1,1,1\n2,1,1\n4,1,1\n", [0, 1, 3], None),
         ("t,y,x\n1,1,1\n2,1,1\n4,1,1\n", [1, 2, 4], None),
@@ -156,7 +159,10 @@ def test_times_become_frames(
     assert bool(told) != as_written or interval is not None
 
 
-@pytest.mark.parametrize("unit", ["[um]", "(um)", "(micron)", "µm", "[µm]"])
+UNITS = ["[um]", "(um)", "(micron)", "µm", "[µm]", "(micrometres)", "_micrometers", "/um", "..um."]
+
+
+@pytest.mark.parametrize("unit", UNITS)
 def test_positions_in_micrometres_by_their_header(tmp_path: Path, unit: str) -> None:
     head = f"t,y {unit},x {unit},area [µm²]"
     path = table(tmp_path, f"{head}\n0,4,8,50\n1,4,9,50\n")
@@ -178,8 +184,61 @@ def test_an_empty_area_is_the_median_of_the_others(tmp_path: Path) -> None:
         assert read_detections_csv(path).table["area"].tolist() == [300, 350, 400]
 
 
+def test_units_that_nobody_knows_are_told(tmp_path: Path) -> None:
+    path = table(tmp_path, "t [ticks],y [furlongs],x [furlongs]\n0,1,1\n1,2,1\n")
+    with pytest.warns(UserWarning) as told:
+        assert read_detections_csv(path).geometry.unit == "pixel"
+    assert [str(w.message).partition("the unit ")[2][:9] for w in told] == [
+        "'ticks' o", "'furlongs", "'furlongs",
+    ]  # fmt: skip
+
+
+def test_axes_may_have_units_of_their_own(tmp_path: Path) -> None:
+    path = table(tmp_path, "t,z [um],y [px],x [px],volume [um3]\n0,4,8,9,50\n1,6,8,9,50\n")
+    with pytest.raises(InputError, match="--scale"):
+        read_detections_csv(path)
+    found = read_detections_csv(path, scale=(2.0, 0.5, 0.5)).table
+    assert found[["z", "y", "x", "area"]].to_numpy().tolist() == [[2, 8, 9, 100], [3, 8, 9, 100]]
+
+
+TWO = [[0, 1234.5, 2], [1, 1234.5, 3]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'frame,y,x\n0,"1234,5",2\n1,"1234,5",3\n',
+        'frame,y,x\n0,"1,234.5",2\n1,"1,234.5",3\n',
+        "frame;y;x\n0;1.234,5;2\n1;1.234,5;3\n",
+        'frame, "y", "x"\n0, "1234.5", "2"\n1, "1234.5", "3"\n',
+        "frame|y|x\n0|1234.5|2\n1|1234.5|3\n",
+        "# a, remark, in, parts\n# frame y x\n0 1234.5 2\n1 1234.5 3\n",
+        "frame,y,x\n0,1234.5,2\n,,\n1,1234.5,3\n,,\n",
+        '"frame" "y" "x"\n"1" 0 1234.5 2\n"2" 1 1234.5 3\n',
+    ],
+)
+def test_tables_of_every_habit(tmp_path: Path, text: str) -> None:
+    """Marks of thousands and decimals, blanks, remarks, empty rows, and R's names of rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read_detections_csv(table(tmp_path, text)).table
+    assert found[["frame", "y", "x"]].to_numpy().tolist() == TWO
+
+
+def test_a_comma_that_may_mean_either_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="row 2, column 'y': '1,234' may have a decimal comma"):
+        read_detections_csv(table(tmp_path, 'frame,y,x\n0,"1,234",2\n'))
+
+
+def test_rows_without_a_position_are_left_out(tmp_path: Path) -> None:
+    path = table(tmp_path, "track,t,y,x\n1,0,1,1\n1,1,NaN,NaN\n1,2,1,1\n")
+    found = read_tracks_csv(path)
+    assert found.nodes["frame"].tolist() == [0, 2]
+    assert found.notes == ("1 row without a position, such as row 3, left out",)
+
+
 def test_rows_that_repeat_another_are_left_out(tmp_path: Path) -> None:
-    path = table(tmp_path, "t,y,x\n0,1,1\n0,5,5\n1,1,1\n0,1,1.0\n")
+    path = table(tmp_path, "t,y,x,id\n0,1,1,1\n0,5,5,2\n1,1,1,3\n0,1,1.0,4\n")
     with pytest.warns(UserWarning, match="1 row that another row repeats, such as row 5"):
         assert read_detections_csv(path).frame.tolist() == [0, 0, 1]
 
@@ -194,7 +253,7 @@ def test_ids_of_tracks(tmp_path: Path, head: str) -> None:
 
 def test_tables_of_european_programs(tmp_path: Path) -> None:
     text = "Frame;Y;X;Größe [µm]\n0;1,5;2,25;3\n1;1,5;2,5;3\n"
-    for encoding in ("utf-8", "utf-8-sig", "utf-16", "cp1252"):
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"):
         path = tmp_path / "cells.csv"
         path.write_bytes(text.encode(encoding))
         found = read_detections_csv(path).table
@@ -239,6 +298,9 @@ def test_frames_that_fit_a_project_stay(tmp_path: Path) -> None:
 def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         read_detections_csv(tmp_path / "none.csv")
+    (tmp_path / "book.csv").write_bytes(b"PK\x03\x04\x14\0\6\0")
+    with pytest.raises(InputError, match="if it is a spreadsheet, save it as CSV"):
+        read_detections_csv(tmp_path / "book.csv")
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x01\x80")
     with pytest.raises(InputError, match="cannot be read as a text file"):
         read_detections_csv(tmp_path / "binary.csv")
@@ -282,8 +344,8 @@ def test_columns_may_be_separated_by_blanks(tmp_path: Path) -> None:
     aligned = " frame     y    x\n     0  10.5   20\n     1    11   21\n"
     found = read_detections_csv(table(tmp_path, aligned, "cells.txt")).table
     assert found[["frame", "y", "x"]].to_numpy().tolist() == [[0, 10.5, 20], [1, 11, 21]]
-    with pytest.raises(InputError, match="begin with #"):
-        read_detections_csv(table(tmp_path, f"#{aligned}", "other.txt"))
+    commented = read_detections_csv(table(tmp_path, f"#{aligned}", "other.txt")).table
+    assert commented["x"].tolist() == [20, 21]
 
 
 def test_the_head_of_an_unknown_table_is_read_once(

@@ -11,19 +11,21 @@ CELL_COLUMNS: dict[str, tuple[str, ...]] = {
     "frame": (
         "frame", "frame_number", "frame_i", "frame_y", "spot_frame", "timepoint", "time_point",
         "time_index", "timestep", "time_step", "imagenumber", "metadata_t", "metadata_frame",
-        "metadata_timepoint", "t", "slice", "slice_n", "time", "position_t",
+        "metadata_timepoint", "t", "slice", "slice_n", "time", "position_t", "elapsed_time",
     ),
     "z": (
         "z", "position_z", "pos_z", "posz", "centroid_z", "z_centroid", "center_z",
-        "location_center_z", "spot_position_z",
+        "location_center_z", "spot_position_z", "z_pos", "z_position", "z_coordinate",
     ),
     "y": (
         "y", "position_y", "pos_y", "posy", "centroid_y", "y_centroid", "center_y",
-        "location_center_y", "areashape_center_y", "spot_position_y", "ym", "bb_top",
+        "location_center_y", "areashape_center_y", "spot_position_y", "ym", "bb_top", "y_pos",
+        "y_position", "y_coordinate",
     ),
     "x": (
         "x", "position_x", "pos_x", "posx", "centroid_x", "x_centroid", "center_x",
-        "location_center_x", "areashape_center_x", "spot_position_x", "xm", "bb_left",
+        "location_center_x", "areashape_center_x", "spot_position_x", "xm", "bb_left", "x_pos",
+        "x_position", "x_coordinate",
     ),
     "id": ("id", "node_id", "node", "spot_id", "detection_id"),
     "parent": ("parent_id", "parent", "parent_node", "parent_node_id", "parent_spot_id"),
@@ -74,11 +76,12 @@ _NUMBERED = (
 )
 """Columns that programs number, and their roles where there are so many."""
 UNIT_OF = re.compile(
-    r"[\[(](?P<inside>.*?)[\])]|(?<=[ _])(?P<length>[µμu]m\^?[23²³]?|microns?|px|pxl|pixels?)$"
-    r"|(?<=^time[ _])(?P<time>s|sec|seconds|min|minutes|h|hours)$",
+    r"[\[({](?P<inside>.*?)[\])}]|[ _./]+(?P<length>[µμu]m\^?[23²³]?|microns?|micromet(?:er|re)s?|"
+    r"px|pxl|pixels?)\.?$|(?<=time)[ _./]+(?P<long>s|sec|min|h|hr|seconds|minutes|hours)\.?$"
+    r"|(?<=^t)[ _./]+(?P<short>s|sec|min|h|hr)\.?$",
     re.IGNORECASE,
 )
-"""The unit in the name of a column."""
+"""The unit in the name of a column; R puts points in place of brackets."""
 _SHOWN = 20
 """Columns that a message names."""
 

@@ -6,21 +6,22 @@ import codecs
 import csv
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from bridgetrack.arrays import Array, Index
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, border_distance, content
 from bridgetrack.errors import BridgetrackError, BridgetrackWarning, InputError
 from bridgetrack.files import check_readable
 from bridgetrack.io.columns import (
+    CELL_COLUMNS,
     UNIT_OF,
     check_columns,
     columns_of,
@@ -35,8 +36,13 @@ from bridgetrack.schema import OpenEntry, check, parse_json, read_text
 TABLES = (".csv", ".tsv", ".txt")
 """How names of tables of detections end."""
 
-_MAY_BE_TIMES = ("t", "time", "position_t")
+_MAY_BE_TIMES = ("t", "time", "position_t", "elapsed_time")
+_OF_FRAMES = ("", "frame", "frames", "slice", "#")
+_OF_PIXELS = ("", "px", "pxl", "pixel", "pixels", "voxel", "voxels")
+"""Units that say nothing, besides those of time and length."""
 _EMPTY = ("", "nan", "NaN", "None", "null", "NA")
+_PLACE = {"frame", "y", "x"}
+"""What every cell needs."""
 NOTHING = -1
 """In a column of parents or tracks, where a cell has none."""
 
@@ -81,9 +87,7 @@ class TextTable:
 
         `empty` stands for an empty cell, which is wrong if None; `infinite` lets ``inf`` pass.
         """
-        text = self.cells[column].str.strip()
-        if self.decimal_comma and text.str.contains(",", regex=False).any():
-            text = text.str.replace(",", ".", regex=False)
+        text = self._with_points(self.cells[column].str.strip(), column)
         blank = text.isin(_EMPTY).to_numpy(dtype=bool)
         values = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, copy=True)
         # some versions of pandas are wrong in the last digit
@@ -97,6 +101,26 @@ class TextTable:
         if empty is not None:
             values[blank] = empty
         return values
+
+    def _with_points(self, text: pd.Series[str], column: str) -> pd.Series[str]:
+        """Numbers without separators of thousands, with a point for a decimal comma."""
+        comma = text.str.contains(",", regex=False)
+        if not comma.any():
+            return text
+        both = text[comma & text.str.contains(".", regex=False)]
+        if len(both):  # the last of the two marks is the decimal one
+            grouping = "," if both.iloc[0].rfind(",") < both.iloc[0].rfind(".") else "."
+            text = text.str.replace(grouping, "", regex=False)
+        elif not self.decimal_comma and text[comma].str.fullmatch(r"-?\d{1,3}(,\d{3})+").all():
+            self.refuse(
+                comma.to_numpy(),
+                lambda k: (
+                    f"{text.iloc[k]!r} may have a decimal comma or thousands; save the table with "
+                    "a decimal point, and without separators of thousands"
+                ),
+                where=f", column {column!r}",
+            )
+        return text.str.replace(",", ".", regex=False)
 
     def integers(self, column: str, *, empty: int | None = None) -> Index:
         """A column as integers, shape (n,); raises InputError as `numbers`."""
@@ -132,21 +156,21 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     """Read a table whose columns are separated by commas, semicolons, tabs or blanks.
 
     The text is in UTF-8, UTF-16 or Windows' Western European code. Lines above the names of the
-    columns (Imaris writes a title there) are passed over. Up to three rows below the names that
-    hold no number at all are taken for more header (TrackMate writes names, abbreviations and units
-    there). A few `rows` below the first say what the file holds; all are read if None.
+    columns (a comment, or the title of Imaris) are passed over. Up to three rows below the names
+    that hold no number at all are taken for more header (TrackMate writes names, abbreviations and
+    units there), and the names that R gives to rows are left out. A few `rows` below the first say
+    what the file holds; all are read if None.
 
     Raises an `InputError` if the file is absent, not text, not a table or empty.
     """
     path = Path(path)
     check_readable(path)
     try:
-        with path.open("rb") as bytes_:
-            wide = bytes_.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        encoding = _encoding(path)
         try:
-            found = _read_as(path, "utf-16" if wide else "utf-8-sig", rows)
+            found = _read_as(path, encoding, rows)
         except UnicodeDecodeError:
-            if wide:
+            if encoding != "utf-8-sig":
                 raise
             found = _read_as(path, "cp1252", rows)
     except FileNotFoundError as error:
@@ -160,6 +184,9 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     if names.is_unique:
         cells.columns = names
     cells.index = pd.RangeIndex(above + 2, above + 2 + len(cells))
+    blank = cells.iloc[:, 0].str.strip() == ""
+    blank[blank] = cells[blank].apply(lambda c: c.str.strip() == "").all(axis=1)
+    cells = cells[~blank] if blank.any() else cells
     units: dict[str, str] = {}
     if more := _more_header(cells):
         units = {c: str(cells[c].iloc[more - 1]).strip().strip("()[]") for c in cells.columns}
@@ -167,42 +194,71 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     return TextTable(cells, units, str(path), separator != ",")
 
 
+def _encoding(path: Path) -> str:
+    """How a text is encoded, by its first bytes; as UTF-8 where they say nothing."""
+    with path.open("rb") as file:
+        start = file.read(1024)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if b"\0" not in start:
+        return "utf-8-sig"
+    if start[:4:2].count(0) or start[1:4:2] != b"\0\0":
+        raise ValueError("it holds no text; if it is a spreadsheet, save it as CSV")
+    return "utf-16-le"
+
+
 def _read_as(path: Path, encoding: str, rows: int | None) -> tuple[pd.DataFrame, int, str]:
     """The rows of a table as text, the number of lines above its header, and what parts columns."""
     with path.open(encoding=encoding) as file:
-        head = list(islice(iter(file.readline, ""), _ABOVE_HEADER))
-        parted = [max(",;\t", key=line.count) for line in head] or [","]
+        head = list(islice(iter(file.readline, ""), _ABOVE_HEADER)) or [""]
+        parted = [max(",;\t|", key=line.count) for line in head]
+        parted = [s if s in line else " " for s, line in zip(parted, head, strict=True)]
         words = [
-            [w for w in line.split(s) if w.strip()] for line, s in zip(head, parted, strict=False)
+            [w for w in line.replace('"', "").split(None if s == " " else s) if w.strip()]
+            for s, line in zip(parted, head, strict=True)
         ]
-        above = next((k for k, named in enumerate(words) if len(named) > 2), 0)
-        separator = parted[above]
-        if head and separator not in head[above] and len(head[above].split()) > 2:
-            separator = " "
-            if head[above].lstrip().startswith("#"):
-                raise ValueError("the names of the columns begin with #; delete this sign")
+        known = (k for k, named in enumerate(words) if _PLACE.issubset(guess_columns(named)))
+        several = (k for k, named in enumerate(words) if len(named) > 2 and parted[k] != " ")
+        above = next(known, next(several, 0))
+        separator = parted[above] if len(words[above]) > 2 else ","
         file.seek(0)
         for _ in range(above):
             file.readline()
+        begin = file.tell()
+        if file.read(1) != "#":  # which is before the names where numpy writes them
+            file.seek(begin)
         return _read_rows(file, separator, rows), above, separator
 
 
-def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
-    """The rows of a table as text, some at a time: the parser takes many times what they hold."""
+def _read_rows(
+    file: TextIO, separator: str, rows: int | None, named: Literal[False] | None = False
+) -> pd.DataFrame:
+    """The rows of a table as text, some at a time: the parser takes many times what they hold.
+
+    `named` is None where the first cell of each row, above which nothing stands, is its name.
+    """
     begin = file.tell()
+    quoted = f'{separator} "' in file.readline()
+    file.seek(begin)
     with warnings.catch_warnings(record=True) as longer:
         warnings.simplefilter("always", pd.errors.ParserWarning)
         pieces = pd.read_csv(
             file, sep=r"\s+" if separator == " " else separator, dtype=str,
-            keep_default_na=False, index_col=False, nrows=rows, chunksize=_ROWS_AT_ONCE,
+            keep_default_na=False, index_col=named, nrows=rows, chunksize=_ROWS_AT_ONCE,
+            skipinitialspace=quoted,
         )  # fmt: skip
         with pieces:
             cells = pd.concat((piece.fillna("") for piece in pieces), ignore_index=True)
     if longer:  # than the header, be it only by blanks at their ends
         file.seek(begin)
-        for row in csv.reader(islice(file, rows and rows + 1), delimiter=separator):
-            if any(cell.strip() for cell in row[cells.shape[1] :]):
-                raise ValueError(f"a row holds {len(row)} cells, the first {cells.shape[1]} names")
+        lines = list(islice(file, rows and rows + 1))
+        for row in csv.reader(lines, delimiter=separator):
+            if not any(cell.strip() for cell in row[cells.shape[1] :]):
+                continue
+            if named is False and all(line.startswith('"') for line in lines[1:]):
+                file.seek(begin)
+                return _read_rows(file, separator, rows, None)
+            raise ValueError(f"a row holds {len(row)} cells, the first {cells.shape[1]} names")
     return cells
 
 
@@ -314,7 +370,7 @@ def read_cells(
     sidecar = _read_sidecar(Path(path))
     text = prepare(read_text_table(path), sidecar)
     known = None if sidecar is None else sidecar.geometry
-    found = columns_of(text.header, columns or {})
+    found, notes = columns_of(text.header, columns or {}), list[str]()
     said = (len(scale or ()), len(shape or ()), known.ndim if known else 0)
     if "z" not in (columns or {}) and 3 not in said and _is_flat(text, found.get("z")):
         del found["z"]
@@ -330,10 +386,17 @@ def read_cells(
             f"{text.source}: the table has {ndim} spatial columns, the scale {scale} has "
             f"{len(scale)} numbers"
         )
-    notes: list[str] = []
     frame, interval = _frames(text, found["frame"], n_frames, sidecar, notes)
-    micro = _micrometers_per_unit(text, found, positions, sidecar)
-    default = "micrometer" if scale is not None or micro else "pixel"
+    placed, n_rows = _placed(text, found, notes), len(frame)
+    text, frame = replace(text, cells=text.cells[placed]), frame[placed]
+    micro = np.array([_micrometers(text, found, a, positions, sidecar, notes) for a in axes])
+    metric = np.isfinite(micro)
+    if metric.any() and not metric.all() and scale is None:
+        raise InputError(
+            f"{text.source}: some positions are in micrometres and others in pixels; say the size "
+            "of a pixel (--scale)"
+        )
+    default = "micrometer" if scale is not None or metric.any() else "pixel"
     own = known or Geometry(1, None, (1.0,) * ndim, default, interval)
     there = max(int(frame.max()) + 1, known.n_frames if known else 0)
     geometry = Geometry(
@@ -343,15 +406,16 @@ def read_cells(
         unit=unit or (default if scale is not None else own.unit),
         frame_interval=own.frame_interval if frame_interval is None else frame_interval,
     )
-    to_pixels = micro / geometry.scale_array if micro else np.ones(ndim)
+    to_pixels = np.where(metric, micro / geometry.scale_array, 1.0)
     cells = pd.DataFrame({"frame": frame}, index=text.cells.index)
     for axis, factor in zip(axes, to_pixels, strict=True):
         cells[axis] = text.numbers(found[axis]) * factor
     for role, name, empty in _IDENTITIES:
         if role in found:
             cells[name] = text.integers(found[role], empty=empty)
-    _add_sizes(cells, text, found, to_pixels)
-    cells = _without_copies(cells, text, notes)
+    _add_sizes(cells, text, found, to_pixels, geometry)
+    cells = _without_copies(cells, notes)
+    complete = len(cells) == n_rows
     cells = _with_ids(cells, text, found)
     sized = ~(cells["area"] <= 0)
     if not sized.all():
@@ -363,7 +427,8 @@ def read_cells(
         if unknown < len(cells):
             notes.append(f"{plural(unknown, 'row')} without an area: the median of all was taken")
     cells["label"] = _labels(cells, found, notes)
-    return CellTable(cells, found, text, geometry, sidecar, tuple(notes), bool(sized.all()))
+    complete = complete and bool(sized.all())
+    return CellTable(cells, found, text, geometry, sidecar, tuple(notes), complete)
 
 
 _HEAD = 50
@@ -373,7 +438,7 @@ _HEAD = 50
 def table_holds(path: Path) -> str:
     """What a table has: ``"tracks"``, ``"cells"``, or nothing where that cannot be guessed."""
     columns = guess_columns(_header(path))
-    if not {"frame", "y", "x"} <= columns.keys():
+    if not _PLACE.issubset(columns):
         return ""
     return "tracks" if "track" in columns or "parent" in columns else "cells"
 
@@ -381,7 +446,7 @@ def table_holds(path: Path) -> str:
 def unknown_columns(path: Path) -> list[str]:
     """The columns of a table of which nobody can guess where cells are; none of other files."""
     header = _header(path) if path.suffix.lower() == ".csv" else []
-    known = {"frame", "y", "x"} <= guess_columns(header).keys()
+    known = _PLACE.issubset(guess_columns(header))
     return [] if known or len(header) < 3 else header  # a frame and a place need three
 
 
@@ -427,6 +492,8 @@ def _frames(
         frame, interval = count_frames(values, unit, what)
         notes.append(f"the times in the column {column!r} were counted as frames")
         return frame, interval
+    if sidecar is None and unit not in _OF_FRAMES and minutes(1, unit) is None:
+        notes.append(f"the unit {unit!r} of the column {column!r} is unknown: taken for frames")
     frame = text.integers(column)
     text.refuse(frame < 0, "the frame is negative; frames count from 0")
     text.refuse(frame >= MOST_FRAMES, f"the frame is beyond the {MOST_FRAMES:,} possible")
@@ -443,7 +510,7 @@ def _are_times(values: Array, name: str, unit: str) -> bool:
     """Whether a column holds times rather than numbers of frames."""
     if minutes(1, unit) is not None:
         return True
-    if unit or name not in _MAY_BE_TIMES:
+    if unit or (name not in _MAY_BE_TIMES and name in CELL_COLUMNS["frame"]):
         return False
     steps = np.diff(np.unique(values))
     return len(steps) > 0 and bool(steps.min() > 1 or np.any(values != np.rint(values)))
@@ -471,20 +538,30 @@ def count_frames(times: Array, unit: str, what: str) -> tuple[Index, float | Non
     return number[at], minutes(float(np.mean(steps / passed)), unit)
 
 
-def _micrometers_per_unit(
-    text: TextTable, found: Mapping[str, str], positions: str | None, sidecar: Sidecar | None
-) -> float | None:
-    """Micrometres in the unit of the positions; None if they are pixels."""
+def _micrometers(
+    text: TextTable,
+    found: Mapping[str, str],
+    axis: str,
+    positions: str | None,
+    sidecar: Sidecar | None,
+    notes: list[str],
+) -> float:
+    """Micrometres in the unit of the positions along an axis; NaN if they are pixels."""
     if positions not in (None, "pixel", "micrometer"):
         raise InputError(f"positions are given in 'pixel' or 'micrometer', not in {positions!r}")
     if positions is not None:
-        return 1.0 if positions == "micrometer" else None
+        return 1.0 if positions == "micrometer" else np.nan
     if sidecar is not None:
-        return 1.0 if sidecar.units.get(found["x"]) == "um" else None
-    named = micrometers(1, text.unit(found["x"]))
-    if named is None and "unit" in found:
-        named = micrometers(1, text.cells[found["unit"]].iloc[0])
-    return named
+        return 1.0 if sidecar.units.get(found[axis]) == "um" else np.nan
+    unit = text.unit(found[axis])
+    if not unit and "unit" in found:
+        unit = str(text.cells[found["unit"]].iloc[0]).strip().lower()
+    micro = micrometers(1, unit)
+    if micro is None and unit not in _OF_PIXELS:
+        notes.append(
+            f"the unit {unit!r} of the column {found[axis]!r} is unknown: taken for pixels"
+        )
+    return np.nan if micro is None else micro
 
 
 def _add_sizes(
@@ -492,6 +569,7 @@ def _add_sizes(
     text: TextTable,
     columns: Mapping[str, str],
     to_pixels: Array,
+    geometry: Geometry,
 ) -> None:
     """Add ``area`` in pixels, NaN if unknown and 0 where a radius is none; centre boxes."""
     ndim = len(to_pixels)
@@ -505,8 +583,8 @@ def _add_sizes(
         area = text.numbers(columns["area"], empty=np.nan)
         text.refuse(area <= 0, "the area is not positive")
         length = micrometers(1, text.unit(columns["area"]).rstrip("23"))
-        scaled = length is not None and np.any(to_pixels != 1)
-        cells["area"] = area * np.prod(to_pixels) if scaled else area
+        scaled = length and geometry.unit == "micrometer"
+        cells["area"] = area * np.prod((length or 1) / geometry.scale_array) if scaled else area
     elif "radius" in columns:
         radius = np.maximum(text.numbers(columns["radius"], empty=0.0), 0)
         cells["area"] = content(radius, ndim) * np.prod(to_pixels)
@@ -514,11 +592,22 @@ def _add_sizes(
             raise InputError(f"{text.source}, column {columns['radius']!r}: no radius is positive")
 
 
-def _without_copies(cells: pd.DataFrame, text: TextTable, notes: list[str]) -> pd.DataFrame:
-    """The cells without rows that say what another row has said."""
-    if "id" in cells and cells["id"].is_unique:
-        return cells
-    again = cells.duplicated()
+def _placed(text: TextTable, found: Mapping[str, str], notes: list[str]) -> Mask:
+    """Whether a row holds a position; notes those that do not."""
+    places = [text.cells[found[axis]].str.strip() for axis in ("y", "x")]
+    placed = ~np.all([place.isin(_EMPTY) for place in places], axis=0)
+    if not placed.any():
+        raise InputError(f"{text.source}: no row of the table has a position")
+    if without := int((~placed).sum()):
+        row = text.cells.index[~placed][0]
+        notes.append(f"{plural(without, 'row')} without a position, such as row {row}, left out")
+    return placed
+
+
+def _without_copies(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """The cells without rows that say what another row has said, be it under another id."""
+    named = "id" in cells and cells["id"].is_unique and "parent" in cells
+    again = cells.drop(columns="id", errors="ignore").duplicated() & (not named)
     if not again.any():
         return cells
     notes.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,16 +23,16 @@ _MICROMETERS = (
     (1e6, "m meter"),
     (1e4, "cm centimeter"),
     (1e3, "mm millimeter"),
-    (1.0, "um micron microns micrometer micrometers micrometre"),
+    (1.0, "um micron micrometer"),
     (1e-3, "nm nanometer"),
     (1e-4, "angstrom"),
-    (25400.0, "inch"),
 )
+"""Units of length in the singular; inches are those of a screen or a printer."""
 _MINUTES = (
     (1440.0, "d day"),
-    (60.0, "h hour hours"),
-    (1.0, "min minute minutes"),
-    (1 / 60, "s sec second seconds"),
+    (60.0, "h hr hour"),
+    (1.0, "min minute"),
+    (1 / 60, "s sec second"),
     (1 / 60000, "ms msec millisecond"),
 )
 
@@ -190,6 +191,7 @@ def check_numeric(dtype: np.dtype[Any], source: str) -> None:
 
 def _converted(value: object, unit: object, factors: tuple[tuple[float, str], ...]) -> float | None:
     name = str(unit).strip().lower().replace("\\u00b5", "u").replace("µ", "u").replace("μ", "u")
+    name = re.sub(r"(?<=..)s$", "", name).replace("metre", "meter")
     factor = next((f for f, names in factors if name in names.split()), None)
     try:
         number = float(str(value)) * (factor or math.nan)
