@@ -14,7 +14,7 @@ def cells_of(labels) -> int:
     return sum(len(np.unique(frame)) - 1 for frame in labels)
 
 
-def test_layers_that_others_change_are_followed(open_short, viewer, hand, qtbot):
+def test_layers_that_others_change_are_followed(open_short, viewer, hand, qtbot, monkeypatch):
     widget = open_short()
     session, image, cells = state_of(viewer).session, viewer.layers["short"], viewer.layers["cells"]
     before = len(session.scene.detections)
@@ -70,17 +70,15 @@ def test_layers_that_others_change_are_followed(open_short, viewer, hand, qtbot)
     assert "cannot be tracked" in widget.next_words.text()
     # What went wrong is over once something works.
     qtbot.wait(1100)
+    said, say = [], widget.next_words.setText
+    monkeypatch.setattr(
+        widget.next_words, "setText", lambda words: say(words) or said.append(words)
+    )
     again = viewer.add_labels(cells.data, name="again", scale=cells.scale)
     widget.segment.source.labels.choose(again)
-    qtbot.waitUntil(lambda: "being measured" in widget.next_words.text(), timeout=20_000)
-    said = set()
-
-    def tracked() -> bool:
-        said.add(widget.next_words.text())
-        return session.tracking is not None
-
-    qtbot.waitUntil(tracked, timeout=20_000)
-    assert not any("cannot be tracked" in words for words in said)
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    begun = next(k for k, words in enumerate(said) if "being measured" in words)
+    assert not any("cannot be tracked" in words for words in said[begun:])
     assert not widget.notice.isVisible() and widget.next_words.text().startswith("Ready")
 
 

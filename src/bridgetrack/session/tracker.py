@@ -33,6 +33,7 @@ class Tracker:
         self._session = session
         # The cells with what can happen to them, without answers; None until they are measured.
         self.base: Scene | None = None
+        self.failed = False  # whether the cells could not be measured
         self._prints: Prints = {}
         self._touched: set[int] | None = set()
         self._tracked_answers: AnnotationSet | None = None
@@ -40,6 +41,7 @@ class Tracker:
     def forget(self) -> None:
         """Let go of a movie."""
         self.base, self._tracked_answers, self._prints = None, None, {}
+        self.failed = False
 
     def measure(
         self, movie: MovieAndCells | None = None, touched: Collection[int] | None = None
@@ -76,7 +78,8 @@ class Tracker:
                 base = yield from remeasure(scene, labels, movie.image, changed, features)
             return base, annotate(base, annotations), {**known, **prints}
 
-        session.run("measure", work, self._measured)
+        self.failed = False
+        session.run("measure", work, self._measured, self._failed)
 
     def follow_masks(self) -> None:
         """Look in the background whether the masks were changed by others; then measure anew."""
@@ -95,6 +98,9 @@ class Tracker:
                 self.measure(touched=frames)
 
         session.run("look", work, found)
+
+    def _failed(self, _: Exception) -> None:
+        self.failed = True
 
     def _measured(self, found: tuple[Scene, Scene, Prints]) -> None:
         # Every later scene is made from the same base, so that it does not depend on the order

@@ -175,11 +175,10 @@ class WorkflowPanel(Panel):
         if session.movie is None:
             first = "Open a movie, or drop it on the window"
             return f"{first}, then choose its cells." if step == 0 else f"{first}; see step 1."
-        measured = session.scene is not None
-        if session.tracking is None and (measured or session.busy("measure", "track")):
-            return "The cells are being measured; this takes a moment."
-        if session.tracking is None:
+        if session.tracker.failed:
             return "These cells cannot be tracked. Choose others in step 1, or find cells there."
+        if session.tracking is None:
+            return "The cells are being measured; this takes a moment."
         return _ready(step, len(session.annotations or ()), session.trainer.outcome is not None)
 
     def ask_save(self) -> None:
