@@ -29,7 +29,7 @@ def test_nothing_is_known_before_the_first_answer():
 
 def test_it_is_said_how_many_events_are_left():
     told = SimpleNamespace(**{**vars(session()), "last": SimpleNamespace(doubtful=31)})
-    assert "31 events may still be" in report_of(told).words
+    assert "At most 31 events are less" in report_of(told).words
 
 
 def test_the_curve_waits_until_it_says_something():

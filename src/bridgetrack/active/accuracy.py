@@ -192,8 +192,9 @@ def report_of(active: ActiveSession | None) -> Report:
     effort, estimate, verdict = active.effort, active.estimate(), active.verdict()
     words = [f"{plural(effort.clicks, 'answer')} in {_duration(effort.seconds)}."]
     if active.last is not None:
-        doubtful = plural(active.last.doubtful, "event")
-        words.append(f"{doubtful} may still be less than 90 % certain.")
+        n = active.last.doubtful
+        few = f"At most {plural(n, 'event')} {'is' if n == 1 else 'are'} less than 90 % certain."
+        words.append(few if n else "Every event is at least 90 % certain.")
     words += [_accuracy(estimate), sentence(verdict.words)]
     if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
         words.append("The estimate is still rough.")
