@@ -13,9 +13,12 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.segmentation.settings import SegmentationSettings
 
 SIZE = 96
 GEOMETRY = Geometry(4, (SIZE, SIZE), (1.0, 1.0))
+NUCLEI = SegmentationSettings(foreground="bright", diameter=14.0, depth=0.05)
+"""What suits the nuclei that are drawn, so that their size need not be looked for."""
 PLACES = ((20.0, 20.0), (20.0, 33.0), (60.0, 24.0), (64.0, 70.0), (30.0, 74.0))
 
 

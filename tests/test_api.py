@@ -13,6 +13,7 @@ import tifffile
 
 import bridgetrack as bt
 from bridgetrack.pipeline.scene import measure
+from short_sample import short_sample
 from simulator import SimulationSettings, simulate
 
 HOW = {"scale": (0.645, 0.645), "frame_interval": 10.0}
@@ -23,15 +24,6 @@ def movie() -> Any:
     """A small movie with its truth."""
     settings = SimulationSettings(frames=10, cells=14, size=160, division_rate=0.03, seed=3)
     return simulate(settings)
-
-
-@pytest.fixture(scope="module")
-def clicks() -> bt.AnnotationSet:
-    """Answers about the sample movie."""
-    truth = bt.read_ctc(bt.sample_folder() / "01_GT")
-    detections = bt.run(measure(truth.labels))
-    events = bt.true_events(detections, truth.labels, truth.tracks, truth.labels)
-    return bt.draw_annotations(events, detections, count=20, seed=1)
 
 
 def test_a_movie_that_was_tracked_is_tracked_again(movie: Any) -> None:
@@ -89,9 +81,13 @@ def test_graph_and_tables_and_files(movie: Any, tmp_path: Path) -> None:
         bt.track(tmp_path / "out" / "detections.csv", movie.image)
 
 
-def test_a_model_comes_with_its_training(clicks: bt.AnnotationSet, tmp_path: Path) -> None:
-    folder = bt.sample_folder()
+def test_a_model_comes_with_its_training(tmp_path: Path) -> None:
+    folder = short_sample(tmp_path, 8)
     masks = folder / "01_GT" / "TRA"
+    truth = bt.read_ctc(folder / "01_GT")
+    detections = bt.run(measure(truth.labels))
+    events = bt.true_events(detections, truth.labels, truth.tracks, truth.labels)
+    clicks = bt.draw_annotations(events, detections, count=20, seed=1)
     bt.save_annotations(clicks, tmp_path / "clicks.json")
     seen: list[bt.Progress] = []
     model = bt.train(masks, clicks=tmp_path / "clicks.json", progress=seen.append)

@@ -105,18 +105,13 @@ def test_a_result_that_is_out_of_date_is_refused() -> None:
     assert one.scene is scene
 
 
-def test_the_model_learns() -> None:
-    one = session(blind_prior())
+def test_it_learns_and_says_how_far_it_came() -> None:
+    one = session(blind_prior(), random_share=0.4)
     before = true_accuracy(one, true_rows())
-    run(simulate_session(one, annotator(), 30))
-    assert true_accuracy(one, true_rows()) > before
-
-
-def test_progress_and_verdict() -> None:
-    one = session(random_share=0.4)
     assert one.estimate() is None
     assert "too early" in one.verdict().words
     run(simulate_session(one, annotator(), 40))
+    assert true_accuracy(one, true_rows()) > before
     estimate = one.estimate()
     assert estimate is not None
     assert estimate.n_annotations >= 12

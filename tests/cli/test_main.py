@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bridgetrack.__main__ import main as program
 from bridgetrack.cli.console import Answer
 from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.notes import Note, collecting_warnings
@@ -139,38 +142,44 @@ def test_memory_is_named(
     assert "unexpected" not in shown.err
 
 
-WRITING = """
-import os, signal, sys
-from bridgetrack.__main__ import main
-from bridgetrack.pipeline import runs
-
-number = getattr(signal, sys.argv.pop(1))
-
-def interrupted(tracks, labels, staging, *more):
-    (staging / "half.csv").write_text("half")
-    os.kill(os.getpid(), number)
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
-runs.stage_results = interrupted
-sys.exit(main())
-"""
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Requests to end are taken as in a program of its own, and afterwards as before."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the program at once")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_request_to_end_leaves_nothing_behind(movie: Path, tmp_path: Path, name: str) -> None:
-    words = ["track", str(movie / "01_GT" / "TRA"), "--out", str(tmp_path / "out")]
-    process = [sys.executable, "-c", WRITING, name, *words]
-    done = subprocess.run(process, capture_output=True, text=True, check=False)
-    assert done.returncode == 130
-    assert one_line(done.stderr)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.usefixtures("signals")
+def test_a_request_to_end_leaves_nothing_behind(
+    truth: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+) -> None:
+    def interrupted(tracks: object, labels: object, staging: Path, *more: object) -> None:
+        (staging / "half.csv").write_text("half")
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr("bridgetrack.pipeline.runs.stage_results", interrupted)
+    words = ["bridgetrack", "track", str(truth), "--out", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", words)
+    assert program() == 130
+    assert one_line(capsys.readouterr().err)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_reader_that_leaves_is_no_error(movie: Path, tmp_path: Path) -> None:
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    words = ["track", str(movie / "01_GT" / "TRA"), "--out", str(tmp_path / "out"), "--json"]
+    cells = tmp_path / "cells.csv"
+    cells.write_text("t,y,x\n0,5,5\n1,5,6\n")
+    words = ["track", str(cells), "--out", str(tmp_path / "out"), "--json"]
     done = subprocess.run(
         [*PROGRAM, *words], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
     )

@@ -108,7 +108,7 @@ def test_margins_are_for_chosen_columns() -> None:
 
 def test_the_smallest_margins_are_the_smallest() -> None:
     rng = np.random.default_rng(4)
-    problem, scores = tracking_problem(rng, 40, frames=3, radius=0.9)
+    problem, scores = tracking_problem(rng, 20, frames=3, radius=0.9)
     solution = solve(problem, scores)
     bounds = margin_bounds(problem, scores, solution)
     chosen = np.flatnonzero(solution.chosen & np.isfinite(bounds))

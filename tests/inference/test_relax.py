@@ -86,18 +86,18 @@ def chained_triangles(count: int) -> tuple[Problem, Array]:
 
 @pytest.mark.parametrize("optional", [False, True])
 def test_what_only_poor_columns_tie_is_apart(optional: bool) -> None:
-    problem, scores = chained_triangles(8)
+    problem, scores = chained_triangles(5)
     if optional:
         problem = Problem(problem.incidence, np.arange(problem.n_slots) % 5 == 2)
     whole, generated = solve(problem, scores), solve(problem, scores, limits=ALWAYS)
     assert generated.value == pytest.approx(whole.value)
-    assert generated.value == pytest.approx(8 * 2.4)
-    assert np.bincount(whole.component).max() == 40
+    assert generated.value == pytest.approx(5 * 2.4)
+    assert np.bincount(whole.component).max() == 25
     assert np.bincount(generated.component).max() == 3
     # How far the relaxation lies above the choice is told part by part, and bounds are nearer.
-    np.testing.assert_allclose(whole.slack, 0.8)
+    np.testing.assert_allclose(whole.slack, 0.5)
     np.testing.assert_allclose(
-        generated.slack.reshape(8, 5), [[0.1, 0.1, 0.1, 0, 0]] * 8, atol=1e-9
+        generated.slack.reshape(5, 5), [[0.1, 0.1, 0.1, 0, 0]] * 5, atol=1e-9
     )
     bounds = [margin_bounds(problem, scores, found) for found in (whole, generated)]
     assert np.nansum(bounds[0]) < np.nansum(bounds[1])

@@ -181,7 +181,7 @@ def test_unbounded_without_the_reward_bound() -> None:
 
 
 def test_weights_are_sparse_and_the_gap_is_true() -> None:
-    model, samples = chain_problem(4, n=15)
+    model, samples = chain_problem(4, n=8)
     options = LearningOptions(precision=1e-4)
     loose = fit(model, samples, L1(0.01), options=options)
     tight = fit(model, samples, L1(0.3), options=options)

@@ -12,6 +12,7 @@ import tifffile
 
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import Geometry, label_frame, open_labels, save_labels
+from bridgetrack.movie.writers import label_writer
 
 RNG = np.random.default_rng(3)
 TYX = RNG.integers(0, 900, (4, 12, 15))
@@ -46,10 +47,14 @@ def test_ctc_names_and_compression(tmp_path: Path) -> None:
 
 
 def test_more_than_a_thousand_frames_get_four_digits(tmp_path: Path) -> None:
-    frames = np.zeros((1001, 2, 2), dtype=np.uint8)
-    save_labels(open_labels(frames), tmp_path / "many")
-    assert (tmp_path / "many" / "mask0007.tif").is_file()
-    assert len(list((tmp_path / "many").glob("mask????.tif"))) == 1001
+    for n_frames, name in ((1000, "mask000.tif"), (1001, "mask0000.tif")):
+        many = Geometry(n_frames, (2, 2), (1.0, 1.0))
+        with (
+            pytest.raises(OutputError, match=f"1 frames were given, expected {n_frames}"),
+            label_writer(tmp_path / name, many) as write,
+        ):
+            write(np.zeros((2, 2), dtype=np.uint8))
+            assert [p.name for p in (tmp_path / name).iterdir()] == [name]
 
 
 @pytest.mark.parametrize("name", ["a.tif", "a", "a.zarr"])

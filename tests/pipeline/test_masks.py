@@ -31,14 +31,12 @@ from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.settings import SegmentationSettings
-from drawn_movie import PLACES, SIZE, added, colony, drawn
+from drawn_movie import NUCLEI, PLACES, SIZE, added, colony, drawn
 from fake_networks import cellpose_that
 from pictures import blobs, found_share, photograph
 
-NUCLEI = SegmentationSettings(foreground="bright", diameter=14.0, depth=0.05)
-"""What suits the nuclei that are drawn, so that their size need not be looked for."""
 DISCS = replace(NUCLEI, diameter=16.0)
-"""The same of discs."""
+"""What suits discs."""
 
 
 def found(
@@ -164,13 +162,15 @@ def test_an_answer_holds() -> None:
 
 def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     rods, round_ones = [frames[:2] for frames in colony()], drawn()
-    ways = [run(MaskJob.of(Finding(), open_movie(i))).finding for i, _ in (rods, round_ones)]
+    jobs = [run(MaskJob.of(Finding(), open_movie(i))) for i, _ in (rods, round_ones)]
+    ways = [job.finding for job in jobs]
     assert [way.kind for way in ways] == ["rods", "cells"]
     assert [way.words.endswith("as rods") for way in ways] == [True, False]
     assert [finding_to_json(way)["judged_as"] for way in ways] == ["rods", "cells"]
     recall = {}
-    for kind, score in (("chosen", None), ("cells", MovieScore(starting_score()))):
-        got = found(open_movie(rods[0]), Finding(learned=score))
+    other = replace(ways[0], learned=MovieScore(starting_score()))
+    for kind, how in (("chosen", ways[0]), ("cells", other)):
+        got = found(open_movie(rods[0]), how)
         recall[kind] = np.mean([found_share(t, m) for t, m in zip(rods[1], got, strict=True)])
     assert recall["chosen"] > max(0.8, recall["cells"] + 0.3), recall
 

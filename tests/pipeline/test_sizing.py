@@ -49,7 +49,7 @@ def test_a_size_that_is_given_is_kept() -> None:
 
 def test_of_large_frames_the_middle_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridgetrack.pipeline.mask_candidates._LARGEST_SIDE", 96)
-    images = np.pad(drawn()[0], ((0, 0), (200, 200), (200, 200)), mode="reflect")
+    images = np.pad(drawn(2)[0], ((0, 0), (80, 80), (80, 80)), mode="reflect")
     movie = open_movie(images)
     fitted, estimate = run(fitted_settings(movie)), estimate_settings(movie)
     assert fitted.settings == estimate.settings

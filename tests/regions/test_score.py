@@ -30,7 +30,7 @@ from bridgetrack.segmentation.readings import estimate_settings
 from simulator import SimulationSettings, simulate
 
 START = starting_score()
-MOVIE = simulate(SimulationSettings(frames=3, cells=60, seed=91, density=0.3))
+MOVIE = simulate(SimulationSettings(frames=3, cells=30, seed=91, density=0.3))
 
 
 @dataclass(frozen=True)

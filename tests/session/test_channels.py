@@ -23,7 +23,7 @@ T = 1
 @pytest.fixture(scope="module")
 def movie() -> tuple[Movie, np.ndarray]:
     """Noise and nuclei, two of which are drawn as one in frame T."""
-    images, labels = drawn()
+    images, labels = drawn(3)
     labels[T][labels[T] == 2] = 1
     noise = np.random.default_rng(1).normal(100, 4, images.shape)
     both = np.stack([noise, images], axis=1)

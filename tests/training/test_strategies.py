@@ -75,7 +75,11 @@ L1 = TrainingOptions(regularizer="l1")
 
 def test_every_movie_has_weights_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridgetrack.training.train.TIE", 0.3)
-    given: dict[str, Any] = {"options": USER, "prior": bad_prior(), "sources": [earlier_movie()]}
+    given: dict[str, Any] = {
+        "options": USER,
+        "prior": bad_prior(),
+        "sources": [earlier_movie(count=20)],
+    }
     apart = run(train_steps(this_movie(6), strategy="transfer", **given))
     union = run(train_steps(this_movie(6), strategy="union", **given))
     assert (apart.lambda_, apart.rho) == (0.05, pytest.approx(0.05))
@@ -92,15 +96,15 @@ def test_without_annotations_the_earlier_movies_are_taken_over() -> None:
 
 
 def test_target_is_plain_training() -> None:
-    plain = run(train_steps(this_movie(), bad_prior(), USER))
-    target = run(train_steps(this_movie(), bad_prior(), USER, strategy="target", sources=()))
+    plain = run(train_steps(this_movie(6), bad_prior(), USER))
+    target = run(train_steps(this_movie(6), bad_prior(), USER, strategy="target", sources=()))
     np.testing.assert_array_equal(plain.model.weights, target.model.weights)
 
 
 def test_delta_with_the_same_features_is_prior() -> None:
     source = replace(bad_prior(), name="source", provenance={"image": False})
-    prior = run(train_steps(this_movie(), strategy="prior", sources=[source], options=USER))
-    delta = run(train_steps(this_movie(), strategy="delta", sources=[source], options=USER))
+    prior = run(train_steps(this_movie(6), strategy="prior", sources=[source], options=USER))
+    delta = run(train_steps(this_movie(6), strategy="delta", sources=[source], options=USER))
     np.testing.assert_array_equal(prior.model.weights, delta.model.weights)
     assert delta.model.provenance["strategy"] == "delta"
     assert delta.model.provenance["sources"] == ["source"]
@@ -118,7 +122,7 @@ def test_delta_takes_a_source_that_lacks_features() -> None:
     )
     with pytest.raises(ModelError, match="distance_squared"):
         run(train_steps(this_movie(), strategy="prior", sources=[source]))
-    delta = run(train_steps(this_movie(), strategy="delta", sources=[source], options=USER))
+    delta = run(train_steps(this_movie(6), strategy="delta", sources=[source], options=USER))
     assert delta.model.keys == whole.keys
     assert any(
         "distance_squared" in str(note) and "new to the source" in str(note) for note in delta.notes
