@@ -18,6 +18,7 @@ import pytest
 from bridgetrack import files
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import in_one_go, replacing, staged, temporary_name, write_text
+from bridgetrack.may_write import check_folder
 
 
 def test_a_missing_sample_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,3 +230,5 @@ def test_a_folder_that_was_removed_is_named(
     gone.rmdir()
     with pytest.raises(InputError, match="was removed"):
         write_text(Path("a.txt"), "x", "the note")
+    with pytest.raises(InputError, match="was removed"):
+        check_folder(tmp_path / "out", Path("labels.tif"))

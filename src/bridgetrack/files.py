@@ -122,6 +122,12 @@ def cure(error: OSError) -> str:
     return _CURES.get(error.errno or 0, "choose another place")
 
 
+def as_path(given: str | os.PathLike[str]) -> Path:
+    """A path, in which a leading ``~`` is the home folder."""
+    path = Path(given)
+    return path.expanduser() if path.parts[:1] == ("~",) else path
+
+
 def resolved(path: Path) -> Path:
     """The path that a name stands for, with all links resolved.
 

@@ -67,7 +67,7 @@ def check_folder(out: Path, *inputs: Path | str | None) -> None:
     """
     if out.is_file():
         raise OutputError(f"{out}: this is a file, results need a folder; give another name")
-    full, here = resolved(out), Path.cwd()
+    full, here = resolved(out), resolved(Path())
     if full in (here, *here.parents) or (out.exists() and full.is_mount()):
         raise OutputError(
             f"{out}: this folder is in use, and results take the place of a whole folder; give "

@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from bridgetrack.errors import BridgetrackError, InputError
-from bridgetrack.files import check_readable, program_version
+from bridgetrack.files import as_path, check_readable, program_version
 
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseModel)
@@ -153,7 +153,7 @@ class FileFormat(Generic[E, T]):
         Raises a `BridgetrackError` `error`, where it is missing or not valid; the message names the
         file and the place.
         """
-        return self.parse(read_text(Path(path), self.what, self.error, self.largest), str(path))
+        return self.parse(read_text(as_path(path), self.what, self.error, self.largest), str(path))
 
     def parse(self, text: str, where: str) -> T:
         """The content of a file's text; raises as `read`, with `where` as the file."""

@@ -16,6 +16,7 @@ from geff.validate.tracks import validate_lineages, validate_tracklets
 
 from bridgetrack.errors import InputError
 from bridgetrack.io.geff import read_geff, write_geff
+from bridgetrack.io.results import read_tracks
 from lineage_cases import tracks_of
 
 DIVISION = [(0, 1, 5, 5, 1), (1, 1, 5, 5, 1), (2, 1, 4, 5, 2), (2, 2, 6, 5, 3)]
@@ -70,7 +71,7 @@ def test_what_is_called_a_tracklet_is_one(tmp_path: Path) -> None:
     assert validate_tracklets(ids, edges, tracks.nodes["track_id"])[0]
 
 
-def foreign(path: Path, step: int = 1, **changes: Any) -> Path:
+def foreign(path: Path, step: int = 1, more: Any = None, **changes: Any) -> Path:
     """A store as another program may write it: micrometres, seconds, props of its own."""
     ids = np.array([7, 8, 9, 12], dtype=np.uint64)
     edges = np.array([[7, 8], [8, 9], [8, 12]], dtype=np.uint64)
@@ -80,6 +81,7 @@ def foreign(path: Path, step: int = 1, **changes: Any) -> Path:
         "y": np.array([5.0, 6, 7, 8]),
         "z": np.array([0.0, 0, 1, 1]),
         "seg_id": np.array([3, 3, 4, 6]),
+        **(more or {}),
     }
     axes = [
         geff_spec.Axis(name="time", type="time", unit="frame", scale=30, scaled_unit="second"),
@@ -90,7 +92,8 @@ def foreign(path: Path, step: int = 1, **changes: Any) -> Path:
         warnings.simplefilter("ignore")
         metadata = geff_spec.GeffMetadata(node_props_metadata={}, edge_props_metadata={}, **given)
         props = {k: {"values": v, "missing": None} for k, v in values.items()}
-        write_arrays(path, ids, props, edges, {}, metadata)
+        kinds = {"event": {"values": np.array([1, 2, 3]), "missing": None}}  # a word of their own
+        write_arrays(path, ids, props, edges, kinds, metadata)
     return path
 
 
@@ -109,8 +112,12 @@ def test_stores_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.geff").mkdir()
     with pytest.raises(InputError, match="cannot be read as GEFF"):
         read_geff(tmp_path / "empty.geff")
-    with pytest.raises(InputError, match="undirected"):
-        read_geff(foreign(tmp_path / "undirected.geff", directed=False))
+    lost = np.array([1.0, np.nan, 3, 4])
+    with pytest.raises(InputError, match="the node 8 has no position along x"):
+        read_geff(foreign(tmp_path / "lost.geff", more={"x": lost}))
+    (foreign(tmp_path / "cut.geff") / "nodes" / "props" / "x" / "values" / "0").unlink()
+    with pytest.raises(InputError, match="1 of 1 chunks of x are missing"):
+        read_geff(tmp_path / "cut.geff")
     axes = [geff_spec.Axis(name=n, type="space") for n in "yx"]
     with pytest.raises(InputError, match="one time axis"):
         read_geff(foreign(tmp_path / "no-time.geff", axes=axes))
@@ -121,12 +128,20 @@ def test_a_store_without_axes_has_them_by_name(tmp_path: Path) -> None:
     assert tracks.nodes[["frame", "z", "y", "x"]].to_numpy()[-1].tolist() == [2, 1, 8, 4]
 
 
-def test_times_in_minutes_are_counted_as_frames(tmp_path: Path) -> None:
-    axes = [geff_spec.Axis(name="time", type="time", unit="minute")]
+@pytest.mark.parametrize(("unit", "interval"), [("minute", 5), (None, None)])
+def test_times_are_counted_as_frames(tmp_path: Path, unit: Any, interval: Any) -> None:
+    axes = [geff_spec.Axis(name="time", type="time", unit=unit)]
     axes += [geff_spec.Axis(name=n, type="space") for n in "yx"]
     tracks = read_geff(foreign(tmp_path / "a.geff", axes=axes, step=5))
     assert tracks.nodes["frame"].tolist() == [0, 1, 2, 2]
-    assert tracks.geometry.frame_interval == 5
+    assert tracks.geometry.frame_interval == interval
+
+
+def test_a_store_by_any_name_undirected_and_with_radii(tmp_path: Path) -> None:
+    more = {"radius": np.full(4, 3.0)}
+    tracks = read_tracks(foreign(tmp_path / "tracks.zarr", directed=False, more=more))
+    assert tracks.events["event"].tolist() == ["move", "divide"]
+    assert tracks.nodes["area"].tolist() == pytest.approx([36 * np.pi] * 4)
 
 
 def test_pickled_arrays_are_never_decoded(tmp_path: Path) -> None:

@@ -91,10 +91,17 @@ def test_a_wrong_row_is_named(tmp_path: Path, row: str, message: str) -> None:
         read_ctc(write_ctc_folder(tmp_path / "TRA", DIVIDING, rows))
 
 
-def test_more_columns_and_decimals_of_whole_numbers(tmp_path: Path, truth: Path) -> None:
-    rows = [" ".join(f"{word}.0" for word in row.split()) + " 7 1" for row in DIVIDING_ROWS]
-    again = read_ctc(write_ctc_folder(tmp_path / "more" / "TRA", DIVIDING, rows))
-    assert again.tracks.nodes.equals(read_ctc(truth).tracks.nodes)
+@pytest.mark.parametrize("form", ["{}.0 ", "{:.18e} ", "\ufeff{}, ", "{}\t"])
+def test_every_way_to_write_a_table(tmp_path: Path, truth: Path, form: str) -> None:
+    """With more columns, and roots that name themselves or a number below 0."""
+    words = [[int(word) for word in row.split()] for row in DIVIDING_ROWS]
+    words = [[*row[:3], row[3] or row[0] * (-1) ** k, 7, 1] for k, row in enumerate(words)]
+    rows = ["".join(form.format(word) for word in row) for row in words]
+    rows = [row[:1] + row[1:].replace("\ufeff", "") for row in rows]
+    rows[1:] = [row.replace("\ufeff", "") for row in rows[1:]]
+    again = read_ctc(write_ctc_folder(tmp_path / "more" / "TRA", DIVIDING, rows)).tracks
+    assert again.nodes.equals(read_ctc(truth).tracks.nodes)
+    assert again.edges.equals(read_ctc(truth).tracks.edges)
 
 
 def test_a_track_that_is_nowhere_drawn(tmp_path: Path) -> None:

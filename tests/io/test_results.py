@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.errors import OutputError
-from bridgetrack.io.results import write_results
+from bridgetrack.io.results import read_tracks, write_results
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import DIVIDING, movie_of, tracks_of
 
@@ -43,6 +43,17 @@ def test_a_folder_holds_one_result(tracks: Tracks, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"mine.txt was not written by Bridgetrack, so"):
         write_results(tracks, movie_of(DIVIDING), out)
     assert content(out) == before
+
+
+def test_the_home_folder_has_a_short_name(
+    tracks: Tracks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    write_results(tracks, None, "~/out", ("csv", "geff"))
+    assert "detections.csv" in names(tmp_path / "out")
+    for name in ("~/out", "~/out/detections.csv", "~/out/tracks.geff"):
+        assert len(read_tracks(name).nodes) == 2
 
 
 def test_without_masks_there_is_no_ctc(tracks: Tracks, tmp_path: Path) -> None:

@@ -154,6 +154,12 @@ def test_zarr_groups_without_an_image(tmp_path: Path) -> None:
     group.create_array("other", data=TYX)
     with pytest.raises(InputError, match="other, raw"):
         open_movie(tmp_path / "a.zarr")
+    for name in "01":
+        save_labels(open_labels(np.zeros_like(TYX)), tmp_path / "b.zarr" / f"{name}.zarr")
+        (tmp_path / "b.zarr" / f"{name}.zarr").rename(tmp_path / "b.zarr" / name)
+    zarr.open_group(tmp_path / "b.zarr", mode="a")
+    with pytest.raises(InputError, match=r"holds 2 images.*b\.zarr/0"):
+        open_movie(tmp_path / "b.zarr")
 
 
 def test_zarr_with_damaged_attributes(tmp_path: Path) -> None:
@@ -197,6 +203,8 @@ def test_a_file_with_a_second_stack_is_refused(tmp_path: Path, kind: str) -> Non
         ("xy{a}_{n:04d}", ["xy1_*"]),
         ("exp_w1DAPI_s{a}_t{t}", ["exp_w1DAPI_s1_t*"]),
         ("run{a}_{t:03d}", ["run*_000", "run1_*"]),
+        ("r02c{a:02d}f01p01-ch1sk{t}fk1fl1", ["r02c01f01p01-ch1sk*fk1fl1"]),
+        ("VID12_B{a}_1_00d{t:02d}h30m", ["VID12_B1_1_*"]),
     ],
 )
 def test_several_movies_in_a_folder_are_told_apart(
@@ -220,6 +228,7 @@ def test_several_movies_in_a_folder_are_told_apart(
         "img_channel000_position000_time{t:09d}_z{z:03d}",
         "Series001_z{z}_t{t}_ch00",
         "{t:03d}_plane{z}",
+        "r02c03f01p{z:02d}-ch1sk{t}fk1fl1",
     ],
 )
 def test_files_of_planes_make_frames_of_three_dimensions(tmp_path: Path, name: str) -> None:
@@ -234,9 +243,12 @@ def test_files_of_planes_make_frames_of_three_dimensions(tmp_path: Path, name: s
 
 def test_names_with_a_date_or_a_time_beside_the_frame_are_one_movie(tmp_path: Path) -> None:
     for t in range(4):
-        name = f"plate1_2024-05-01_t{t:03d}_{t // 2:02d}h{30 * (t % 2):02d}.tif"
-        tifffile.imwrite(tmp_path / name, np.zeros((8, 9), dtype=np.uint8))
-    assert open_movie(tmp_path).n_frames == 4
+        for name in ("2024-05-01_t{:03d}_{:02d}h{:02d}", "B3_{}_2024y01m05d_{:02d}h{:02d}m"):
+            file = f"plate1_{name.format(t if 't' in name else 1, t // 2, 30 * (t % 2))}.tif"
+            tifffile.imwrite(tmp_path / file, np.full((8, 9), t, dtype=np.uint8))
+    assert open_movie(tmp_path / "*2024-05*.tif").n_frames == 4
+    movie = open_movie(tmp_path / "*2024y*.tif")
+    assert [movie.frame(t).max() for t in range(4)] == [0, 1, 2, 3]
 
 
 def test_missing_chunks_of_a_zarr_are_no_emptiness(tmp_path: Path) -> None:

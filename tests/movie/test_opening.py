@@ -123,12 +123,14 @@ def test_folder_in_natural_order(tmp_path: Path) -> None:
     np.testing.assert_array_equal(movie.frame(10)[0], frames[10])
 
 
-def test_folder_of_3d_frames(tmp_path: Path) -> None:
-    frames = RNG.integers(0, 255, (3, 5, 8, 9), dtype=np.uint8)
+@pytest.mark.parametrize("depth", [3, 5])
+def test_folder_of_3d_frames(tmp_path: Path, depth: int) -> None:
+    """Three planes are saved as if they were colours."""
+    frames = RNG.integers(0, 255, (3, depth, 8, 9), dtype=np.uint8)
     folder = _folder(tmp_path / "f", frames, "mask{:03d}.tif")
     (folder / "res_track.txt").write_text("1 0 2 0\n")
     movie = open_labels(folder, scale=(2, 1, 1))
-    assert movie.array.shape == (3, 1, 5, 8, 9)
+    assert movie.array.shape == open_movie(folder, axes="zyx").array.shape == (3, 1, depth, 8, 9)
     np.testing.assert_array_equal(movie.channel_frame(2), frames[2])
 
 

@@ -22,7 +22,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerSet, nat
 from bridgetrack.annotations.history import LIMIT, AnswerChange, AnswerHistory
 from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswer, MaskAnswers
 from bridgetrack.errors import InputError
-from bridgetrack.files import write_text
+from bridgetrack.files import as_path, write_text
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.notes import plural
 from bridgetrack.schema import (
@@ -218,7 +218,7 @@ def save_annotations(
         Where it cannot be written; what was there before is left as it was.
     """
     history = annotations if isinstance(annotations, AnswerHistory) else AnswerHistory(annotations)
-    write_text(Path(path), first_line(history), "the annotations")
+    write_text(as_path(path), first_line(history), "the annotations")
 
 
 # ---------------------------------------------------------------------- reading
@@ -301,7 +301,7 @@ def _object(line: str) -> dict[str, Any] | None:
 
 def folder_of(path: str | os.PathLike[str]) -> Path | None:
     """The folder of a project, by itself or by a file in it; None for other files."""
-    path = Path(path)
+    path = as_path(path)
     if path.is_dir():
         return path
     ours = path.name in (PROJECT, ANSWERS) and path.absolute().parent.suffix == ENDING
@@ -318,7 +318,7 @@ def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     InputError
         Where the file is missing or not valid; the message names the entry.
     """
-    read = read_history(Path(path))
+    read = read_history(as_path(path))
     if read.notice:
         warnings.warn(read.notice, stacklevel=2)
     return read.content.annotations
@@ -344,7 +344,7 @@ def load_mask_answers(
         Where the file is missing or not valid, the message names the entry; or where it belongs
         to another movie.
     """
-    known = read_history(Path(path)).content
+    known = read_history(as_path(path)).content
     return (known if geometry is None else of_movie(known, geometry, path)).masks
 
 
@@ -379,7 +379,7 @@ def of_movie(
 def is_mask_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file holds answers about masks and none about events."""
     try:
-        known = read_history(Path(path)).content
+        known = read_history(as_path(path)).content
     except (OSError, InputError):
         return False  # told when it is read
     return not len(known.annotations) and bool(known.masks.last_ids.get("m"))

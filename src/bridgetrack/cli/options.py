@@ -15,6 +15,7 @@ import typer
 
 from bridgetrack.cli.console import Answer
 from bridgetrack.errors import InputError
+from bridgetrack.files import as_path
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.columns import parse_columns
 from bridgetrack.io.results import FORMATS
@@ -33,7 +34,7 @@ def a_name(text: str) -> Path:
             "the name is empty (was a variable in a script not set?); use '.' for the current "
             "folder"
         )
-    return Path(text)
+    return as_path(text)
 
 
 def parse_scale(text: str) -> tuple[float, ...]:

@@ -47,7 +47,7 @@ def number_first(labels: Movie) -> str:
     """What to do about a yes/no mask."""
     return (
         "number its cells first, which parts those that touch, too: bridgetrack segment "
-        f"{labels.source} --choose plain"
+        f"{labels.source} --choose plain --out numbered.tif"
     )
 
 

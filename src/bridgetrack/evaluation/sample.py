@@ -22,7 +22,7 @@ from scipy.special import betaincinv
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, describe_event
 from bridgetrack.errors import InputError
-from bridgetrack.files import replacing
+from bridgetrack.files import as_path, replacing
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.tables import TextTable, read_text_table
 from bridgetrack.settings import settings
@@ -222,9 +222,9 @@ def write_sample(sample: Sample, path: Path | str) -> Path:
             zip(sample.events, sample.verdicts, strict=True), 1
         )
     ]
-    with replacing(Path(path), "the sample") as spare:
+    with replacing(as_path(path), "the sample") as spare:
         pd.DataFrame(rows, columns=list(_COLUMNS)).to_csv(spare, index=False, lineterminator="\n")
-    return Path(path)
+    return as_path(path)
 
 
 def _named(event: EventRef) -> dict[str, str]:

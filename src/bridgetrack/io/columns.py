@@ -76,21 +76,19 @@ _NUMBERED = (
 )
 """Columns that programs number, and their roles where there are so many."""
 UNIT_OF = re.compile(
-    r"[\[({](?P<inside>.*?)[\])}]|[ _./]+(?P<length>[µμu]m\^?[23²³]?|microns?|micromet(?:er|re)s?|"
-    r"px|pxl|pixels?)\.?$|(?<=time)[ _./]+(?P<long>s|sec|min|h|hr|seconds|minutes|hours)\.?$"
-    r"|(?<=^t)[ _./]+(?P<short>s|sec|min|h|hr)\.?$",
+    r"[\[({](?P<inside>[^][(){}]*)[\])}]|[ _./]+(?P<length>[µμu]m\^?[23²³]?|microns?|"
+    r"micromet(?:er|re)s?|px|pxl|pixels?)\.?$|(?:(?<=time)|(?<=^t))[ _./]+"
+    r"(?P<time>s|sec|seconds|min|minutes|h|hr|hours)\.?$",
     re.IGNORECASE,
 )
 """The unit in the name of a column; R puts points in place of brackets."""
-_SHOWN = 20
-"""Columns that a message names."""
+_SHOWN, _LONGEST = 20, 40
+"""Columns that a message names, and letters of each."""
 
 
 def check_columns(columns: Mapping[str, str], header: Sequence[str], source: str) -> None:
     """Complain about columns that are named but absent, or needed but not named."""
-    shown = ", ".join(repr(str(name)) for name in header[:_SHOWN])
-    more = f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else ""
-    listed = f"the file has the columns {shown}{more}"
+    listed = f"the file has the columns {shown(header)}"
     for role, column in columns.items():
         if column not in header:
             raise InputError(f"{source}: there is no column {column!r} (meant as {role}); {listed}")
@@ -103,6 +101,12 @@ def check_columns(columns: Mapping[str, str], header: Sequence[str], source: str
             f"{source}: found no column for {', '.join(missing)}; {listed}. Say which it is: "
             f"--columns {named}, in Python columns={{{said}}}"
         )
+
+
+def shown(header: Sequence[str]) -> str:
+    """Names of columns for a message."""
+    names = ", ".join(repr(str(name)[:_LONGEST]) for name in header[:_SHOWN])
+    return names + (f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else "")
 
 
 def parse_columns(text: str) -> dict[str, str]:

@@ -13,8 +13,8 @@ import pandas as pd
 
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import InputError
-from bridgetrack.files import program_version, writing
-from bridgetrack.io.columns import LINK_COLUMNS, known_columns, plain_names
+from bridgetrack.files import as_path, program_version, writing
+from bridgetrack.io.columns import LINK_COLUMNS, known_columns, plain_names, shown
 from bridgetrack.io.tables import (
     NOTHING,
     SIDECAR,
@@ -50,7 +50,7 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
     there, and one per piece in ``pieces.csv``. Gives what the tables cannot hold. Raises an
     `OutputError` if they cannot be written.
     """
-    folder, notes, (cells, pieces) = Path(folder), csv_notes(tracks), plain_cells(tracks)
+    folder, notes, (cells, pieces) = as_path(folder), csv_notes(tracks), plain_cells(tracks)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _write(cells, folder / "detections.csv")
@@ -201,8 +201,8 @@ def read_tracks_csv(
     try:
         cells = read_cells(path, columns, _in_pieces, **reading)
     except InputError as error:
-        raise _advised(Path(path), error) from error
-    beside, notes = _beside(Path(path)), list(cells.notes)
+        raise _advised(as_path(path), error) from error
+    beside, notes = _beside(as_path(path)), list(cells.notes)
     if beside is not None and "id" not in cells.columns:
         raise InputError(
             f"{path}: {beside.name} names cells by ids, and no column holds unique ones"
@@ -214,7 +214,7 @@ def read_tracks_csv(
     nodes = _nodes(cells, graph, notes)
     links = None
     if cells.sidecar is not None:
-        links = _own_links(Path(path))
+        links = _own_links(as_path(path))
         notes.extend(cells.sidecar.notes)
     return assemble_tracks(
         nodes,
@@ -229,7 +229,7 @@ def read_tracks_csv(
 def _advised(path: Path, error: InputError) -> InputError:
     """The error, or which table to choose, where a result's other tables were taken for it."""
     beside = path.with_name("detections.csv")
-    if path.name not in _FILES or not beside.is_file():
+    if path.name not in _FILES or path == beside or not beside.is_file():
         return error
     return InputError(
         f"{path}: this table has no cells; choose {beside.name} beside it, with which the tracks "
@@ -385,7 +385,7 @@ def _read_edges(path: Path) -> pd.DataFrame:
     plain = plain_names(text.header)
     source, target = known_columns(text.header, LINK_COLUMNS).values()
     if source is None or target is None:
-        raise InputError(f"{path}: needs the columns source and target, found {text.header}")
+        raise InputError(f"{path}: needs the columns source and target, found {shown(text.header)}")
     edges = pd.DataFrame({"source": text.integers(source), "target": text.integers(target)})
     if "event" in plain:
         kinds = text.cells[plain["event"]].str.strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from skimage.util import map_array
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.labels import foreground
 from bridgetrack.errors import InputError
-from bridgetrack.files import check_readable, writing
+from bridgetrack.files import as_path, check_readable, writing
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
@@ -25,7 +26,6 @@ Table = Index
 """A track table: rows of label, begin, end and parent (``L B E P``), shape (n, 4)."""
 
 _MASK = re.compile(r"^((?:man_track|mask)_?)(\d+)(\.tiff?)$", re.IGNORECASE)
-_WHOLE = re.compile(r"[+-]?\d{1,18}(\.0*)?")
 _TABLES = ("man_track.txt", "res_track.txt")
 _SUBFOLDERS = ("FULL", "TRA")
 
@@ -66,7 +66,7 @@ def read_ctc(
     InputError
         If files are missing, unreadable or contradict each other; names file and row.
     """
-    place, *more = _folders(Path(folder))
+    place, *more = _folders(as_path(folder))
     path = find_table(place)
     assert path is not None
     table = read_track_table(path)
@@ -127,21 +127,31 @@ def read_track_table(path: Path) -> Table:
     """Index ``L B E P`` of a track table, shape (n, 4); columns behind are passed over."""
     check_readable(path)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a text file ({error})") from error
-    rows = {number: line.split() for number, line in enumerate(lines, start=1) if line.split()}
-    for number, words in rows.items():
-        if len(words) < 4 or not all(_WHOLE.fullmatch(w) for w in words[:4]):
+    split = {k: re.split(r"[\s,;]+", line.strip()) for k, line in enumerate(lines, start=1)}
+    rows = {k: [_whole(word) for word in words[:4]] for k, words in split.items() if any(words)}
+    for number, numbers in rows.items():
+        if len(numbers) < 4 or None in numbers:
             raise InputError(
                 f"{path}, row {number}: expected four integers 'label begin end parent' of at "
                 f"most 18 digits, found {lines[number - 1].strip()[:60]!r}"
             )
-    whole = [[int(w.partition(".")[0]) for w in words[:4]] for words in rows.values()]
-    table = np.asarray(whole, dtype=np.int64)
-    table = table.reshape(-1, 4)
+    table = np.asarray(list(rows.values()), dtype=np.int64).reshape(-1, 4)
+    label, parent = table[:, 0], table[:, 3]
+    parent[(parent < 0) | (parent == label)] = 0  # btrack names a track as its own parent
     _check_table(table, list(rows), path)
     return table
+
+
+def _whole(word: str) -> int | None:
+    """A whole number of at most 18 digits, however it is written; None if it is none."""
+    try:
+        number = Decimal(word)
+        return int(number) if abs(number) < 10**18 and number == int(number) else None
+    except ArithmeticError:
+        return None
 
 
 def nodes_of(labels: Movie) -> pd.DataFrame:
@@ -376,7 +386,7 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     if wide:
         notes.append("more than 65,535 tracks: the masks have 32 bits, the format asks for 16")
     frame, label = (tracks.nodes[c].to_numpy(dtype=np.int64) for c in ("frame", "label"))
-    folder = Path(folder)
+    folder = as_path(folder)
     with label_writer(folder, labels.geometry, dtype="uint32" if wide else "uint16") as write:
         for t in range(labels.n_frames):
             here = frame == t

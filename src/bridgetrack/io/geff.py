@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from bridgetrack.arrays import Index
 from bridgetrack.detections.table import content
 from bridgetrack.errors import InputError
-from bridgetrack.files import in_one_go, program_version, writing
+from bridgetrack.files import as_path, in_one_go, program_version, writing
 from bridgetrack.io.columns import guess_columns
 from bridgetrack.io.csv import as_plain
-from bridgetrack.io.tables import count_frames
+from bridgetrack.io.tables import are_times, count_frames
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
-from bridgetrack.movie.raw import micrometers, minutes
+from bridgetrack.movie.raw import micrometers, minutes, reading
 from bridgetrack.schema import OpenEntry, check
 from bridgetrack.tracks.tracks import MARGINS, Tracks, assemble_tracks
 
@@ -35,14 +35,14 @@ def read_geff(path: Path | str) -> Tracks:
     three axes of space; where it names no axes, properties such as t, y and x are taken. Labels
     come from a property ``label``, ``seg_id`` or ``segmentation_id``, otherwise they are numbered;
     tracks from the property that the store names as tracklet, otherwise they are the chains between
-    divisions.
+    divisions; areas from a property of areas, volumes or radii.
 
     Raises
     ------
     InputError
-        If the store is absent, broken, undirected, unsafe, or lacks axes.
+        If the store is absent, broken, unsafe, or lacks axes or positions.
     """
-    path = Path(path)
+    path = as_path(path)
     if not path.is_dir():
         raise InputError(f"{path}: there is no such GEFF store (it is a folder)")
     _refuse_unsafe(path)
@@ -50,15 +50,33 @@ def read_geff(path: Path | str) -> Tracks:
         graph = _graph(path)
     except Exception as error:
         raise InputError(f"{path}: cannot be read as GEFF ({error})") from error
-    if not graph["metadata"].directed:
-        raise InputError(f"{path}: the graph is undirected; lineages need directed edges")
     ours = (graph["metadata"].extra or {}).get("bridgetrack")
-    edges = _edges(graph)
     if ours is not None:
-        return _own(graph, edges, ours, path)
+        return _own(graph, ours, path)
     geometry, names, frame = _axes(graph, path)
+    _check_stored(path, names)
     nodes = _nodes(graph, geometry, names, frame, path)
+    pairs = np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2)
+    if not graph["metadata"].directed:
+        pairs = _forward(pairs, nodes)
+    edges = pd.DataFrame(pairs, columns=["source", "target"])
     return assemble_tracks(nodes, edges, geometry, source=str(path))
+
+
+def is_geff(path: Path) -> bool:
+    """Whether a folder is a GEFF store, whatever its name."""
+    files = (path / ".zattrs", path / "zarr.json")
+    try:
+        return any('"geff"' in file.read_text(encoding="utf-8") for file in files if file.is_file())
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _forward(pairs: NDArray[Any], nodes: pd.DataFrame) -> NDArray[Any]:
+    """Edges with the earlier node first; their ids, shape (n, 2)."""
+    rows = pd.Index(nodes["id"]).get_indexer(pd.Index(pairs.ravel()))
+    when = nodes["frame"].to_numpy()[rows].reshape(-1, 2)
+    return np.where(when[:, :1] > when[:, 1:], pairs[:, ::-1], pairs)
 
 
 def is_trackmate(path: Path | str) -> bool:
@@ -78,7 +96,7 @@ def read_trackmate(path: Path | str) -> Tracks:
 
     Raises an `InputError` if the file is absent, damaged, or was not saved by TrackMate.
     """
-    path = Path(path)
+    path = as_path(path)
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     from geff.convert import from_trackmate_xml_to_geff
@@ -123,9 +141,7 @@ def read_trackmate(path: Path | str) -> Tracks:
     nodes = nodes.assign(id=ids, frame=frame, area=content(radius, len(axes)) / np.prod(pixel))
     nodes["label"] = nodes.groupby("frame").cumcount() + 1
     # edges that somebody drew by hand in TrackMate may point back in time
-    edges = np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2)
-    when = frame[pd.Index(ids).get_indexer(pd.Index(edges.ravel()))].reshape(-1, 2)
-    edges[when[:, 0] > when[:, 1]] = edges[when[:, 0] > when[:, 1], ::-1]
+    edges = _forward(np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2), nodes)
     links = pd.DataFrame(edges, columns=["source", "target"])
     return assemble_tracks(nodes, links, geometry, source=str(path))
 
@@ -149,6 +165,20 @@ def _refuse_unsafe(path: Path) -> None:
                 raise InputError(f"{file}: cannot be read ({error})") from error
             if any(f'"{codec}"' in text for codec in _UNSAFE):
                 raise InputError(f"{file}: stores with pickled arrays are not read")
+
+
+def _check_stored(path: Path, names: list[str]) -> None:
+    """Refuse a store in which chunks of positions are missing: they would be read as 0."""
+    import zarr
+
+    for name in names[-2:]:  # a depth may be 0 everywhere, and chunks of it absent for that
+        with reading(path):
+            array = zarr.open_array(path / "nodes" / "props" / name / "values", mode="r")
+        if missing := array.nchunks - array.nchunks_initialized:
+            raise InputError(
+                f"{path}: {missing} of {array.nchunks} chunks of {name} are missing; copy the "
+                "store again, or take it from a backup"
+            )
 
 
 def _edges(graph: Any) -> pd.DataFrame:
@@ -183,8 +213,9 @@ class _Own(OpenEntry):
     notes: list[str]
 
 
-def _own(graph: Any, edges: pd.DataFrame, extra: Any, path: Path) -> Tracks:
+def _own(graph: Any, extra: Any, path: Path) -> Tracks:
     """Tracks of this program."""
+    edges = _edges(graph)
     nodes = pd.DataFrame({"id": np.asarray(graph["node_ids"]).astype(np.int64)})
     for name, prop in graph["node_props"].items():
         nodes["frame" if name == "t" else name] = _values(prop)
@@ -209,7 +240,7 @@ def _axes(graph: Any, path: Path) -> tuple[Geometry, list[str], Index]:
     by_name = {a.name: a for a in space}
     times = _values(graph["node_props"][time[0].name]).astype(np.float64)
     interval = minutes(time[0].scale, time[0].scaled_unit)
-    if minutes(1, time[0].unit) is not None or np.any(times != np.rint(times)):
+    if np.any(times != np.rint(times)) or are_times(times, "t", time[0].unit or ""):
         what = f"{path}, axis {time[0].name}"
         numbers, counted = count_frames(times, str(time[0].unit), what)
         times = numbers.astype(np.float64)
@@ -244,7 +275,10 @@ def _nodes(
     nodes["frame"] = frame
     for axis, name in zip(geometry.axes, names, strict=True):
         nodes[axis] = _values(props[name]).astype(np.float64)
-    nodes["area"] = _values(props["area"]).astype(np.float64) if "area" in props else 1.0
+        if not np.isfinite(nodes[axis]).all():
+            lost = nodes["id"][~np.isfinite(nodes[axis])].iloc[0]
+            raise InputError(f"{path}: the node {lost} has no position along {name}")
+    nodes["area"] = _areas(graph, geometry.ndim)
     nodes["label"] = nodes.groupby("frame").cumcount() + 1
     for name in ("label", "seg_id", "segmentation_id"):
         if name in props and props[name]["values"].dtype.kind in "iu":
@@ -259,6 +293,20 @@ def _nodes(
             raise InputError(f"{path}: the tracklet property {tracklet} must be integers")
         nodes["track_id"] = tracks.astype(np.int64) + int(tracks.min() < 1) * (1 - tracks.min())
     return nodes
+
+
+def _areas(graph: Any, ndim: int) -> Any:
+    """Area or volume of every node, 1 where it is not known."""
+    props = {k: v for k, v in graph["node_props"].items() if v["values"].dtype.kind in "iuf"}
+    found = guess_columns(list(props))
+    radius = graph["metadata"].sphere or found.get("radius")
+    if "area" in found:
+        sizes = _values(props[found["area"]]).astype(np.float64)
+    elif radius in props:
+        sizes = content(_values(props[radius]).astype(np.float64), ndim)
+    else:
+        return 1.0
+    return np.where(sizes > 0, sizes, 1.0)
 
 
 def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | None = None) -> None:
@@ -293,7 +341,7 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
         ),
         extra={"bridgetrack": _extra(tracks)},
     )
-    path = Path(path)
+    path = as_path(path)
     with writing(path, "the graph"):
         in_one_go(write_arrays, path, ids, node_props, pairs, edge_props, metadata)
 

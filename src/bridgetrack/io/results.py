@@ -8,10 +8,11 @@ from pathlib import Path
 
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.features.link_scores import LinkScores
-from bridgetrack.io.columns import SCORE_COLUMNS, known_columns
+from bridgetrack.files import as_path
+from bridgetrack.io.columns import SCORE_COLUMNS, known_columns, shown
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
-from bridgetrack.io.geff import read_geff, read_trackmate, write_geff
+from bridgetrack.io.geff import is_geff, read_geff, read_trackmate, write_geff
 from bridgetrack.io.tables import read_text_table
 from bridgetrack.may_write import result_folder
 from bridgetrack.movie.movie import Movie
@@ -113,7 +114,7 @@ def write_results(
         replaced; nothing has changed then.
     """
     check_formats(formats)
-    folder = Path(out_dir)
+    folder = as_path(out_dir)
     replaced = folder.is_dir() and any(folder.iterdir())
     with result_folder(folder, None if labels is None else labels.source) as staging:
         notes = stage_results(tracks, labels, staging, formats, methods)
@@ -181,11 +182,13 @@ def read_tracks(path: Path | str) -> Tracks:
     InputError
         If it is none of these or cannot be read; the message names it.
     """
-    path = Path(path)
+    path = as_path(path)
     inside = (path / name for name in ("tracks.geff", "detections.csv"))
     path = next((file for file in inside if file.exists()), path)
     if path.suffix.lower() in READERS:
         return READERS[path.suffix.lower()](path)
+    if is_geff(path):
+        return read_geff(path)
     if path.is_dir():
         return read_ctc(path).tracks
     raise InputError(
@@ -214,7 +217,7 @@ def read_link_scores(path: Path | str) -> LinkScores:
     if missing:
         raise InputError(
             f"{path}: there is no column {missing[0]}; a table of link scores needs frame (of the "
-            f"earlier cell), source and target (labels) and score; it has {', '.join(text.header)}"
+            f"earlier cell), source and target (labels) and score; it has {shown(text.header)}"
         )
     *ends, score = (str(column) for column in found.values())
     frame, source, target = (text.integers(column) for column in ends)

@@ -19,7 +19,7 @@ from pydantic import Field
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, border_distance, content
 from bridgetrack.errors import BridgetrackError, BridgetrackWarning, InputError
-from bridgetrack.files import check_readable
+from bridgetrack.files import as_path, check_readable
 from bridgetrack.io.columns import (
     CELL_COLUMNS,
     UNIT_OF,
@@ -163,7 +163,7 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
 
     Raises an `InputError` if the file is absent, not text, not a table or empty.
     """
-    path = Path(path)
+    path = as_path(path)
     check_readable(path)
     try:
         encoding = _encoding(path)
@@ -367,7 +367,7 @@ def read_cells(
 
     `prepare` is given the text before it is read, with what is said beside it.
     """
-    sidecar = _read_sidecar(Path(path))
+    sidecar = _read_sidecar(as_path(path))
     text = prepare(read_text_table(path), sidecar)
     known = None if sidecar is None else sidecar.geometry
     found, notes = columns_of(text.header, columns or {}), list[str]()
@@ -487,7 +487,7 @@ def _frames(
     unit, interval = text.unit(column), None
     values = text.numbers(column)
     fits = n_frames is not None and bool(((values < n_frames) & (values % 1 == 0)).all())
-    if sidecar is None and not fits and _are_times(values, plain_name(column), unit):
+    if sidecar is None and not fits and are_times(values, plain_name(column), unit):
         what = f"{text.source}, column {column!r}"
         frame, interval = count_frames(values, unit, what)
         notes.append(f"the times in the column {column!r} were counted as frames")
@@ -506,7 +506,7 @@ def _frames(
     return frame, None
 
 
-def _are_times(values: Array, name: str, unit: str) -> bool:
+def are_times(values: Array, name: str, unit: str) -> bool:
     """Whether a column holds times rather than numbers of frames."""
     if minutes(1, unit) is not None:
         return True

@@ -14,7 +14,7 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from bridgetrack.errors import ModelError
-from bridgetrack.files import check_readable
+from bridgetrack.files import as_path, check_readable
 from bridgetrack.models.model import Model, load_model
 from bridgetrack.models.shipped import shipped_model
 
@@ -123,7 +123,7 @@ def find_model_file(given: Path | str, library: Library | None = None) -> Path |
     InputError
         Where it is a pipe, a device or a link to nothing.
     """
-    path, name = Path(given), str(given)
+    path, name = as_path(given), str(given)
     if path.is_file():
         return path
     if _same_name(name, SHIPPED):

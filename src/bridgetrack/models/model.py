@@ -13,7 +13,7 @@ from bridgetrack.arrays import Array
 from bridgetrack.errors import ModelError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.files import program_version, write_text
+from bridgetrack.files import as_path, program_version, write_text
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text
 
@@ -226,7 +226,7 @@ def save_model(model: Model, path: Path | str) -> Path:
     OutputError
         Where the file cannot be written; an older file stays as it was.
     """
-    return write_text(Path(path), model_text(model), "the model")
+    return write_text(as_path(path), model_text(model), "the model")
 
 
 def load_model(path: Path | str) -> Model:

@@ -27,9 +27,13 @@ _WORDS = {
 }
 _LETTERS_OF_POSITIONS = ("s", "p", "f", "v")
 """They may count frames, too, where no number comes again."""
+_NUMBER = re.compile(r"((?:\d+[ydhms]_?){2,}|\d+)")
+"""A number in a name, or a moment, such as Incucyte's ``00d00h30m``."""
+_HARMONY = re.compile(r"r(\d+)c(\d+)f(\d+)p(\d+)-ch(\d+)sk(\d+)")
+"""Row, column, field, plane, channel and time of Operetta and Opera Phenix."""
 
 
-def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
+def read_folder(folder: Path, pattern: str = "*", *, labels: bool = False) -> RawMovie:
     """Open a folder of TIFFs as a movie, in natural order of the names.
 
     A single TIFF in the folder is opened as a stack. `pattern` takes names in the way of a shell,
@@ -47,7 +51,10 @@ def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
         if len(files) == 1:
             return read_tiff(files[0])
         frames = FolderFrames(_in_order(folder, files))
-    axes = resolve_unknown(frames.first.axes, str(folder), one_frame=True)
+    axes = frames.first.axes
+    if labels and axes.startswith("S"):  # taken for colours, which labels have not
+        axes = f"Z{axes[1:]}"
+    axes = resolve_unknown(axes, str(folder), one_frame=True)
     if "T" in axes:
         raise InputError(
             f"{folder}: each file holds several time points (axes {axes}); open one file, or "
@@ -126,9 +133,10 @@ def _in_order(folder: Path, files: list[Path]) -> NDArray[Any]:
             f"{folder}: the names tell of {len(patterns)} movies ({', '.join(patterns[:4])}); "
             f"say which one by a pattern, e.g. {folder / patterns[0]}"
         )
-    parts = np.array([re.split(r"(\d+)", p.name) for p in files], dtype=object)
+    parts = np.array([_NUMBER.split(p.name) for p in files], dtype=object)
+    words = _NUMBER.split(_HARMONY.sub(r"well\1well\2field\3z\4-ch\5t\6", files[0].name))
     counts = {k: len(set(parts[:, k])) for k in range(1, parts.shape[1], 2)}
-    counted = {k: _counted(parts[0, k - 1], n < len(files)) for k, n in counts.items() if n > 1}
+    counted = {k: _counted(words[k - 1], n < len(files)) for k, n in counts.items() if n > 1}
     positions = [k for k, what in counted.items() if what == "position"]
     if any(counts[k] < len(files) for k in positions):
         raise _several(folder, parts, counted)

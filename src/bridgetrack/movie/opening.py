@@ -13,7 +13,7 @@ import dask.array as da
 import numpy as np
 
 from bridgetrack.errors import BridgetrackWarning, InputError
-from bridgetrack.files import check_readable
+from bridgetrack.files import as_path, check_readable
 from bridgetrack.may_write import ZARR_MARKS
 from bridgetrack.movie.folder import read_folder
 from bridgetrack.movie.geometry import Geometry
@@ -172,7 +172,7 @@ def _open(
 def _read(source: Any, *, labels: bool) -> tuple[RawMovie, str]:
     if not isinstance(source, str | os.PathLike):
         return _read_array(source), "array"
-    path = Path(source).expanduser()
+    path = as_path(source)
     with reading(path):
         return _read_path(path, labels=labels), str(source)
 
@@ -192,7 +192,7 @@ def _read_array(source: Any) -> RawMovie:
 
 def _read_path(path: Path, *, labels: bool) -> RawMovie:
     if "*" in path.name and not path.exists():
-        return read_folder(path.parent, path.name)
+        return read_folder(path.parent, path.name, labels=labels)
     check_readable(path)
     if not path.exists():
         raise InputError(
@@ -201,7 +201,7 @@ def _read_path(path: Path, *, labels: bool) -> RawMovie:
     if is_zarr(path):
         return read_zarr(path, labels=labels)
     if path.is_dir():
-        return read_folder(path)
+        return read_folder(path, labels=labels)
     if path.suffix.lower() == ".npy":  # mapped into memory; pickled objects are refused
         return RawMovie(Sliced(np.load(path, mmap_mode="r", allow_pickle=False), path))
     if is_tiff(path):
@@ -263,8 +263,11 @@ def _metadata(image: Any) -> Metadata:
 def _axes(raw: RawMovie, given: str | None, name: str) -> str:
     ndim = len(raw.data.shape)
     if given is not None:
-        if len(given) == ndim - 1 and "T" not in given.upper():
+        given = given.upper()
+        if "T" not in given and len(given) < ndim:
             given = "T" + given
+        if (raw.metadata.axes or "").startswith("TC") and "C" not in given and len(given) < ndim:
+            given = f"TC{given[1:]}"  # of a folder with a file for every frame
         return check_axes(given, ndim, name)
     axes = raw.metadata.axes
     if axes is None or len(axes) != ndim:

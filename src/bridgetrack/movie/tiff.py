@@ -286,6 +286,6 @@ def _pixel_size(page: Any, tag: str) -> float | None:
 def page_head(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type of a file's first page, read from its header alone."""
     check_readable(path)
-    with reading(path), tifffile.TiffFile(path) as file:
+    with reading(path), _errors_logged(), tifffile.TiffFile(path) as file:
         page = file.pages[0]
         return tuple(page.shape), np.dtype(page.dtype).newbyteorder("=")

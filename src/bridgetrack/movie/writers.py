@@ -12,7 +12,7 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import writing
+from bridgetrack.files import as_path, writing
 from bridgetrack.may_write import signed
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie, as_labels, label_frame
@@ -56,7 +56,7 @@ def save_labels(
     OutputError
         If the files cannot be written, others are there, or a label does not fit into `dtype`.
     """
-    (frames, geometry), path = _frames(labels, geometry), Path(path).expanduser()
+    (frames, geometry), path = _frames(labels, geometry), as_path(path)
     with signed(path) as spare, label_writer(spare, geometry, dtype=dtype) as write:
         for frame in frames:
             write(frame)

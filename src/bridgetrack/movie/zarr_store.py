@@ -40,7 +40,7 @@ def read_zarr(path: Path, *, labels: bool = False) -> RawMovie:
         if labels and isinstance(node, zarr.Group):
             node = _labels_of(node, path)
         if isinstance(node, zarr.Group) and "0" in node and not _multiscales(node):
-            node = _first_image(node)
+            node = _only_image(node, path)
         found = _multiscales(node) if isinstance(node, zarr.Group) else None
         if found:
             return _ome_image(node, found, path)
@@ -72,10 +72,14 @@ def _labels_of(group: Any, path: Path) -> Any:
     return group["labels"][names[0]]
 
 
-def _first_image(group: Any) -> Any:
-    """The first series of a group of images, as bioformats2raw writes them."""
-    child = group["0"]
-    return child if isinstance(child, zarr.Group) and _multiscales(child) else group
+def _only_image(group: Any, path: Path) -> Any:
+    """The only series of a group of images, as bioformats2raw writes them."""
+    named = [name for name, child in group.groups() if name.isdigit() and _multiscales(child)]
+    if len(named) > 1:
+        raise InputError(
+            f"{path}: holds {len(named)} images (positions); open one of them, e.g. {path / '0'}"
+        )
+    return group[named[0]] if named else group
 
 
 def _only_array(group: Any, path: Path) -> Any:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import replacing
+from bridgetrack.files import as_path, replacing
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, colouring, paint
 from bridgetrack.tracks.table import generations
 from bridgetrack.tracks.tracks import Tracks
@@ -248,7 +248,7 @@ def save_lineages(
     OutputError
         If the file cannot be written, or its name ends otherwise.
     """
-    path = Path(path)
+    path = as_path(path)
     kind = path.suffix.lower()
     if kind not in PICTURES:
         raise OutputError(
