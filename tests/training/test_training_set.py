@@ -160,3 +160,15 @@ def test_what_was_rejected_is_of_no_kind() -> None:
     np.testing.assert_allclose(found[[0, 4]], 2 ** (np.rint(4 * np.log2(factor)) / 4))
     none = balanced(replace(data, event=np.full_like(data.event, -1)), population)
     np.testing.assert_array_equal(none.importance, 1.0)
+
+
+def test_a_rare_event_weighs_little_beside_a_common_one() -> None:
+    """Errors are at rare events; a common one in the same component must not lend its weight."""
+    data = tiny_set(np.random.default_rng(0), 9)
+    owner = np.array([0, 0, 1, 2, 3, 4, 5, 6, 7, 8])
+    event = np.array([Event.MOVE, Event.DIVIDE, *[Event.MOVE] * 7, Event.DIVIDE], dtype=np.int8)
+    sets = sp.csr_matrix((len(event), data.phi.shape[0]))
+    data = replace(data, event=event, annotation_sample=owner, sets=sets)
+    population = np.array([999.0, 9, 0, 0, 0, 0, 0, 0])
+    mixed, move, division = balanced(data, population).importance[[0, 1, 8]]
+    assert division < mixed < (move + division) / 3

@@ -246,26 +246,30 @@ def _digest(*matrices: sp.csr_matrix) -> bytes:
 
 
 def balanced(data: TrainingSet, population: Array, rows: Index | None = None) -> TrainingSet:
-    """Weigh down kinds of events that were annotated more often than they occur.
+    """Weigh down samples whose kinds of events were annotated more often than they occur.
 
-    People seek out divisions and other rare events. Every annotation of kind e gets the factor
-    ``(share of e in the movie / share of e among the annotations) ** BALANCE``, scaled to mean
-    1; one that leaves several events says nothing of kinds, and has the factor 1. A sample has the
-    mean of its annotations, rounded to a quarter of an octave so that some more annotations leave
-    most factors, and what training has cached, as they were. ``population`` is how often each kind
-    of event occurs in the movie, shape (len(Event),). ``rows`` are the samples whose annotations
-    are known (all if None); others stay as they are.
+    People seek out divisions and other rare events. An answer of kind e was asked for
+    ``share of e among the annotations / share of e in the movie`` times as often as it occurs; one
+    that leaves several events says nothing of kinds. With r the mean of this ratio over the answers
+    of a sample, the sample has the factor ``r ** -BALANCE``, scaled to mean 1 over these answers,
+    so that a rare event weighs little beside common ones, too. Factors are rounded to a quarter of
+    an octave so that some more annotations leave most of them, and what training has cached, as
+    they were. ``population`` is how often each kind of event occurs in the movie, shape
+    (len(Event),). ``rows`` are the samples whose annotations are known (all if None); others stay
+    as they are, those without such answers have the factor 1.
     """
     owner, n = data.annotation_sample, len(data.importance)
     rows = np.arange(n) if rows is None else rows
     counted = data.single & np.isin(owner, rows)
-    known, each = data.event[counted], np.ones(data.n_annotations)
+    known, factor = data.event[counted], np.ones(n)
     if len(known):
         annotated = np.bincount(known, minlength=len(population)) / len(known)
-        expected = (population + 1.0) / (population + 1.0).sum()
-        factor = (expected / np.maximum(annotated, 1e-12)) ** BALANCE
-        each[counted] = factor[known] / factor[known].mean()
-    mean = np.bincount(owner, each, minlength=n) / np.bincount(owner, minlength=n)
+        ratio = annotated * (population + 1.0).sum() / (population + 1.0)
+        answers = np.bincount(owner[counted], minlength=n)
+        asked = np.bincount(owner[counted], ratio[known], minlength=n)
+        some = answers > 0
+        factor[some] = (answers[some] / asked[some]) ** BALANCE
+        factor[some] /= np.average(factor[some], weights=answers[some])
     importance = data.importance.copy()
-    importance[rows] = np.exp2(np.rint(_STEPS * np.log2(mean[rows])) / _STEPS)
+    importance[rows] = np.exp2(np.rint(_STEPS * np.log2(factor[rows])) / _STEPS)
     return replace(data, importance=importance, population=population)
