@@ -58,6 +58,7 @@ def test_every_kind_of_result(truth: CtcTruth, tmp_path: Path) -> None:
     assert evaluate(tmp_path / "out" / "ctc", tmp_path / "data") == expected
     for name in ("detections.csv", "tracks.geff"):
         assert evaluate(tmp_path / "out" / name, folder, labels=truth.labels) == expected
+    assert evaluate(folder, tmp_path / "out").edge_f1 == 1
     write_csv(truth.tracks, tmp_path / "points")
     points = evaluate(tmp_path / "points", folder)
     assert (points.matching, points.edge_f1, points.tra) == ("distance", 1.0, None)
@@ -106,7 +107,7 @@ def test_sparse_truth_gives_only_what_is_safe(truth: CtcTruth) -> None:
 
 
 def test_what_cannot_be_compared(truth: CtcTruth, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="no such file or folder"):
         evaluate(tmp_path / "nowhere", truth)
     fewer = movie_of(DIVIDING[:3])
     nodes = truth.tracks.nodes[truth.tracks.nodes["frame"] < 3]

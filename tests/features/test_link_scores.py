@@ -62,6 +62,17 @@ def test_scores_count(cells: Path, scores: Path) -> None:
     assert followed(bt.track(cells, link_scores=scores, window=3)) == followed(scored)
 
 
+def test_scores_of_trackastra(cells: Path, scores: Path) -> None:
+    """Its links may skip frames."""
+    table = pd.read_csv(scores)
+    table.columns = ["source_frame", "source_label", "target_label", "weight"]
+    near = table.assign(target_frame=table["source_frame"] + 1)
+    far = near.assign(target_frame=near["target_frame"] + 1)
+    pd.concat([near, far]).to_csv(scores, index=False)
+    with pytest.warns(BridgetrackWarning, match="100 of 200 links do not end in the next frame"):
+        assert followed(bt.track(cells, link_scores=scores)) >= 0.9
+
+
 def test_on_the_command_line(
     cells: Path, scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

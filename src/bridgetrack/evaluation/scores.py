@@ -16,8 +16,9 @@ import pandas as pd
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.evaluation.truth import COVERED, cells_of, matching_radius, movie_overlaps
+from bridgetrack.files import as_path
 from bridgetrack.io.ctc import CtcTruth, ctc_form, followers, is_ctc, read_ctc
-from bridgetrack.io.results import READERS, read_tracks
+from bridgetrack.io.results import read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 
@@ -243,9 +244,9 @@ def _best(columns: Index, share: Array) -> Index:
 def _result_graph(result: Path | str | Tracks, labels: Movie | None) -> LineageGraph:
     if isinstance(result, Tracks):
         return graph_of(result, labels)
-    path = Path(result)
+    path = as_path(result)
     tables = any((path / name).exists() for name in ("tracks.geff", "detections.csv"))
-    if path.suffix.lower() in READERS or (tables and not (labels is None and is_ctc(path))):
+    if not is_ctc(path) or (tables and labels is not None):
         return graph_of(read_tracks(path), labels)
     found = read_ctc(path)
     return graph_of(found.tracks, found.labels)
@@ -253,7 +254,8 @@ def _result_graph(result: Path | str | Tracks, labels: Movie | None) -> LineageG
 
 def _truth_graph(truth: Truth) -> LineageGraph:
     if not isinstance(truth, Tracks | CtcTruth):
-        truth = read_tracks(truth) if Path(truth).suffix.lower() in READERS else read_ctc(truth)
+        path = as_path(truth)
+        truth = read_ctc(path) if is_ctc(path) else read_tracks(path)
     if isinstance(truth, Tracks):
         return graph_of(truth)
     return graph_of(truth.tracks, truth.markers or truth.labels)

@@ -65,6 +65,7 @@ SCORE_COLUMNS: dict[str, tuple[str, ...]] = {
     "source": ("source", "source_label", "label_source", "source_id", "from"),
     "target": ("target", "target_label", "label_target", "target_id", "to"),
     "score": ("score", "link_score", "probability", "weight", "edge_weight", "p"),
+    "target_frame": ("target_frame", "frame_target"),
 }
 """Those of a table of scores of links, which names cells by their frames and labels."""
 

@@ -99,6 +99,11 @@ def read_trackmate(path: Path | str) -> Tracks:
     path = as_path(path)
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
+    if not is_trackmate(path):
+        raise InputError(
+            f"{path}: this is not what Save writes in TrackMate, which begins with <TrackMate>; "
+            "open the tracks there and save them"
+        )
     from geff.convert import from_trackmate_xml_to_geff
 
     try:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridgetrack.errors import InputError, OutputError
+import numpy as np
+
+from bridgetrack.errors import BridgetrackWarning, InputError, OutputError
 from bridgetrack.features.link_scores import LinkScores
 from bridgetrack.files import as_path
 from bridgetrack.io.columns import SCORE_COLUMNS, known_columns, shown
@@ -153,7 +156,9 @@ def check_formats(formats: Sequence[str]) -> Sequence[str]:
 
 # ---------------------------------------------------------------------- reading
 
-READERS = {".csv": read_tracks_csv, ".geff": read_geff, ".xml": read_trackmate}
+READERS: dict[str, Callable[[Path], Tracks]] = {
+    ".csv": read_tracks_csv, ".tsv": read_tracks_csv, ".geff": read_geff, ".xml": read_trackmate
+}  # fmt: skip
 """What reads tracks without masks, by the end of a name."""
 
 
@@ -187,6 +192,8 @@ def read_tracks(path: Path | str) -> Tracks:
     path = next((file for file in inside if file.exists()), path)
     if path.suffix.lower() in READERS:
         return READERS[path.suffix.lower()](path)
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder")
     if is_geff(path):
         return read_geff(path)
     if path.is_dir():
@@ -204,15 +211,22 @@ def read_link_scores(path: Path | str) -> LinkScores:
     ----------
     path
         A table with a row per link: ``frame`` of the earlier cell, labels ``source`` and
-        ``target``, and ``score`` (``probability``, ``weight``), 0 to 1.
+        ``target``, and ``score`` (``probability``, ``weight``), 0 to 1; or that of Trackastra, with
+        ``source_frame``, ``source_label``, ``target_frame``, ``target_label``, ``weight``.
 
     Raises
     ------
     InputError
         If it cannot be read, a column is missing, or a number is wrong; names file and row.
+
+    Warns
+    -----
+    BridgetrackWarning
+        If links were left out, because they end in another frame than the next.
     """
     text = read_text_table(path)
     found = known_columns(text.header, SCORE_COLUMNS)
+    later = found.pop("target_frame")
     missing = [role for role, column in found.items() if column is None]
     if missing:
         raise InputError(
@@ -220,5 +234,15 @@ def read_link_scores(path: Path | str) -> LinkScores:
             f"earlier cell), source and target (labels) and score; it has {shown(text.header)}"
         )
     *ends, score = (str(column) for column in found.values())
-    frame, source, target = (text.integers(column) for column in ends)
-    return LinkScores(frame, source, target, text.numbers(score), str(path))
+    links = np.stack([text.integers(column) for column in ends])
+    values = text.numbers(score)
+    if later is not None and not (near := text.integers(later) == links[0] + 1).all():
+        warnings.warn(
+            f"{path}: {np.sum(~near)} of {len(near)} links do not end in the next frame; they are "
+            "left out",
+            BridgetrackWarning,
+            stacklevel=2,
+        )
+        links, values = links[:, near], values[near]
+    frame, source, target = links
+    return LinkScores(frame, source, target, values, str(path))
