@@ -48,13 +48,14 @@ def test_ctc_names_and_compression(tmp_path: Path) -> None:
 
 def test_more_than_a_thousand_frames_get_four_digits(tmp_path: Path) -> None:
     for n_frames, name in ((1000, "mask000.tif"), (1001, "mask0000.tif")):
+        folder = tmp_path / str(n_frames)
         many = Geometry(n_frames, (2, 2), (1.0, 1.0))
         with (
             pytest.raises(OutputError, match=f"1 frames were given, expected {n_frames}"),
-            label_writer(tmp_path / name, many) as write,
+            label_writer(folder, many) as write,
         ):
             write(np.zeros((2, 2), dtype=np.uint8))
-            assert [p.name for p in (tmp_path / name).iterdir()] == [name]
+            assert [p.name for p in folder.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("name", ["a.tif", "a", "a.zarr"])
