@@ -19,3 +19,8 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"no real movies: {SHARED.name} is not beside the project")
     return SHARED
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests come first, so that no worker is left alone with one at the end."""
+    items.sort(key=lambda item: "slow" not in item.keywords)

@@ -37,7 +37,7 @@ def run_python(page: str) -> None:
 def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The first frames of the sample movie in its place, in the folder where the test runs."""
     monkeypatch.chdir(tmp_path)
-    folder = short_sample(tmp_path / "sample_data", 5)
+    folder = short_sample(tmp_path / "sample_data", 4)
     monkeypatch.setattr(bridgetrack, "sample_folder", lambda: folder)
     return folder
 

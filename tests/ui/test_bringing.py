@@ -385,7 +385,9 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
         widget.open_step(0)
         return len(actions)
 
-    tifffile.imwrite(tmp_path / "raw.tif", pixels[0][:3, 80:240, 80:240], photometric="minisblack")
+    tifffile.imwrite(
+        tmp_path / "raw.tif", pixels[0][:2, 100:220, 100:220], photometric="minisblack"
+    )
     open_file(tmp_path / "raw.tif")
     press(widget.segment.find.go)
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=120_000)

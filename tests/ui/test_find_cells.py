@@ -44,8 +44,9 @@ def opened(viewer, qtbot, image):
 
 
 def found(state, widget, qtbot):
-    """Find the cells by the button; the layer that comes of it, once it is tracked."""
+    """Find cells of this size by the button; the layer that comes of it, once it is tracked."""
     before = widget.segment.source.labels.layer
+    widget.segment.find.size.value = 17
     widget.segment.find.go.click()
     source = widget.segment.source.labels
     qtbot.waitUntil(lambda: source.layer not in (None, before), timeout=120_000)
@@ -279,6 +280,7 @@ def looked_for(state, find, qtbot):
 def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbot):
     state, widget = opened
     find = widget.segment.find
+    find.method.value = "plain"
     find.go.click()
     assert state.session.busy("settings")
     find.live.setChecked(True)  # the preview waits for the estimate, too, and ends no search

@@ -12,7 +12,7 @@ from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SCALE = 0.645
-T = 2
+T, FRAMES = 1, slice(1, 4)
 
 
 def begun(*clicks, mode=Mode.CUT):
@@ -57,8 +57,8 @@ def test_two_halves_are_named_by_shift_and_two_clicks_in_one_cell():
 
 @pytest.fixture
 def pair(pixels):
-    """Two touching cells in the middle of the sample's first frames."""
-    labels = pixels[1]
+    """Two touching cells in the middle of three frames of the sample."""
+    labels = pixels[1][FRAMES]
     a, b = labels[T][:, :-3], labels[T][:, 3:]
     for y, x in np.argwhere((a > 0) & (b > 0) & (a != b)):
         found = int(a[y, x]), int(b[y, x])
@@ -72,7 +72,7 @@ def pair(pixels):
 @pytest.fixture
 def opened(viewer, qtbot, pixels, pair):
     """The state of a viewer in which two cells are drawn as one, with step 2 open in frame T."""
-    image, truth = pixels
+    image, truth = (frames[FRAMES] for frames in pixels)
     labels = truth.copy()
     part = labels[T - 1 : T + 2]
     part[part == pair[1]] = pair[0]
@@ -284,6 +284,7 @@ def the_outline_of_another_layer_is_taken(opened, viewer, hand, qtbot, pair):
     viewer.layers.remove(other)
 
 
+@pytest.mark.slow
 def test_masks_are_mended_by_keys_clicks_and_brushes(opened, viewer, hand, qtbot, pair):
     session = opened[0].session
     for part in (

@@ -38,11 +38,6 @@ def asked(state, hand, qtbot):
     return state
 
 
-def kinds(state):
-    """What was answered."""
-    return [a.kind for a in state.session.annotations]
-
-
 def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qtbot):
     # G goes to the event.
     question, widget = asked.session.questions.current, asked.widget
@@ -158,16 +153,6 @@ def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
     assert "too few to say how accurate it is" in train.verdict.text()
 
 
-def test_yes_and_no_say_what_is_missing(state, qtbot):
-    panel, notice = state.widget.annotate, state.widget.notice
-    state.annotator.point_at(-1)
-    for name in ("accept", "reject", "unsure"):
-        notice.say("", "")
-        qtbot.mouseClick(panel.actions[name], Qt.MouseButton.LeftButton)
-        assert notice.isVisible() and "Point at a cell" in notice.text(), name
-    assert not kinds(state)
-
-
 def test_one_question_at_a_time_and_undo_says_what_it_takes(
     asked, hand, qtbot, tmp_path, monkeypatch
 ):
@@ -220,6 +205,14 @@ def test_one_question_at_a_time_and_undo_says_what_it_takes(
 
 
 def test_the_view_before_the_questions_comes_back(state, hand, viewer, qtbot):
+    # Without a choice or a question, Yes and No say what is missing.
+    panel, notice = state.widget.annotate, state.widget.notice
+    state.annotator.point_at(-1)
+    for name in ("accept", "reject", "unsure"):
+        notice.say("", "")
+        qtbot.mouseClick(panel.actions[name], Qt.MouseButton.LeftButton)
+        assert notice.isVisible() and "Point at a cell" in notice.text(), name
+    assert not len(state.session.annotations)
     camera = camera_of(viewer)
 
     def view():

@@ -56,8 +56,8 @@ def test_tracks_of_the_next_movie_are_shown_above_it(open_short, viewer, qtbot, 
     session = state_of(viewer).session
     widget.open_step(3)
     qtbot.waitUntil(lambda: "Tracks" in viewer.layers, timeout=20_000)
-    movie = viewer.add_image(pixels[0] + 1, name="next")
-    cells = viewer.add_labels(pixels[1].copy(), name="its cells")
+    movie = viewer.add_image(pixels[0][:3] + 1, name="next")
+    cells = viewer.add_labels(pixels[1][:3].copy(), name="its cells")
     widget.segment.source.image.choose(movie)
     widget.segment.source.labels.choose(cells)
     qtbot.waitUntil(lambda: session.movie.layers == (movie, cells), timeout=20_000)
