@@ -32,6 +32,7 @@ def rough(tmp_path: Path) -> Rough:
         "others": others + 20 * (others > 0),
         "one": np.where(truth == 4, 7, 0),
         "few": truth[:3],
+        "yes": 255 * (truth > 0),
     }
     files = {
         name: write_tiff(tmp_path / f"{name}.tif", labels.astype(np.uint16))
@@ -93,6 +94,9 @@ def test_labels_that_are_no_candidates_are_refused(run: Run, rough: Rough, tmp_p
     assert refused.status == 1 and "must be the same" in refused.err
     refused = run(*words, out)
     assert refused.status == 1 and "labels.tif" in refused.err
+    for wrong, said in ((image, "looks like an image"), (files["yes"], "is a yes/no mask")):
+        refused = run(*words, wrong)
+        assert refused.status == 1 and said in refused.err
     refused = run(*words, files["one"], "--choose", "plain")
     assert refused.status == 2 and "--choose jointly" in refused.err
     assert out.read_bytes() == before

@@ -79,6 +79,27 @@ def refuse_image(labels: Movie, t: int = 0) -> None:
         )
 
 
+def with_numbers(labels: Movie) -> Movie:
+    """The labels, whose middle frame is looked at before they become candidates.
+
+    Raises
+    ------
+    InputError
+        Where it is an image, or a yes/no mask of several cells.
+    """
+    from skimage.measure import label
+
+    t = labels.n_frames // 2
+    refuse_image(labels, t)
+    frame = checked_labels(labels, t)
+    if len(np.unique(frame[frame > 0])) == 1 and label(frame > 0).max() > 1:
+        raise InputError(
+            f"{labels.source}, frame {t}: every cell has one number, so this is a yes/no mask; "
+            f"{number_first(labels)}"
+        )
+    return labels
+
+
 def neighbours_differ(frame: NDArray[Any]) -> float:
     """Share of the neighbouring pixels that are both not 0 whose values differ."""
     pairs = different = 0
