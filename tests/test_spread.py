@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -76,20 +77,28 @@ def test_work_goes_on_here_where_no_worker_is_left(monkeypatch: pytest.MonkeyPat
     with (
         LocalCluster(n_workers=0, dashboard_address=None, processes=False) as cluster,
         Client(cluster, set_as_default=False) as alone,
-        pytest.warns(BridgetrackWarning, match="no worker for"),
     ):
-        assert list(spread(double, 3, range(9), alone)) == [6 * k for k in range(9)]
+        with pytest.warns(BridgetrackWarning, match="no worker for"):
+            assert list(spread(double, 3, range(9), alone)) == [6 * k for k in range(9)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # nothing is waited for again
+            assert list(spread(double, 3, range(9), alone)) == [6 * k for k in range(9)]
 
 
 def test_work_goes_on_here_where_the_scheduler_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridgetrack.spread._PATIENCE", 5)
     cluster = LocalCluster(n_workers=1, dashboard_address=None, processes=False)
-    with Client(cluster, set_as_default=False) as client:
+    with (
+        Client(cluster, set_as_default=False) as client,
+        Client(cluster, set_as_default=False) as later,
+    ):
         results = spread(double, 1, range(40), client)
         assert [next(results), next(results)] == [0, 2]
         cluster.close()
         with pytest.warns(BridgetrackWarning, match="accepts no more work"):
             assert list(results) == [2 * k for k in range(2, 40)]
+        with pytest.warns(BridgetrackWarning, match="the remaining work was done in this process"):
+            assert list(spread(double, 1, range(3), later)) == [0, 2, 4]
 
 
 def test_work_goes_on_here_where_processes_of_this_machine_are_killed() -> None:

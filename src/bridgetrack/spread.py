@@ -5,12 +5,14 @@ The results do not depend on this, and come back in the order of the parts.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import pickle
 import signal
 import threading
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
@@ -41,6 +43,10 @@ to start, in which one process segments some three million pixels."""
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")
 Result = TypeVar("Result")
+
+
+_LOST: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Clients that are not waited for again."""
 
 
 class ClusterError(BridgetrackError):
@@ -102,19 +108,23 @@ class _Workers(Generic[Shared, Part, Result]):
     ) -> None:
         self.function, self.shared, self.client = function, shared, client
         self.here = isinstance(client, Executor)  # on this computer
-        self.gone = False
-        self._given: tuple[Any, ...]
+        self.gone = client in _LOST
+        self._given: tuple[Any, ...] = ()
+        self._ahead = 1
         self._how: dict[str, Any] = {} if self.here else {"pure": False}
         if isinstance(client, ThreadPoolExecutor):
             self._given, self._ahead = (function, shared), 2 * THREADS
         elif self.here:
             self._given = (_in_process, pickle.dumps(shared), function)
             self._ahead = 2 * (os.cpu_count() or 1)
-        else:
-            # As the result of a task it is made again where every worker that held it has died.
-            content = client.submit(pickle.loads, pickle.dumps(shared), pure=False)
-            self._given = (_on_worker, program_version(), function, content)
-            self._ahead = 2 * max(sum(client.nthreads().values()), 1)
+        elif not self.gone:
+            try:
+                # As the result of a task it is made again where every worker that held it has died.
+                content = client.submit(pickle.loads, pickle.dumps(shared), pure=False)
+                self._given = (_on_worker, program_version(), function, content)
+                self._ahead = 2 * max(sum(client.nthreads().values()), 1)
+            except Exception as error:
+                self._go_on_here(f"no longer responds ({type(error).__name__})")
 
     def results(self, parts: Iterable[Part]) -> Iterator[Result]:
         """Those of all parts, in order."""
@@ -177,10 +187,14 @@ class _Workers(Generic[Shared, Part, Result]):
 
     def _has_workers(self) -> bool:
         # A scheduler that has ended may go on naming its workers.
-        return self.client.status == "running" and bool(self.client.nthreads())
+        try:
+            return self.client.status == "running" and bool(self.client.nthreads())
+        except OSError:
+            return False
 
     def _go_on_here(self, why: str) -> None:
         self.gone = True
+        _LOST.add(self.client)
         warnings.warn(
             f"the cluster at {_address(self.client)} {why}; the remaining work was done in this "
             "process",
@@ -251,6 +265,7 @@ def connect(scheduler: str) -> Any:
         raise DependencyError(
             "clusters need dask.distributed; install it with: pip install bridgetrack[cluster]"
         ) from error
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the rest is told in our words
     try:
         if scheduler.endswith(".json"):
             if not Path(scheduler).is_file():  # dask would wait for it forever
