@@ -28,6 +28,7 @@ def many(movie: Path, truth: Path, tmp_path: Path) -> Path:
     tifffile.imwrite(folder / "both_masks.tif", labels[::3], photometric="minisblack")
     tifffile.imwrite(folder / "masks.tif", labels, photometric="minisblack")
     (folder / "damaged.tif").write_text("no movie")
+    (folder / "notes.txt").write_text("looked at on Monday, with care")
     (folder / "01_GT").mkdir()
     return folder
 

@@ -192,8 +192,11 @@ def test_plain_zarr_array_with_names(tmp_path: Path) -> None:
 
 def test_npy_and_arrays(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", TYX)
-    for source in (tmp_path / "a.npy", TYX, da.from_array(TYX, chunks=(6, 5, 5)), TYX.tolist()):
+    swapped = TYX.astype(TYX.dtype.newbyteorder(">"))  # as bioformats2raw stores it
+    lazy = da.from_array(TYX, chunks=(6, 5, 5))
+    for source in (tmp_path / "a.npy", TYX, lazy, TYX.tolist(), swapped):
         movie = open_movie(source)
+        assert movie.frame(5).dtype.isnative
         assert movie.array.shape == (6, 1, 20, 30)
         assert movie.array.chunks[0] == (1,) * 6
         np.testing.assert_array_equal(movie.frame(5)[0], TYX[5])

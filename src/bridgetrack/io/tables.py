@@ -443,6 +443,12 @@ def table_holds(path: Path) -> str:
     return "tracks" if "track" in columns or "parent" in columns else "cells"
 
 
+def is_text_table(path: Path) -> bool:
+    """Whether a file is a table by its name; a ``.txt`` must have columns, too."""
+    suffix = path.suffix.lower()
+    return suffix in TABLES and (suffix != ".txt" or len(_header(path)) > 2)
+
+
 def unknown_columns(path: Path) -> list[str]:
     """The columns of a table of which nobody can guess where cells are; none of other files."""
     header = _header(path) if path.suffix.lower() == ".csv" else []

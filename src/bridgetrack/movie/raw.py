@@ -66,12 +66,17 @@ class RawMovie:
     metadata: Metadata = field(default_factory=Metadata)
 
     def lazy(self, axes: str) -> da.Array:
-        """The array as dask array, one chunk per frame and channel."""
+        """The array as dask array, one chunk per frame and channel, in the byte order of here."""
         shape = self.data.shape
         chunks = tuple(1 if a in "TC" else int(n) for a, n in zip(axes, shape, strict=True))
         if isinstance(self.data, da.Array):
-            return da.rechunk(self.data, chunks)
-        return da.from_array(self.data, chunks=chunks, name=False, inline_array=True, asarray=True)
+            array = da.rechunk(self.data, chunks)
+        else:
+            array = da.from_array(
+                self.data, chunks=chunks, name=False, inline_array=True, asarray=True
+            )
+        native = array.dtype.newbyteorder("=")
+        return array if array.dtype == native else array.astype(native)
 
 
 class Sliced:

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.files import resolved, writing
-from bridgetrack.io.tables import TABLES
+from bridgetrack.io.tables import TABLES, is_text_table
 from bridgetrack.may_write import check_file, signed
 from bridgetrack.movie.movie import looks_like_labels
 from bridgetrack.movie.opening import open_movie
@@ -222,7 +222,7 @@ def _entries(folder: Path, what: str) -> list[Path]:
             return False
         if path.is_dir():
             return is_zarr(path) or any(is_tiff(p) for p in path.iterdir())
-        return is_tiff(path) or path.suffix.lower() in (".npy", *TABLES)
+        return is_tiff(path) or path.suffix.lower() == ".npy" or is_text_table(path)
 
     found = sorted((p for p in folder.iterdir() if movie(p)), key=lambda p: p.name)
     if not found:
