@@ -225,6 +225,15 @@ def test_tables_of_every_habit(tmp_path: Path, text: str) -> None:
     assert found[["frame", "y", "x"]].to_numpy().tolist() == TWO
 
 
+def test_names_of_cells_that_are_no_numbers_are_passed_over(tmp_path: Path) -> None:
+    """QuPath writes an Object ID and the name of a parent."""
+    head = "Image,Object ID,Parent,Centroid X µm,Centroid Y µm,Time index"
+    path = table(tmp_path, f"{head}\na,4f-1c,Root object,4,8,0\na,7e-2d,Root object,5,8,1\n")
+    with pytest.warns(UserWarning, match="holds words") as told:
+        assert read_detections_csv(path).label.tolist() == [1, 1]
+    assert len(told) == 2
+
+
 def test_a_comma_that_may_mean_either_is_asked_about(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="row 2, column 'y': '1,234' may have a decimal comma"):
         read_detections_csv(table(tmp_path, 'frame,y,x\n0,"1,234",2\n'))

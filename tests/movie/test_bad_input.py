@@ -52,6 +52,9 @@ def test_missing_empty_and_unknown(tmp_path: Path) -> None:
         open_movie(tmp_path / "nothing")
     with pytest.raises(InputError, match="holds no TIFF"):
         open_movie(tmp_path)
+    (tmp_path / "frame.PNG").write_bytes(b"")
+    with pytest.raises(InputError, match=r"frame\.PNG are not read: save them as TIFF"):
+        open_movie(tmp_path)
     (tmp_path / "01").mkdir()
     tifffile.imwrite(tmp_path / "01" / "t000.tif", TYX[0])
     with pytest.raises(InputError, match="its folders 01 do"):

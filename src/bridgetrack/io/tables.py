@@ -371,6 +371,8 @@ def read_cells(
     text = prepare(read_text_table(path), sidecar)
     known = None if sidecar is None else sidecar.geometry
     found, notes = columns_of(text.header, columns or {}), list[str]()
+    for role in _holding_words(text, found).difference(columns or ()):
+        notes.append(f"the column {found.pop(role)!r} holds words, so it numbers no cells")
     said = (len(scale or ()), len(shape or ()), known.ndim if known else 0)
     if "z" not in (columns or {}) and 3 not in said and _is_flat(text, found.get("z")):
         del found["z"]
@@ -475,6 +477,17 @@ def _read_sidecar(table: Path) -> Sidecar | None:
         return None
     known: Sidecar = check(Sidecar, content, f"{path}, written beside the tables")
     return known
+
+
+def _holding_words(text: TextTable, found: Mapping[str, str]) -> set[str]:
+    """Roles of numbers of cells whose columns hold other words in their first rows."""
+    roles = set()
+    for role in {"id", "label", "parent"} & found.keys():
+        column = text.cells[found[role]]
+        said = column[~column.str.strip().isin(_EMPTY)].iloc[:_HEAD]
+        if len(said) and pd.to_numeric(said, errors="coerce").isna().all():
+            roles.add(role)
+    return roles
 
 
 def _is_flat(text: TextTable, depth: str | None) -> bool:

@@ -27,6 +27,8 @@ _WORDS = {
 }
 _LETTERS_OF_POSITIONS = ("s", "p", "f", "v")
 """They may count frames, too, where no number comes again."""
+_PICTURES = (".png", ".jpg", ".jpeg", ".bmp")
+"""How names of pictures end that hold one frame, but are not read."""
 _NUMBER = re.compile(r"((?:\d+[ydhms]_?){2,}|\d+)")
 """A number in a name, or a moment, such as Incucyte's ``00d00h30m``."""
 _HARMONY = re.compile(r"r(\d+)c(\d+)f(\d+)p(\d+)-ch(\d+)sk(\d+)")
@@ -121,6 +123,9 @@ def _check_some(folder: Path, pattern: str, files: list[Path]) -> None:
         return
     inside = sorted({p.parent.name for p in folder.glob("*/*") if is_tiff(p)})
     hint = f"; its folders {', '.join(inside[:6])} do: open one of them" if inside else ""
+    pictures = sorted(p for p in folder.iterdir() if p.suffix.lower() in _PICTURES)
+    if pictures:
+        hint = f"; pictures such as {pictures[0].name} are not read: save them as TIFF{hint}"
     which = "" if pattern == "*" else f" named {pattern}"
     raise InputError(f"{folder}: the folder holds no TIFF files{which}{hint}")
 
