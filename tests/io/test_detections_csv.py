@@ -234,6 +234,17 @@ def test_names_of_cells_that_are_no_numbers_are_passed_over(tmp_path: Path) -> N
     assert len(told) == 2
 
 
+def test_cells_of_several_movies_are_told(tmp_path: Path) -> None:
+    rows = ["a.tif,0,1,1", "a.tif,1,1,1", "b.tif,0,9,9", "b.tif,1,9,9"]
+    path = table(tmp_path, "\n".join(["Image,t,y,x", *rows]))
+    with pytest.warns(UserWarning, match=r"column 'Image' .* several movies \('a.tif', 'b.tif'\)"):
+        read_detections_csv(path)
+    path = table(tmp_path, "\n".join(["Image,t,y,x", rows[0], rows[3]]))  # an image a frame
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_detections_csv(path)
+
+
 def test_a_comma_that_may_mean_either_is_asked_about(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="row 2, column 'y': '1,234' may have a decimal comma"):
         read_detections_csv(table(tmp_path, 'frame,y,x\n0,"1,234",2\n'))

@@ -54,6 +54,12 @@ plugins Manual Tracking and MTrackJ, Mastodon, NIS Elements, QuPath, btrack, Lap
 Ultrack, Cell-ACDC, scikit-image and of boxes (MOT).
 """
 
+MOVIE_COLUMNS = (
+    "image", "image_name", "file", "filename", "file_name", "movie", "position", "well", "field",
+    "fov", "scene", "series", "site", "metadata_well", "metadata_site", "metadata_field",
+)  # fmt: skip
+"""Names of columns that tell movies apart."""
+
 LINK_COLUMNS: dict[str, tuple[str, ...]] = {
     "source": ("source", "source_id", "spot_source_id", "parent", "from"),
     "target": ("target", "target_id", "spot_target_id", "child", "to"),

@@ -22,6 +22,7 @@ from bridgetrack.errors import BridgetrackError, BridgetrackWarning, InputError
 from bridgetrack.files import as_path, check_readable
 from bridgetrack.io.columns import (
     CELL_COLUMNS,
+    MOVIE_COLUMNS,
     UNIT_OF,
     check_columns,
     columns_of,
@@ -371,7 +372,7 @@ def read_cells(
     text = prepare(read_text_table(path), sidecar)
     known = None if sidecar is None else sidecar.geometry
     found, notes = columns_of(text.header, columns or {}), list[str]()
-    for role in _holding_words(text, found).difference(columns or ()):
+    for role in sorted(_holding_words(text, found).difference(columns or ())):
         notes.append(f"the column {found.pop(role)!r} holds words, so it numbers no cells")
     said = (len(scale or ()), len(shape or ()), known.ndim if known else 0)
     if "z" not in (columns or {}) and 3 not in said and _is_flat(text, found.get("z")):
@@ -391,6 +392,7 @@ def read_cells(
     frame, interval = _frames(text, found["frame"], n_frames, sidecar, notes)
     placed, n_rows = _placed(text, found, notes), len(frame)
     text, frame = replace(text, cells=text.cells[placed]), frame[placed]
+    notes += _several_movies(text, frame)
     micro = np.array([_micrometers(text, found, a, positions, sidecar, notes) for a in axes])
     metric = np.isfinite(micro)
     if metric.any() and not metric.all() and scale is None:
@@ -621,6 +623,20 @@ def _placed(text: TextTable, found: Mapping[str, str], notes: list[str]) -> Mask
         row = text.cells.index[~placed][0]
         notes.append(f"{plural(without, 'row')} without a position, such as row {row}, left out")
     return placed
+
+
+def _several_movies(text: TextTable, frame: Index) -> list[str]:
+    """A note where the cells of a frame come from several images."""
+    for column in text.header:
+        if plain_name(column) in MOVIE_COLUMNS:
+            name = text.cells[column].str.strip()
+            if (name.groupby(frame).nunique() > 1).any():
+                shown = ", ".join(map(repr, name.unique()[:3]))
+                return [
+                    f"by the column {column!r} these are cells of several movies ({shown}), which "
+                    "are taken for one; give a table of each"
+                ]
+    return []
 
 
 def _without_copies(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
