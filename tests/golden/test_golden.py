@@ -93,7 +93,6 @@ def figures(training: Any) -> dict[str, Any]:
         "objective of training": training.result.objective,
         "lambda": training.lambda_,
         "annotations": training.n_annotations,
-        "pseudo-answers": training.n_pseudo,
     }
 
 

@@ -27,9 +27,8 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.training.fit import Learned, Objective, errors_of, learn
 from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda
 from bridgetrack.training.outcome import population_of
-from bridgetrack.training.pseudo_answers import weighted_answers
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import build_training_set
+from bridgetrack.training.training_set import balanced, build_training_set
 
 _PRECISION = 5e-3
 """Duality gap that is enough, in task loss per annotation."""
@@ -75,7 +74,7 @@ def learn_answers(
     if population is None:
         chosen = solve(scene.problem, scene.matrix.scores(start)).chosen
         population = population_of(scene, chosen)
-    model = TrackingModel(weighted_answers(data, population, start))
+    model = TrackingModel(balanced(data, population))
     most = _MOST_CALLS_ANEW if state is None else _MOST_CALLS
     metric, lambda_ = prior.tightness_for(features), default_lambda(data.n_annotations)
     objective = Objective(model, (), start, metric, lambda_, options=_options(most))

@@ -250,7 +250,6 @@ def _training_record(
         "prior": prior,
         "words": training.words,
         "annotations": training.n_annotations,
-        "pseudo_answers": {"events": training.n_pseudo, "weight": training.pseudo_weight},
         "step": training.step,
         "lambda": training.lambda_,
         "objective": _finite(result.objective),

@@ -1,6 +1,6 @@
 """The objective of training, its minimiser, and how accurate that is on answers it has not seen.
 
-    J(w) = lambda / 2 (w - w0)' M (w - w0) + risk of the answers and pseudo-answers
+    J(w) = lambda / 2 (w - w0)' M (w - w0) + risk of the answers
 
 With n annotations in the movie of interest (the target), every movie's risk is its sum over
 annotations divided by n, so every annotation counts alike, in whichever movie it is, and lambda
@@ -44,9 +44,9 @@ from bridgetrack.learning.risk import Risk
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.training.options import ENOUGH_TO_VALIDATE, FOLDS, TrainingOptions
-from bridgetrack.training.pseudo_answers import weigh_pseudo_answers, weighted_answers
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from bridgetrack.training.unusual import UNUSUAL, margins_of_answers
 
 Fit = Generator[TrainingStep, None, TrainingResult]
 
@@ -248,9 +248,10 @@ def _speaking(objective: Objective, scene: Scene) -> tuple[TrackingModel, ...]:
     if objective.target is None:
         return objective.sources
     data = objective.target.data
-    if not data.unusual:
+    wide = margins_of_answers(data, objective.prior) <= -UNUSUAL
+    if not wide.any():
         return (objective.target,)
-    unusual = scene.constraints.annotation[list(data.unusual)]
+    unusual = scene.constraints.annotation[wide]
     kept = np.setdiff1d(np.arange(len(scene.anchored.listed)), unusual)
     anchored = scene.anchored.take(kept)
     constraints = compile_constraints(anchored, scene.hypotheses)
@@ -258,7 +259,7 @@ def _speaking(objective: Objective, scene: Scene) -> tuple[TrackingModel, ...]:
         return ()
     assert data.population is not None
     usual = build_training_set(replace(scene, anchored=anchored, constraints=constraints))
-    return (TrackingModel(weighted_answers(usual, data.population, objective.prior)),)
+    return (TrackingModel(balanced(usual, data.population)),)
 
 
 def folds_of(data: TrainingSet, folds: int = FOLDS) -> Index | None:
@@ -281,10 +282,8 @@ def folds_of(data: TrainingSet, folds: int = FOLDS) -> Index | None:
 
 
 def restricted_to(data: TrainingSet, rows: Index) -> TrainingSet:
-    """The weights of kinds and of pseudo-answers as if other samples had no annotations."""
-    if data.population is not None:
-        data = balanced(data, data.population, rows)
-    return weigh_pseudo_answers(data, rows)
+    """The weights of kinds as if other samples had no annotations."""
+    return data if data.population is None else balanced(data, data.population, rows)
 
 
 def errors_of(model: TrackingModel, w: Array) -> Array:

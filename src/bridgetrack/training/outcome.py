@@ -22,9 +22,14 @@ from bridgetrack.pipeline.tracking import explain_contradiction
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.pseudo_answers import explained_by_slips
 from bridgetrack.training.sources import name_of
 from bridgetrack.training.training_set import TrainingSet
+from bridgetrack.training.unusual import (
+    CONFIDENT,
+    UNUSUAL,
+    explained_by_slips,
+    margins_of_answers,
+)
 
 _LISTED = 3
 """Unusual answers that a note lists."""
@@ -67,9 +72,6 @@ class Training:
     # whether mistakes can explain their number; otherwise the starting model does not suit the
     # movie
     suited: bool = True
-    # number of pseudo-answers, and the weight of each relative to an annotation
-    n_pseudo: int = 0
-    pseudo_weight: float = 0.0
     # errors of the trained and the starting model on held-out answers, as a sentence; empty until
     # it is judged
     words: str = ""
@@ -116,7 +118,6 @@ def trained_model(
         provenance={
             "movies": [name_of(scene)],
             "annotations": 0 if data is None else data.n_annotations,
-            "pseudo_answers": 0 if data is None else data.n_pseudo,
             "prior": prior.name,
             "step": step,
             "image": bool(scene.detections.channels),
@@ -129,17 +130,16 @@ def trained_model(
 
 
 def remarks(
-    scene: Scene, data: TrainingSet
+    scene: Scene, data: TrainingSet, start: Array
 ) -> tuple[tuple[Annotation, ...], bool, tuple[Note, ...]]:
     """Unusual annotations, whether the starting model suits the movie, and notes.
 
     Notes tell of annotations that were not used, of kinds of events without any, and of those that
-    contradict the starting model.
+    contradict the starting model, whose weights (d,) are `start`.
     """
-    assert data.verdict is not None
-    used, notes = scene.constraints.annotation, []
-    unusual = tuple(scene.anchored.listed[used[row]] for row in data.unusual)
-    against, about = int((data.verdict < 0).sum()), int((data.verdict != 0).sum())
+    used, notes, margin = scene.constraints.annotation, [], margins_of_answers(data, start)
+    unusual = tuple(scene.anchored.listed[k] for k in used[margin <= -UNUSUAL])
+    against, about = int((margin <= -CONFIDENT).sum()), int((np.abs(margin) >= CONFIDENT).sum())
     suited = explained_by_slips(against, about - against)
     why = {lost.id: f"{lost.cell}: {lost.reason}" for lost in scene.anchored.lost}
     unused = [
@@ -161,7 +161,7 @@ def remarks(
     if not suited:
         notes.append(
             f"{against} of {about} answers contradict events that the starting model is very "
-            "confident about: it does not suit this movie, so no pseudo-answers were used"
+            "confident about: it does not suit this movie"
         )
     return unusual, suited, (*unused, *(Note(NoteKind.REMARK, words) for words in notes))
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,32 +44,18 @@ class TrackingModel(StructuredModel):
     features and task losses carry the sample's importance as a factor, which makes the risk a
     weighted one without the learners knowing.
 
-    Pseudo-answers (`TrainingSet.pseudo`) are annotations of another weight in the task loss.
-
     Parameters
     ----------
     data
         The annotated components.
-
-    Attributes
-    ----------
-    sets, owner, weight
-        Annotations x columns as in `TrainingSet.sets`, the sample of each and its weight in the
-        task loss; pseudo-answers come last. Shapes (R, H), (R,) and (R,).
-    allowed
-        Columns that some output may choose that agrees with all of them, shape (H,).
     """
 
     def __init__(self, data: TrainingSet) -> None:
         self.data = data
-        # what outputs are compared with: annotations, and below them the pseudo-answers
-        self.sets, self.owner, self.allowed = _with_pseudo_answers(data)
-        annotation = np.arange(len(self.owner)) < data.n_annotations
-        self.weight = np.where(annotation, 1.0, data.pseudo_weight)
-        # As Delta is linear in y, f + Delta = <Phi w - credit, y> + the total weight of the sets:
+        # As Delta is linear in y, f + Delta = <Phi w - credit, y> + the number of annotations:
         # loss-augmented inference is the same program with lower scores.
-        self._credit = np.asarray(self.sets.T @ self.weight).ravel()
-        self._total_weight = np.bincount(self.owner, self.weight, len(data.samples)).astype(float)
+        self._credit = np.asarray(data.sets.sum(axis=0), dtype=np.float64).ravel()
+        self._count = np.bincount(data.annotation_sample, minlength=len(data.samples)).astype(float)
         self._cut = data.cut
         self._chunks = [_Chunk(self, slice(*group)) for group in _groups(self._cut)]
         programs = [p for c in self._chunks for p in c.programs if p.width <= SIZE]
@@ -128,15 +113,15 @@ class TrackingModel(StructuredModel):
         features = np.zeros((len(samples), self.n_features))
         losses, bounds = np.zeros(len(samples)), np.full(len(samples), -np.inf)
         for k, sample in enumerate(samples):
-            columns, rows = self.columns(sample.x), np.flatnonzero(self.owner == sample.x)
-            phi, sets = self.data.phi[columns], sp.csr_matrix(self.sets[rows][:, columns])
+            columns, rows = self.columns(sample.x), list(sample.y_star)
+            phi, sets = self.data.phi[columns], sp.csr_matrix(self.data.sets[rows][:, columns])
             scores = phi @ w - self._credit[columns]
             chosen = cheapest_flip(problem_of(self.data, columns), scores, sets)
             if chosen is None:
                 continue
             y, factor = chosen.astype(np.float64), self.data.importance[sample.x]
             features[k] = factor * (phi.T @ y)
-            losses[k] = factor * (self.weight[rows] @ (1.0 - sets @ y))
+            losses[k] = factor * float((1.0 - sets @ y).sum())
             bounds[k] = features[k] @ w + losses[k]
         return Inferred(features, losses, bounds)
 
@@ -152,7 +137,7 @@ class TrackingModel(StructuredModel):
             jobs = [pool.submit(self._solved, c, w, sign, compatible) for c in needed]
             for chunk, job in zip(needed, jobs, strict=True):
                 x, scores = job.result()
-                found, missed, values = chunk.measure(x, scores, self._total_weight[chunk.samples])
+                found, missed, values = chunk.measure(x, scores, self._count[chunk.samples])
                 rows = np.flatnonzero(chunk.holds(wanted))
                 here = wanted[rows] - chunk.samples.start
                 factor = self.data.importance[wanted[rows]]
@@ -195,14 +180,14 @@ class TrackingModel(StructuredModel):
             problem = problem_of(self.data, columns)
             for wider in (1, 4, 16):  # too few states may lead nowhere
                 with suppress(InfeasibleError):
-                    summed = gibbs(problem, scores, self.allowed[columns], wider * limit)
+                    summed = gibbs(problem, scores, self.data.allowed[columns], wider * limit)
                     found[k], exact[k] = summed.entropy, summed.exact
                     break
         return found, exact
 
     def sizes(self, samples: Sequence[Sample]) -> Array:
-        """Weights of annotations and pseudo-answers of every sample, by its importance, (n,)."""
-        weighted = self._total_weight * self.data.importance
+        """Number of annotations of every sample, times its importance, shape (n,)."""
+        weighted = self._count * self.data.importance
         return np.asarray(weighted[_numbers(samples)], dtype=np.float64)
 
 
@@ -214,15 +199,15 @@ class _Chunk:
         self.samples = samples
         self.columns = slice(model.columns(begin).start, model.columns(end - 1).stop)
         self.sample = data.column_sample[self.columns] - begin
-        rows = np.flatnonzero((model.owner >= begin) & (model.owner < end))
+        rows = np.flatnonzero((data.annotation_sample >= begin) & (data.annotation_sample < end))
         self._phi = sp.csr_matrix(data.phi[self.columns])
-        self._sets = sp.csr_matrix(model.sets[rows][:, self.columns])
-        self._owner, self._weight = model.owner[rows] - begin, model.weight[rows]
+        self._sets = sp.csr_matrix(data.sets[rows][:, self.columns])
+        self._owner = data.annotation_sample[rows] - begin
         slots = slice(data.slot_cut[begin], data.slot_cut[end])
         incidence = sp.csr_matrix(data.incidence[self.columns][:, slots])
         everything = np.ones(incidence.shape[0], dtype=bool)
         self.programs = tuple(
-            _Program(incidence, keep) for keep in (everything, model.allowed[self.columns])
+            _Program(incidence, keep) for keep in (everything, data.allowed[self.columns])
         )
 
     def holds(self, wanted: Index) -> Mask:
@@ -244,7 +229,7 @@ class _Chunk:
         places = (self.sample[used], np.arange(len(used)))
         picked = sp.csr_matrix((x[used], places), shape=(n, len(used)))
         features = np.asarray((picked @ self._phi[used]).todense())
-        kept = np.bincount(self._owner, self._weight * (self._sets @ x), minlength=n)
+        kept = np.bincount(self._owner, self._sets @ x, minlength=n)
         losses = np.asarray(n_of - kept, dtype=np.float64)
         losses[np.abs(losses) < 1e-9] = 0.0
         values = np.bincount(self.sample[used], x[used] * scores[used], minlength=n)
@@ -298,21 +283,3 @@ def _groups(cut: Index) -> list[tuple[int, int]]:
 
 def _numbers(samples: Sequence[Sample]) -> Index:
     return np.asarray([s.x for s in samples], dtype=np.int64)
-
-
-def _with_pseudo_answers(data: TrainingSet) -> tuple[sp.csr_matrix, Any, Mask]:
-    """Sets (R, H) and their samples (R,), pseudo-answers last, and columns allowed (H,)."""
-    if data.pseudo is None or not data.n_pseudo:
-        return data.sets, data.annotation_sample, data.allowed
-    columns = np.flatnonzero(data.pseudo)
-    rows = sp.csr_matrix(
-        (np.ones(len(columns)), (np.arange(len(columns)), columns)),
-        shape=(len(columns), len(data.pseudo)),
-    )
-    covered = np.asarray(data.incidence[columns].sum(axis=0)).ravel()
-    rivals = np.asarray(data.incidence @ covered) > 0
-    return (
-        sp.csr_matrix(sp.vstack([data.sets, rows])),
-        np.concatenate([data.annotation_sample, data.column_sample[columns]]),
-        np.asarray(data.allowed & (data.pseudo | ~rivals)),
-    )

@@ -13,11 +13,10 @@ delta      a model                    a delta function on the source's predictor
 prior      a model                    the target's annotations, close to the model's weights
 =========  =========================  ========================================================
 
-*Target* is the movie of interest. Annotations are collected, pseudo-answers are added (see
-`pseudo_answers`), and the weights w that are kept go from the starting ones w0 to those that
-minimise the objective,
+*Target* is the movie of interest. Annotations are collected, and the weights w that are kept go
+from the starting ones w0 towards those that minimise the objective,
 
-    J(w) = lambda / 2 (w - w0)' M (w - w0) + risk of the answers and pseudo-answers
+    J(w) = lambda / 2 (w - w0)' M (w - w0) + risk of the answers
     w = w0 + s (argmin J - w0),    s by `fit.share_of_step`
 
 Cross-validation estimates how accurate they are.
@@ -59,7 +58,6 @@ from bridgetrack.training.outcome import (
     remarks,
     trained_model,
 )
-from bridgetrack.training.pseudo_answers import weighted_answers
 from bridgetrack.training.sources import (
     Source,
     Strategy,
@@ -167,7 +165,7 @@ def _train(
     before = choice(scene, start) if chosen is None else chosen
     data, others = None, []
     if not sources or len(scene.constraints):
-        data = weighted_answers(build_training_set(scene), population_of(scene, before), start)
+        data = balanced(build_training_set(scene), population_of(scene, before))
     for source in sources:
         kinds = population_of(source, choice(source, start))
         others.append(TrackingModel(balanced(build_training_set(source), kinds)))
@@ -205,7 +203,7 @@ def _train(
             notes=training.notes if estimate is None else (*training.notes, *estimate.warnings),
         )
 
-    unusual, suited, notes = ((), True, ()) if data is None else remarks(scene, data)
+    unusual, suited, notes = ((), True, ()) if data is None else remarks(scene, data, start)
     plain = plain_model(weights, features)
     return Training(
         model=trained_model(plain, prior, options, lambda_, fitted, scene, data, step),
@@ -219,8 +217,6 @@ def _train(
         notes=notes,
         unusual=unusual,
         suited=suited,
-        n_pseudo=0 if data is None else data.n_pseudo,
-        pseudo_weight=0.0 if data is None else data.pseudo_weight,
         judge=judged,
     )
 

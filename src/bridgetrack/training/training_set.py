@@ -61,13 +61,6 @@ class TrainingSet:
     # how often each kind of event occurs, by which the samples are weighted; None if they are not,
     # see `balanced`
     population: Array | None = None
-    # columns of the pseudo-answers, shape (H,); None if there are none, see `pseudo_answers`
-    pseudo: Mask | None = None
-    pseudo_weight: float = 0.0  # weight of each of them, where an annotation has 1
-    # whether an annotation confirms what the starting model is confident of (1), contradicts it
-    # (-1), or neither (0), shape (A,)
-    verdict: NDArray[np.int8] | None = None
-    unusual: tuple[int, ...] = ()  # annotations that contradict the starting model by a wide margin
 
     @cached_property
     def samples(self) -> tuple[Sample, ...]:
@@ -78,27 +71,18 @@ class TrainingSet:
         order = np.argsort(self.annotation_sample, kind="stable")
         numbers = np.arange(len(self.names) + 1)
         begin = np.searchsorted(self.annotation_sample[order], numbers)
-        cut, seen, found = self.cut, Counter[bytes](), list[Sample]()
+        seen, found = Counter[bytes](), list[Sample]()
         for k, (name, told) in enumerate(self.names):
             seen[name] += 1
-            version: tuple[object, ...] = (told,)
-            if self.pseudo is not None:
-                mine = self.pseudo[cut[k] : cut[k + 1]]
-                version = (told, mine.tobytes(), self.pseudo_weight if mine.any() else 0.0)
             annotations = tuple(order[begin[k] : begin[k + 1]].tolist())
             key = (name, seen[name], float(self.importance[k]))
-            found.append(Sample(k, annotations, key, version))
+            found.append(Sample(k, annotations, key, (told,)))
         return tuple(found)
 
     @property
     def single(self) -> Mask:
         """Whether an annotation confirms one event, shape (A,)."""
         return self.event >= 0
-
-    @property
-    def n_pseudo(self) -> int:
-        """Number of pseudo-answers that have a weight."""
-        return int(self.pseudo.sum()) if self.pseudo is not None and self.pseudo_weight else 0
 
     @property
     def n_annotations(self) -> int:
