@@ -208,6 +208,7 @@ def test_a_file_with_a_second_stack_is_refused(tmp_path: Path, kind: str) -> Non
         ("run{a}_{t:03d}", ["run*_000", "run1_*"]),
         ("r02c{a:02d}f01p01-ch1sk{t}fk1fl1", ["r02c01f01p01-ch1sk*fk1fl1"]),
         ("VID12_B{a}_1_00d{t:02d}h30m", ["VID12_B1_1_*"]),
+        ("VID12_C{a}_1_00d{t:02d}h30m", ["VID12_C1_1_*"]),
     ],
 )
 def test_several_movies_in_a_folder_are_told_apart(

@@ -134,10 +134,11 @@ def test_folder_of_3d_frames(tmp_path: Path, depth: int) -> None:
     np.testing.assert_array_equal(movie.channel_frame(2), frames[2])
 
 
-def test_folder_with_a_file_per_channel(tmp_path: Path) -> None:
-    folder = _folder(tmp_path / "f", TYX[:3], "img_c0_t{:03d}.tif")
+@pytest.mark.parametrize("name", ["img_c{}_t{{:03d}}.tif", "img_C{}_T{{:03d}}.tif"])
+def test_folder_with_a_file_per_channel(tmp_path: Path, name: str) -> None:
+    folder = _folder(tmp_path / "f", TYX[:3], name.format(0))
     for t in range(3):
-        tifffile.imwrite(folder / f"img_c1_t{t:03d}.tif", TYX[t + 3])
+        tifffile.imwrite(folder / name.format(1).format(t), TYX[t + 3])
     movie = open_movie(folder)
     assert movie.array.shape == (3, 2, 20, 30)
     np.testing.assert_array_equal(movie.channel_frame(1, 1), TYX[4])

@@ -35,6 +35,12 @@ _HARMONY = re.compile(r"r(\d+)c(\d+)f(\d+)p(\d+)-ch(\d+)sk(\d+)")
 """Row, column, field, plane, channel and time of Operetta and Opera Phenix."""
 
 
+_WELL = re.compile(r"(?<![A-Za-z\d])C(\d{1,2})(?![A-Za-z\d])")
+"""A well in the third row of a plate, or a channel."""
+_CAPITALS = re.compile(r"(?<![A-Za-z\d])[TZ]\d")
+"""Times or planes whose letter is a capital, too, so that ``C`` is a channel."""
+
+
 def read_folder(folder: Path, pattern: str = "*", *, labels: bool = False) -> RawMovie:
     """Open a folder of TIFFs as a movie, in natural order of the names.
 
@@ -139,7 +145,8 @@ def _in_order(folder: Path, files: list[Path]) -> NDArray[Any]:
             f"say which one by a pattern, e.g. {folder / patterns[0]}"
         )
     parts = np.array([_NUMBER.split(p.name) for p in files], dtype=object)
-    words = _NUMBER.split(_HARMONY.sub(r"well\1well\2field\3z\4-ch\5t\6", files[0].name))
+    name = _HARMONY.sub(r"well\1well\2field\3z\4-ch\5t\6", files[0].name)
+    words = _NUMBER.split(name if _CAPITALS.search(name) else _WELL.sub(r"well\1", name))
     counts = {k: len(set(parts[:, k])) for k in range(1, parts.shape[1], 2)}
     counted = {k: _counted(words[k - 1], n < len(files)) for k, n in counts.items() if n > 1}
     positions = [k for k, what in counted.items() if what == "position"]
