@@ -110,9 +110,9 @@ def candidates(film: Film, settings: SegmentationSettings | None = None) -> Iter
             for view in [FrameView(film.image[t], settings, film.scale)]
             for regions in [propose_frame(view, t=t)]
         )
-        for t, (regions, features) in zip(range(first, last + 1), described(frames), strict=True):
-            cell, iou, best = matched(regions, t, np.asarray(film.truth[t]))
-            yield Candidates(film.name, t, regions, features, cell, iou, best)
+        for t, one in zip(range(first, last + 1), described(frames), strict=True):
+            cell, iou, best = matched(one.regions, t, np.asarray(film.truth[t]))
+            yield Candidates(film.name, t, one.regions, one.features, cell, iou, best)
 
 
 def matched(regions: Regions, t: int, cells: NDArray[Any]) -> tuple[Index, Array, Array]:
