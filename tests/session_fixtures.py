@@ -29,10 +29,15 @@ __all__ = [
     "said",
     "session",
     "source",
+    "whole_pixels",
 ]
 
 OPTIONS = SessionOptions(queue=8, update_every=4, rejudge_every=1000)
 FRAMES = 6
+PART = slice(64, 328)
+"""Rows and columns of the sample that are the short movie: half of its cells are enough."""
+MIDDLE = 0.645 * (PART.stop - PART.start) / 2
+"""Row and column of its middle in micrometres."""
 
 
 def _first(movie: Movie, n: int) -> np.ndarray:
@@ -53,13 +58,20 @@ def load_settings(project: Path) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def pixels() -> tuple[np.ndarray, np.ndarray]:
+def whole_pixels() -> tuple[np.ndarray, np.ndarray]:
     """Image and labels of the first frames of the sample."""
     folder = sample_folder()
     return (
         _first(open_movie(folder / "01"), FRAMES),
         _first(open_labels(folder / "01_GT" / "TRA"), FRAMES),
     )
+
+
+@pytest.fixture(scope="session")
+def pixels(whole_pixels: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Image and labels of the middle of these frames."""
+    image, labels = (frames[:, PART, PART].copy() for frames in whole_pixels)
+    return image, labels
 
 
 @pytest.fixture

@@ -76,7 +76,8 @@ def test_undo_takes_answers_models_and_masks_in_turn(session, taught, path, agai
     event = session.ask().event
     session.edits.note(Kind.CONFIRM, event, "click")
     session.set_model(taught)
-    place = np.argwhere(session.movie.labels.channel_frame(1) == 1).mean(axis=0)
+    labels = session.movie.labels.channel_frame(1)
+    place = np.argwhere(labels == labels[labels > 0][0]).mean(axis=0)
     session.mend("remove", 1, tuple(place.round()))
     made = again()
     assert len(made.masks.answers) == 1 and made.answers.resumed == 2

@@ -14,7 +14,7 @@ from bridgetrack.session.cells import proposals
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import state_of
-from session_fixtures import chosen_event
+from session_fixtures import MIDDLE, chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -73,7 +73,7 @@ def keys_are_about_a_cell_in_view(viewer, hand, qtbot):
     state = state_of(viewer)
     session, annotator, camera = state.session, state.annotator, camera_of(viewer)
     detections = session.scene.detections
-    middle = np.abs(detections.position - 126).max(axis=1) < 60
+    middle = np.abs(detections.position - MIDDLE).max(axis=1) < 55
     row = next(int(r) for r in np.flatnonzero(middle) if len(proposals(session.tracking, r)) > 1)
     state.canvas.activate()
     zoom = camera.zoom

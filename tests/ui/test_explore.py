@@ -12,6 +12,7 @@ from bridgetrack.tracks.colours import colouring
 from bridgetrack.ui.explore_panel import NAME, ExplorePanel
 from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.state import state_of
+from session_fixtures import MIDDLE
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 LEFT = Qt.MouseButton.LeftButton
@@ -69,7 +70,7 @@ def rows_and_cells_are_linked(opened, hand, viewer, qtbot):
     # A click on a cell chooses its row, and answers nothing.
     state.canvas.show(0, None)
     here = nodes[nodes["frame"] == 0]
-    away = np.abs(here[["y", "x"]].to_numpy() * 0.645 - 126).max(axis=1)
+    away = np.abs(here[["y", "x"]].to_numpy() * 0.645 - MIDDLE).max(axis=1)
     cell = here.iloc[int(away.argmin())]
     hand.click(np.array([cell["y"], cell["x"]]) * 0.645)
     assert selected(panel) == [int(cell["track_id"])]

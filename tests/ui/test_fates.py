@@ -12,7 +12,7 @@ from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.io.results import write_results
 from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.table import track_table
-from session_fixtures import chosen_event
+from session_fixtures import MIDDLE, chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -34,7 +34,7 @@ def test_an_end_and_a_beginning_are_named(open_short, viewer, hand, qtbot, tmp_p
     cells, t = session.scene.detections, 2
     state.canvas.show(t, None)
     qtbot.wait(50)
-    middle = np.abs(cells.position - 126).max(axis=1) < 80
+    middle = np.abs(cells.position - MIDDLE).max(axis=1) < 55
     row = next(
         int(row)
         for row in np.flatnonzero((cells.frame == t) & middle)

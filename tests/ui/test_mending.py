@@ -56,9 +56,9 @@ def test_two_halves_are_named_by_shift_and_two_clicks_in_one_cell():
 
 
 @pytest.fixture
-def pair(pixels):
+def pair(whole_pixels):
     """Two touching cells in the middle of three frames of the sample."""
-    labels = pixels[1][FRAMES]
+    labels = whole_pixels[1][FRAMES]
     a, b = labels[T][:, :-3], labels[T][:, 3:]
     for y, x in np.argwhere((a > 0) & (b > 0) & (a != b)):
         found = int(a[y, x]), int(b[y, x])
@@ -70,9 +70,9 @@ def pair(pixels):
 
 
 @pytest.fixture
-def opened(viewer, qtbot, pixels, pair):
+def opened(viewer, qtbot, whole_pixels, pair):
     """The state of a viewer in which two cells are drawn as one, with step 2 open in frame T."""
-    image, truth = (frames[FRAMES] for frames in pixels)
+    image, truth = (frames[FRAMES] for frames in whole_pixels)
     labels = truth.copy()
     part = labels[T - 1 : T + 2]
     part[part == pair[1]] = pair[0]

@@ -26,7 +26,7 @@ from bridgetrack.ui.layers import camera_of, find_role, look_at
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import SHORTCUTS
 from bridgetrack.ui.state import state_of
-from session_fixtures import chosen_event
+from session_fixtures import MIDDLE, chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -43,7 +43,7 @@ def moving(state, qtbot):
     state.canvas.show(2, None)
     qtbot.wait(50)
     detections = state.session.scene.detections
-    middle = np.abs(detections.position - 126).max(axis=1) < 80
+    middle = np.abs(detections.position - MIDDLE).max(axis=1) < 55
     for row in np.flatnonzero((detections.frame == 2) & middle):
         event = chosen_event(state.session.tracking, int(row))
         if event.event == Event.MOVE:
@@ -149,7 +149,7 @@ def answers_are_given_and_undone(state, hand, moving, qtbot):
     hand.key("Z")
     # The mode stays and its key does not mark the same cell again.
     detections = state.session.scene.detections
-    near = np.abs(detections.position - 126).max(axis=1) < 80
+    near = np.abs(detections.position - MIDDLE).max(axis=1) < 55
     other = next(int(r) for r in np.flatnonzero((detections.frame == 2) & near) if r != row)
     hand.key("F")
     hand.click(place)
