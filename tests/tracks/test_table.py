@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from bridgetrack.errors import InputError
+from bridgetrack.progress import run
+from bridgetrack.tracks.numbers import numbers_of
 from bridgetrack.tracks.table import to_napari, track_table
 from lineage_cases import tracks_of
 
@@ -79,3 +83,15 @@ def test_margins_come_from_edges_and_appearances() -> None:
     _, properties, _ = to_napari(tracks)
     assert np.array_equal(properties["margin_at_least"], [np.nan, 2.5, 0.5], equal_nan=True)
     assert properties["event"].tolist() == ["start", "move", "appear"]
+
+
+def test_a_bar_for_each_count() -> None:
+    numbers = run(numbers_of(tracks_of(NODES, EDGES, n_frames=5)))
+    found = numbers.distribution("track:detections", [1])
+    assert found.edges.tolist() == [1.5, 2.5, 3.5], "of 2 and of 3 cells"
+    assert (found.counts.tolist(), found.chosen.tolist()) == ([2, 1], [0, 1])
+
+
+def test_no_edge_stays_in_a_frame() -> None:
+    with pytest.raises(InputError, match="does not run forward in time"):
+        tracks_of([(0, 1, 5, 5, 1), (0, 2, 9, 5, 1)], [(0, 1, "move")])
