@@ -28,9 +28,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture
-def image(pixels):
+def image(whole_pixels):
     """Three frames of a part of the sample."""
-    return pixels[0][:3, 100:240, 100:240].copy()
+    return whole_pixels[0][:3, 100:240, 100:240].copy()
 
 
 @pytest.fixture
@@ -44,9 +44,8 @@ def opened(viewer, qtbot, image):
 
 
 def found(state, widget, qtbot):
-    """Find cells of this size by the button; the layer that comes of it, once it is tracked."""
+    """Find the cells by the button; the layer that comes of it, once it is tracked."""
     before = widget.segment.source.labels.layer
-    widget.segment.find.size.value = 17
     widget.segment.find.go.click()
     source = widget.segment.source.labels
     qtbot.waitUntil(lambda: source.layer not in (None, before), timeout=120_000)
@@ -82,6 +81,7 @@ def central(frame):
 
 def test_what_is_said_of_masks_holds_when_cells_are_found_again(opened, viewer, hand, qtbot):
     state, widget = opened
+    widget.segment.find.size.value = 17
     first = found(state, widget, qtbot)
     widget.open_step(1)
     state.canvas.show(1, None)
