@@ -118,3 +118,13 @@ def test_real_lineages(shared_data: Path) -> None:
     tracks = read_tracks_csv(shared_data / "Phallusia-lineages-csv3D" / "Pm04_nodes.csv")
     assert len(tracks.nodes) == 11689
     assert (tracks.events["event"] == "divide").sum() == 237
+
+
+def test_edges_of_rows_without_a_position_are_left_out(tmp_path: Path) -> None:
+    cells = "id,t,y,x\n0,0,5,5\n1,1,NaN,NaN\n2,1,20,20\n3,2,20,21\n"
+    tracks = read_tracks_csv(
+        put(tmp_path, detections__csv=cells, edges__csv="source,target\n0,1\n2,3\n")
+    )
+    assert tracks.nodes["id"].tolist() == [0, 2, 3]
+    assert tracks.edges[["source", "target"]].to_numpy().tolist() == [[2, 3]]
+    assert any("1 edges of the rows left out" in note for note in tracks.notes)
