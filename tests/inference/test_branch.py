@@ -26,20 +26,30 @@ START = np.array([False, False, False, True, True, True])
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(3, 9))
-def test_branching_is_exact(seed: int, n_slots: int) -> None:
+@given(st.integers(0, 2**32 - 1), st.integers(3, 9), st.sampled_from([0, 50_000]))
+def test_branching_is_exact(seed: int, n_slots: int, large: int) -> None:
     rng = np.random.default_rng(seed)
     problem = problem_of(random_covers(rng, n_slots, 25), n_slots)
     scores = rng.normal(size=problem.n_columns) + 0.5 * problem.width
     relaxed = Program(problem).relax(scores)
     until = time.monotonic() + 60.0
-    chosen, bound = branch(problem, scores, relaxed.x, relaxed.duals, 10_000, until)
+    given = problem, scores, relaxed.x, relaxed.duals
+    chosen, bound = branch(*given, SolverLimits(10_000, large=large), until)
     best = brute_force(problem, scores)
     np.testing.assert_array_equal(problem.by_slot @ chosen, 1)
     assert scores[chosen].sum() == pytest.approx(best, abs=1e-6)
     assert bound == pytest.approx(best, abs=1e-5)
     solved = solve_integer(problem, scores, None, 10_000, 60.0)
     assert solved.value == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize(("gap", "bound"), [(0.0, 1.0), (0.5, 1.5)])
+def test_a_choice_that_may_be_worse_is_not_proven_best(gap: float, bound: float) -> None:
+    relaxed = Program(TRIANGLE).relax(SCORES)
+    limits, until = SolverLimits(large=0, gap=gap), time.monotonic() + 60.0
+    chosen, found = branch(TRIANGLE, SCORES, relaxed.x, relaxed.duals, limits, until)
+    assert SCORES[chosen].sum() == pytest.approx(1.0)
+    assert found == pytest.approx(bound)
 
 
 @settings(max_examples=80, deadline=None)

@@ -54,7 +54,11 @@ class SolverLimits:
     # wall-clock seconds for all branch and bound together; a safety net
     max_seconds: float = 600.0
     batch: int = 5_000  # columns per linear program
-    large: int = 50_000  # columns of a component from which on it is solved by column generation
+    # columns from which on a component is solved by column generation, and a whole choice is first
+    # looked for among columns near the relaxed one
+    large: int = 50_000
+    # share of the relaxed score by which that choice may be worse, and is not improved any more
+    gap: float = 0.0
 
 
 @dataclass

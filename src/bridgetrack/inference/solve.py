@@ -69,8 +69,7 @@ def solve_steps(
         part = np.flatnonzero(again[relaxed.column_label])
         slots = np.flatnonzero(again[relaxed.slot_label])
         inside = problem.part(columns[part], slots)
-        given = (score[part], x[part], duals[slots], limits.max_nodes, until)
-        chosen, part_bound = branch(inside, *given)
+        chosen, part_bound = branch(inside, score[part], x[part], duals[slots], limits, until)
         picked[part] = chosen
         bound = bound - float(score[part] @ x[part]) + part_bound
         lost = score[part] * (x[part] - chosen)
@@ -85,7 +84,7 @@ def solve_steps(
 
 
 _NEAR = 1.0
-"""Reduced cost up to which a column may be part of a repair."""
+"""Reduced cost up to which a column is near the relaxed choice."""
 _LARGEST = 3_000
 """Columns up to which a choice is repaired."""
 
@@ -134,7 +133,7 @@ def _touched(rows: sp.csr_matrix, columns: Mask) -> Mask:
 
 
 def branch(
-    problem: Problem, scores: Array, x: Array, duals: Array, max_nodes: int, until: float
+    problem: Problem, scores: Array, x: Array, duals: Array, limits: SolverLimits, until: float
 ) -> tuple[Mask, float]:
     """Find the best whole choice of a problem whose relaxation is fractional.
 
@@ -149,8 +148,8 @@ def branch(
         Slots and columns, and their scores, shape (H,).
     x, duals
         Relaxed values of the columns and prices of the slots, shapes (H,) and (S,).
-    max_nodes, until
-        Limits per component, and the point in time when all together must be done.
+    limits, until
+        When a component gives up, and the point in time when all together must be done.
 
     Returns
     -------
@@ -162,12 +161,12 @@ def branch(
     SolverError
         If a limit was reached before there was any solution.
     """
-    useful = np.arange(len(x))
     start = greedy_choice(problem, scores, x, duals)
-    start = repair(problem, scores, x, duals, start, max_nodes)
-    if start is not None:
-        near = problem.incidence @ duals - scores <= _gap(problem, scores, duals, start)
-        useful = np.flatnonzero(near | start | (x > 1e-9))
+    start = repair(problem, scores, x, duals, start, limits.max_nodes)
+    useful = _useful(problem, scores, x, duals, start)
+    if len(useful) > limits.large:  # a better choice leaves fewer of them
+        start = _near_choice(problem, scores, x, duals, start, limits, until)
+        useful = _useful(problem, scores, x, duals, start)
     chosen = np.zeros(len(x), dtype=bool)
     bound = 0.0
     count, slot_label, column_label = components(problem.incidence[useful])
@@ -181,10 +180,46 @@ def branch(
             bound += relaxed
             continue
         begin = None if start is None else start[columns]
-        best = _integer(problem.part(columns, slots), score, begin, max_nodes, until)
+        worst = relaxed - limits.gap * abs(relaxed)
+        if begin is not None and len(columns) > limits.large and score[begin].sum() >= worst:
+            chosen[columns[begin]] = True
+            bound += relaxed
+            continue
+        best = _integer(problem.part(columns, slots), score, begin, limits.max_nodes, until)
         chosen[columns[best.x]] = True
         bound += min(best.bound, relaxed + 1e-9)
     return chosen, bound
+
+
+def _useful(problem: Problem, scores: Array, x: Array, duals: Array, start: Mask | None) -> Index:
+    """Columns that may be in a choice as good as `start`; all where there is none."""
+    if start is None:
+        return np.arange(len(x))
+    near = problem.incidence @ duals - scores <= _gap(problem, scores, duals, start)
+    return np.flatnonzero(near | start | (x > 1e-9))
+
+
+def _near_choice(
+    problem: Problem,
+    scores: Array,
+    x: Array,
+    duals: Array,
+    start: Mask | None,
+    limits: SolverLimits,
+    until: float,
+) -> Mask | None:
+    """The best choice of columns near the relaxed one; `start` where they give none."""
+    near = (problem.incidence @ duals - scores <= _NEAR) | (x > 1e-9)
+    few = np.flatnonzero(near if start is None else near | start)
+    begin = None if start is None else start[few]
+    part = problem.part(few, np.arange(problem.n_slots))
+    try:
+        best = _integer(part, scores[few], begin, limits.max_nodes, until)
+    except BridgetrackError:
+        return start
+    chosen = np.zeros(len(x), dtype=bool)
+    chosen[few[best.x]] = True
+    return chosen
 
 
 def _gap(problem: Problem, scores: Array, duals: Array, start: Mask) -> Array:

@@ -30,6 +30,7 @@ from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_al
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
+from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.inference.solve import solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.movie.geometry import Geometry
@@ -67,6 +68,9 @@ having two events."""
 CHOOSING = "Choosing masks"
 """Stage of the work on a window of frames."""
 
+_LIMITS = SolverLimits(gap=1e-4)
+"""In a colony all candidates of a window hang together: the best of all would take ten minutes, one
+that is worse by less than this share takes seconds."""
 WINDOW, OVERLAP = 8, 3
 """Frames that are decided together, and how many of these are decided again with the next ones."""
 
@@ -262,7 +266,7 @@ def _together(
     scene = region_scene(regions, detections, np.concatenate([one.chosen for one in window]))
     scores = scene.scores(np.concatenate([part.scores for part in parts]), model)
     allowed = scene.allowed(np.concatenate([part.pinned for part in parts]))
-    work = solve_steps(scene.problem, scores, allowed)
+    work = solve_steps(scene.problem, scores, allowed, _LIMITS)
     try:
         solution = yield from relayed(work, partial(Progress, CHOOSING))
     except InfeasibleError as error:
