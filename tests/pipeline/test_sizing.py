@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bridgetrack.arrays import Array
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.pipeline.finding import Finding, MaskJob, SegmentedFrame
-from bridgetrack.pipeline.mask_candidates import fitted_settings
-from bridgetrack.progress import run
+from bridgetrack.pipeline.mask_candidates import MaskReader, fitted_settings
+from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import colony, drawn
@@ -31,6 +32,17 @@ def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> Non
 
 
 def test_the_estimate_stays_where_another_size_sees_no_more() -> None:
+    movie = open_movie(drawn()[0])
+    assert run(fitted_settings(movie)) == estimate_settings(movie)
+
+
+def test_a_little_noise_at_another_size_is_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen(reader: MaskReader, frames: list[int]) -> Steps[Array]:
+        yield Progress("Looking at the movie", 0.0)
+        assert reader.segmentation.diameter is not None
+        return np.array([0.9, 7.5]) * (reader.segmentation.diameter < 6.0)
+
+    monkeypatch.setattr("bridgetrack.pipeline.mask_candidates._seen", seen)
     movie = open_movie(drawn()[0])
     assert run(fitted_settings(movie)) == estimate_settings(movie)
 

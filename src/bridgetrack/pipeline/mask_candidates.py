@@ -58,6 +58,9 @@ _BETTER = 1.25
 """How many times as much another size must show. Up to 1.2 on HeLa, PSC and simulated nuclei, where
 other sizes find as many cells; five times where long dark ones fall into pieces, and more where
 bright rods side by side are taken for one cell."""
+_FEW = 3
+"""Sure cells (of log-odds 1) of another size that it must show: at a wrong one, noise may be more
+than the nothing that is sure at the estimate."""
 _ACROSS, _LEAST_SIDE, _LARGEST_SIDE = 15, 300, 700
 """Cells side by side, and pixels, along y and x that are looked at in the middle of frames."""
 _WIDTH, _PIXELS = 0, 1
@@ -261,12 +264,12 @@ def fitted_settings(
             past = [shown[k][weight] for k in (step, step - side, step - 2 * side) if k in shown]
             if abs(step) > 1 and past[0] < past[1] < past[2]:
                 break
-    best = _best(shown)
+    best = _best(shown, size)
     for pair in early if best else ():
         shown = {step: shown[step] for step in (0, best)}
         for step in shown:
             shown[step] = shown[step] + (yield from seen(step, pair))
-        best = _best(shown)
+        best = _best(shown, size)
     if not best:
         return estimate
     first, *others = estimate.readings
@@ -285,12 +288,13 @@ def _seen(reader: MaskReader, frames: list[int]) -> Steps[Array]:
     return np.array([(np.sqrt(area) * sure).sum(), (area * sure).sum()])
 
 
-def _best(shown: dict[int, Array]) -> int:
-    """The step that shows clearly more than the estimate; 0 where none does."""
+def _best(shown: dict[int, Array], size: float) -> int:
+    """The step that shows clearly more than the estimate of `size`; 0 where none does."""
     better = []
     for side, weight in ((1, _WIDTH), (-1, _PIXELS)):
         step = max((k for k in shown if k * side >= 0), key=lambda k: float(shown[k][weight]))
-        if shown[step][weight] > _BETTER * max(shown[0][weight], 0.0):
+        cell = (size * _STEP**step) ** (1 + weight)  # of width, or of pixels
+        if shown[step][weight] > max(_BETTER * shown[0][weight], _FEW * cell):
             better.append(step)
     return max(better, key=lambda k: float(shown[k].prod()), default=0)
 
