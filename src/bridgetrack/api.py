@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.detections.labels import with_numbers
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.features.link_scores import LinkScores, with_link_scores
@@ -326,7 +325,7 @@ def find_cells(
         If the input cannot be used; the message says why and what to do.
     """
     movie = open_movie(image, **reading)
-    beside = tuple(with_numbers(open_labels(each)) for each in labels)
+    beside = tuple(map(open_labels, labels))
     how = Finding(settings, choose or usual_choice(backend), backend, network, beside=beside)
     said, weights = _mask_answers(answers, movie), open_model(model)
 
@@ -387,7 +386,7 @@ def _opened(labels: Any, image: Any, reading: dict[str, Any]) -> tuple[Movie, Mo
             "repairing masks needs the image that they were made from: give a label movie, not a "
             "table, and the image (--image)"
         )
-    return with_numbers(cells), movie
+    return cells, movie
 
 
 def _mask_answers(given: MaskAnswers | Path | str | None, movie: Movie) -> MaskAnswers | None:

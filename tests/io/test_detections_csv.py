@@ -14,12 +14,8 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.io.columns import parse_columns
 from bridgetrack.io.csv import read_tracks_csv
-from bridgetrack.io.tables import (
-    TextTable,
-    read_detections_csv,
-    read_text_table,
-    unknown_columns,
-)
+from bridgetrack.io.tables import read_detections_csv, unknown_columns
+from bridgetrack.io.text_table import TextTable, read_text_table
 
 TRACKMATE = """LABEL,ID,TRACK_ID,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS
 Label,Spot ID,Track ID,X,Y,Z,T,Frame,Radius
@@ -338,7 +334,7 @@ def test_a_table_is_read_some_rows_at_a_time(
     path = tmp_path / "cells.csv"
     path.write_text("\n".join(["t,y,x,area", *rows]) + "\n")
     whole = read_detections_csv(path).table
-    monkeypatch.setattr("bridgetrack.io.tables._ROWS_AT_ONCE", 700)
+    monkeypatch.setattr("bridgetrack.io.text_table._ROWS_AT_ONCE", 700)
     tracemalloc.start()
     try:
         read_text_table(path)

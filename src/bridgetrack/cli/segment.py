@@ -12,7 +12,6 @@ import typer
 
 from bridgetrack.cli.console import Answer, note_lines, show
 from bridgetrack.cli.options import cluster_at, parse_channel
-from bridgetrack.detections.labels import with_numbers
 from bridgetrack.may_write import refuse_inputs, refuse_other, signed
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
@@ -77,7 +76,7 @@ def segment(
             client = cluster.enter_context(cluster_at(scheduler, pixels))
             how = Finding(
                 settings, way, backend, network,
-                beside=tuple(with_numbers(open_labels(path)) for path in brought),
+                beside=tuple(map(open_labels, brought)),
             )  # fmt: skip
             said = open_mask_answers(annotations, movie, needed=True)
             with label_writer(spare, movie.geometry) as write:

@@ -79,8 +79,8 @@ def refuse_image(labels: Movie, t: int = 0) -> None:
         )
 
 
-def with_numbers(labels: Movie) -> Movie:
-    """The labels, whose middle frame is looked at before they become candidates.
+def refuse_unnumbered(labels: Movie) -> None:
+    """Refuse labels that give no cells to choose from; their middle frame is looked at.
 
     Raises
     ------
@@ -97,7 +97,6 @@ def with_numbers(labels: Movie) -> Movie:
             f"{labels.source}, frame {t}: every cell has one number, so this is a yes/no mask; "
             f"{number_first(labels)}"
         )
-    return labels
 
 
 def neighbours_differ(frame: NDArray[Any]) -> float:

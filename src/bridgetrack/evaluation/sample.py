@@ -24,7 +24,7 @@ from bridgetrack.annotations.annotation import CellRef, EventRef, describe_event
 from bridgetrack.errors import InputError
 from bridgetrack.files import as_path, replacing
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.io.tables import TextTable, read_text_table
+from bridgetrack.io.text_table import TextTable, read_text_table
 from bridgetrack.settings import settings
 from bridgetrack.tracks.tracks import EDGE_EVENTS, Tracks, sort_events
 

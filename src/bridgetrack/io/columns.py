@@ -82,6 +82,8 @@ _NUMBERED = (
     ("axis", ("", "frame y x", "frame z y x")),
 )
 """Columns that programs number, and their roles where there are so many."""
+PLACE = {"frame", "y", "x"}
+"""What every cell needs."""
 UNIT_OF = re.compile(
     r"[\[({](?P<inside>[^][(){}]*)[\])}]|[ _./]+(?P<length>[µμu]m\^?[23²³]?|microns?|"
     r"micromet(?:er|re)s?|px|pxl|pixels?)\.?$|(?:(?<=time)|(?<=^t))[ _./]+"

@@ -20,10 +20,9 @@ from bridgetrack.io.tables import (
     SIDECAR,
     CellTable,
     Sidecar,
-    TextTable,
     read_cells,
-    read_text_table,
 )
+from bridgetrack.io.text_table import TextTable, read_text_table
 from bridgetrack.movie.geometry import geometry_to_json
 from bridgetrack.tracks.table import sizes_known, space_unit, track_table
 from bridgetrack.tracks.tracks import (

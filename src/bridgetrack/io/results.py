@@ -16,7 +16,7 @@ from bridgetrack.io.columns import SCORE_COLUMNS, known_columns, shown
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
 from bridgetrack.io.geff import is_geff, read_geff, read_trackmate, write_geff
-from bridgetrack.io.tables import read_text_table
+from bridgetrack.io.text_table import read_text_table
 from bridgetrack.may_write import result_folder
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.cycles import cell_cycles

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates
+from bridgetrack.detections.labels import refuse_unnumbered
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -179,6 +180,7 @@ class MaskJob:
         """
         for other in finding.brought:
             check_same_extent(image, other)
+            refuse_unnumbered(other)
         number, network, estimate = image.channel_number(channel), None, None
         if finding.backend == "cellpose":
             network = Cellpose(finding.network, finding.settings)

@@ -23,7 +23,6 @@ from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import is_mask_file, load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers, with_events
-from bridgetrack.detections.labels import with_numbers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.features.feature import needs_link_scores
@@ -429,7 +428,7 @@ def _repair_into(
         said = yield from with_events(known, events, detections, cells)
     with label_writer(folder / REPAIRED, cells.geometry) as write:
         found = yield from find_masks(
-            Finding(given=with_numbers(cells)), opened.image, write, said, opened.model,
+            Finding(given=cells), opened.image, write, said, opened.model,
             channel=given.channel, client=client,
         )  # fmt: skip
     rows = [
