@@ -98,9 +98,9 @@ def figures(training: Any) -> dict[str, Any]:
 
 def with_sources(strategy: str, source: Any) -> dict[str, Any]:
     """Figures of a training with an earlier movie or a model."""
-    return figures(
-        bt.run(bt.train_steps(scene(12, 2), poor(), strategy=strategy, sources=[source]))
-    )
+    options = bt.TrainingOptions(lambda_=0.2)
+    given = {"strategy": strategy, "sources": [source]}
+    return figures(bt.run(bt.train_steps(scene(8, 2), poor(), options, **given)))
 
 
 def points() -> Any:
@@ -137,17 +137,17 @@ CASES: dict[str, Callable[[], Any]] = {
     "six losses": six_losses,
     "suggested": suggested,
     "train": trained,
-    "train l1": lambda: trained(poor(), regularizer="l1", precision=1e-2),
+    "train l1": lambda: trained(poor(), regularizer="l1", precision=1e-2, lambda_=0.1),
     "train literal": lambda: trained(poor(), treatment="literal"),
     "train lambda": lambda: trained(poor(), lambda_=0.02),
-    "transfer": lambda: with_sources("transfer", scene(20, 3)),
-    "union": lambda: with_sources("union", scene(20, 3)),
+    "transfer": lambda: with_sources("transfer", scene(8, 3)),
+    "union": lambda: with_sources("union", scene(8, 3)),
     "delta": lambda: with_sources("delta", bt.shipped_model()),
 }
 for _name in ("ramp", "max-delta"):
     CASES[f"train {_name}"] = lambda name=_name: trained(poor(), loss=name)
 for _name in ("n-slack", "frank-wolfe", "perceptron"):
-    CASES[f"train {_name}"] = lambda name=_name: trained(poor(), learner=name)
+    CASES[f"train {_name}"] = lambda name=_name: trained(poor(), learner=name, lambda_=0.2)
 for _name in ("slack", "entropy", "novelty"):
     CASES[f"train by {_name}"] = lambda name=_name: trained(poor(), curriculum=name)
 

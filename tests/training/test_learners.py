@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.errors import InputError
 from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
@@ -72,8 +71,3 @@ def test_one_component_is_fitted_to_the_end() -> None:
         assert found.converged
         count += found.n_inferences
     assert count < 3000
-
-
-def test_a_learner_that_does_not_go_with_the_regulariser_is_refused() -> None:
-    with pytest.raises(InputError, match="needs the l2 regularizer"):
-        TrainingOptions(regularizer="l1", learner="n-slack")

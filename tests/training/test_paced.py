@@ -10,17 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.errors import InputError
-from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions, fit
-from bridgetrack.progress import run
-from bridgetrack.training.options import TrainingOptions
+from bridgetrack.learning import L2, Curriculum, LearningOptions, fit
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import TrainingSet, build_training_set
 from models import entropy_of
 from training.test_tracking_model import outputs
 from training.training_cases import (
-    blind_prior,
     confirmed,
     plain_scene,
     some_true,
@@ -92,17 +87,3 @@ def test_from_zero_the_undecided_must_wait() -> None:
     zero = np.zeros(data.phi.shape[1])
     plain = trained(data, None, zero)
     assert trained(data, "entropy", zero) < 0.1 * plain
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_a_whole_training_by_curriculum(criterion: Any) -> None:
-    scene = confirmed(plain_scene(), some_true(12, draw=1, divisions=4))
-    options = TrainingOptions(lambda_=0.03, curriculum=criterion)
-    found = run(train_steps(scene, blind_prior(), options))
-    assert found.result.stages
-    assert found.result.objective < found.result.objectives[0]
-
-
-def test_wrong_curricula_are_refused() -> None:
-    with pytest.raises(InputError, match="'slack', 'entropy' or 'novelty'"):
-        TrainingOptions(curriculum="mood")  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ def test_the_loss_is_zero_exactly_on_the_compatible_outputs(seed: int) -> None:
         assert (loss == 0) == (not (y.astype(bool) & ~data.allowed).any())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SEEDS)
 def test_every_inference_equals_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -103,7 +103,7 @@ def test_the_relaxation_is_never_below_the_exact_values(seed: int, full: bool) -
         assert (upper - reward >= best - kept - 1e-6).all()
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(SEEDS, st.sampled_from(sorted(LOSSES)), st.booleans())
 def test_bounds_stay_below_the_penalty_and_training_never_goes_up(
     seed: int, loss: str, absolute: bool

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 
 from bridgetrack.annotations.annotation import RANDOM, UNIFORM, Annotation, Kind
-from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import BALANCE, TrainingSet, balanced, build_training_set
@@ -98,11 +97,6 @@ def test_large_components_are_cut_into_frame_pairs() -> None:
 
 def _share(one: Annotation, other: Annotation) -> bool:
     return bool({c.cell for c in one.cells} & {c.cell for c in other.cells})
-
-
-def test_without_annotations_there_is_nothing_to_learn_from() -> None:
-    with pytest.raises(InputError, match="nothing to learn from"):
-        build_training_set(plain_scene())
 
 
 def test_a_corrected_annotation_has_another_version() -> None:

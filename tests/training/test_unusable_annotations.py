@@ -7,12 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
-from bridgetrack.errors import ContradictionError, InputError, ModelError
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.errors import ContradictionError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import untrained_model
-from bridgetrack.notes import NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
 from bridgetrack.training.fit import errors_of
@@ -79,17 +77,6 @@ def test_all_of_one_kind(kind: Event) -> None:
     assert not any(f"no {kind.key} was annotated" in note.words for note in found.notes)
 
 
-def test_a_direct_contradiction_names_the_cell() -> None:
-    plain = plain_scene()
-    row = int(some_true(1, divisions=0)[0])
-    slot = int(plain.problem.incidence[row].indices[0])
-    other = next(int(c) for c in plain.problem.by_slot[slot].indices if c != row)
-    (source,) = plain.hypotheses.sources[row][:1]
-    label, frame = plain.detections.label[source], plain.detections.frame[source]
-    with pytest.raises(ContradictionError, match=f"cell {label} in frame {frame}"):
-        confirmed(plain, np.array([row, other]))
-
-
 def circle() -> Scene:
     """Two cells, one cell that both may only move to: found by the solver alone."""
     labels = np.zeros((2, 60, 60), dtype=np.int32)
@@ -112,27 +99,6 @@ def test_a_hidden_contradiction_names_the_annotations() -> None:
         run(train_steps(scene))
 
 
-def test_cells_that_are_gone_are_listed() -> None:
-    plain = plain_scene()
-    gone = CellRef(2, 999, (-500.0, -500.0)), CellRef(3, 999, (-500.0, -500.0))
-    lost = Annotation("gone", Kind.CONFIRM, (EventRef(Event.MOVE, gone[:1], gone[1:]),))
-    scene = with_annotations(plain, [*says(plain, some_true(8)), lost])
-    found = run(train_steps(scene, bad_prior()))
-    assert found.n_annotations == 8
-    (note,) = [n for n in found.notes if n.kind == NoteKind.UNUSED]
-    assert "cell 999 in frame 2" in note.words
-    assert [a.id for a in scene.anchored.annotations if a.id == "gone"] == ["gone"]
-    sensible(found, scene, bad_prior())
-
-
-def test_a_prior_with_other_features_is_named() -> None:
-    plain = untrained_model()
-    keys = ("move.magic", *plain.keys[1:])
-    other = Model(keys, plain.weights, plain.units)
-    with pytest.raises(ModelError, match=rf"move\.magic.*{plain.keys[0]}"):
-        run(train_steps(confirmed(plain_scene(), some_true(3)), other))
-
-
 def test_movies_with_other_features() -> None:
     first = confirmed(plain_scene(), some_true(3))
     features = first.matrix.features
@@ -144,16 +110,3 @@ def test_movies_with_other_features() -> None:
     second = replace(first, matrix=replace(first.matrix, features=fewer, blocks=last))
     with pytest.raises(InputError, match=features.keys[-1]):
         run(train_steps(first, strategy="union", sources=[second]))
-
-
-@pytest.mark.parametrize(
-    ("named", "words"),
-    [
-        ({"loss": "zero"}, "loss: 'zero' is not one of"),
-        ({"regularizer": "l0"}, "regularizer: 'l0' is not"),
-        ({"lambda_": float("nan")}, "expected a finite number"),
-    ],
-)
-def test_options_that_do_not_exist(named: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        TrainingOptions(**named)  # type: ignore[arg-type]

@@ -34,7 +34,7 @@ from training.training_cases import (
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_margins_never_exceed_what_another_choice_costs(seed: int) -> None:
     """Of the event that is chosen and confirmed, or that an answer rules out."""
