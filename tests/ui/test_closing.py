@@ -38,9 +38,9 @@ def settled(state, qtbot) -> None:
     qtbot.wait(50)
 
 
-@pytest.fixture
-def found(viewer, qtbot, file):
-    """A viewer with that movie, its cells found by the plain segmentation."""
+def test_what_was_found_mended_and_set_is_there_again(
+    viewer, hand, qtbot, file, tmp_path, monkeypatch, another_viewer
+):
     widget = fill(viewer, file, None)
     state = state_of(viewer)
     qtbot.waitUntil(widget.segment.find.go.isEnabled, timeout=20_000)
@@ -48,16 +48,60 @@ def found(viewer, qtbot, file):
     widget.segment.find.size.value = 17
     widget.segment.find.go.click()
     settled(state, qtbot)
-    return state, widget
-
-
-def test_cells_that_were_found_and_mended_are_there_again(
-    found, viewer, hand, qtbot, file, another_viewer
-):
-    state, widget = found
     assert (file.with_name("part.bridgetrack") / "cells.zarr").is_dir()
     layer = find_role(viewer.layers, "labels")
-    cells = layer.data.copy()
+    cells, how = layer.data.copy(), tags_of(layer)["found"]
+    save_a_copy_at_the_head(widget, qtbot, monkeypatch, file, tmp_path)
+    mend_and_set(state, widget, hand, qtbot, cells)
+    mended, scale = layer.data.copy(), layer.scale.tolist()
+    assert not state.guard.losses
+    viewer.close()
+
+    again = another_viewer()
+    panel, other = fill(again, file, None), state_of(again)
+    settled(other, qtbot)
+    assert panel.notice.text() == (
+        f"✓ Restored from {other.session.project.path.name}: 1 answer, the cells that you found or "
+        "painted, the model in use, what can happen."
+    )
+    back = find_role(again.layers, "labels")
+    assert back.scale.tolist() == scale and tags_of(back)["found"] == how
+    assert "Found here by the plain segmentation" in panel.segment.summary.text()
+    geometry = other.session.movie.geometry
+    assert (geometry.scale, geometry.unit) == ((0.5, 0.5), "micrometer")
+    assert geometry.frame_interval == 10 and panel.segment.scale.minutes.value() == 10
+    assert again.layers["part"].scale.tolist() == [1, 0.5, 0.5]
+    assert np.allclose(camera_of(again).center[-2:], 0.5 * 99 / 2, atol=0.5), "it is in view"
+    assert other.session.model.name == "taught" and other.session.kinds.words == ("merges",)
+    assert (other.session.start.weights == shipped_model().weights).all()
+    assert panel.track.export.formats.ticked == ("csv", "geff")
+    assert panel.segment.find.size.value == 17
+    assert [a.kind.value for a in other.session.masks.answers] == ["remove"]
+    for _ in range(3):  # the model, what can happen, and the cell
+        np.testing.assert_array_equal(back.data, mended)
+        other.session.undo()
+        settled(other, qtbot)
+    np.testing.assert_array_equal(back.data, cells)
+    assert not other.session.kinds.words and not other.session.can_undo
+
+    open_the_copy_at_the_head(again, panel, qtbot, monkeypatch, tmp_path)
+    np.testing.assert_array_equal(other.session.movie.layers[1].data, cells)
+    assert other.session.movie.found == how
+    cells_are_those_that_the_movie_had_last(again, panel, qtbot, file, tmp_path)
+
+
+def save_a_copy_at_the_head(widget, qtbot, monkeypatch, file, tmp_path) -> None:
+    asked, begun = str(tmp_path / "kept"), []
+    save = lambda *given: begun.append(given[2]) or (asked, "")  # noqa: E731
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", save)
+    assert widget.step == 0 and widget.save.isVisible()
+    qtbot.mouseClick(widget.save, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "Saved" in widget.notice.text(), timeout=60_000)
+    assert Path(begun[0]).parent == file.parent, "the dialog begins where the movie is"
+    assert (tmp_path / "kept.bridgetrack").is_dir() and not Path(asked).exists()
+
+
+def mend_and_set(state, widget, hand, qtbot, cells) -> None:
     [label, *_] = np.unique(cells[1])[1:]
     state.canvas.show(1, None)
     place = np.argwhere(cells[1] == label)
@@ -66,7 +110,6 @@ def test_cells_that_were_found_and_mended_are_there_again(
     hand.key("E")
     hand.click(middle)
     settled(state, qtbot)
-    # What was set and learned is kept as well.
     formats = widget.track.export.formats
     widget.open_step(3)
     row = formats.visualItemRect(formats.item(2))
@@ -84,64 +127,37 @@ def test_cells_that_were_found_and_mended_are_there_again(
     box.apply()
     settled(state, qtbot)
     assert state.session.kinds.words == ("merges",), "another scale allows nothing else"
-    mended = layer.data.copy()
+    mended = find_role(state.viewer.layers, "labels").data
     assert (mended != cells).any() and not (mended[1] == label).any()
-    assert not state.guard.losses
-    viewer.close()
 
-    again = another_viewer()
-    panel = fill(again, file, None)
-    other = state_of(again)
-    settled(other, qtbot)
-    file = other.session.project.path.name
-    assert panel.notice.text() == (
-        f"✓ Restored from {file}: 1 answer, the cells that you found or painted, the model in use, "
-        "what can happen."
-    )
-    back = find_role(again.layers, "labels")
-    np.testing.assert_array_equal(back.data, mended)
-    assert back.scale.tolist() == layer.scale.tolist()
-    assert tags_of(back)["found"] == tags_of(layer)["found"]
+
+def open_the_copy_at_the_head(viewer, panel, qtbot, monkeypatch, tmp_path) -> None:
+    state, before = state_of(viewer), viewer.layers["part"]
+    chosen = tmp_path / "kept.bridgetrack" / "project.json"
+    monkeypatch.setattr("bridgetrack.ui.segment_panel.ask_open", lambda *_: chosen)
+    panel.open_step(0)
+    qtbot.mouseClick(panel.segment.open, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: state.session.project.path == chosen.parent, timeout=60_000)
+    settled(state, qtbot)
+    assert state.session.movie.layers[0] is not before and not before.visible
     assert "Found here by the plain segmentation" in panel.segment.summary.text()
-    geometry = other.session.movie.geometry
-    assert (geometry.scale, geometry.unit) == ((0.5, 0.5), "micrometer")
-    assert geometry.frame_interval == 10 and panel.segment.scale.minutes.value() == 10
-    assert again.layers["part"].scale.tolist() == [1, 0.5, 0.5]
-    assert np.allclose(camera_of(again).center[-2:], 0.5 * 99 / 2, atol=0.5), "it is in view"
-    assert other.session.model.name == "taught" and other.session.kinds.words == ("merges",)
-    assert (other.session.start.weights == shipped.weights).all()
-    assert panel.track.export.formats.ticked == ("csv", "geff")
-    assert panel.segment.find.size.value == 17
-    hand_back = other.session.masks.answers
-    assert [a.kind.value for a in hand_back] == ["remove"]
-    for _ in range(3):  # the model, what can happen, and the cell
-        np.testing.assert_array_equal(back.data, mended)
-        other.session.undo()
-        settled(other, qtbot)
-    np.testing.assert_array_equal(back.data, cells)
-    assert not other.session.kinds.words and not other.session.can_undo
 
 
-def test_the_cells_of_a_movie_are_those_that_it_had_last(found, viewer, qtbot, file, tmp_path):
-    state, widget = found
-    assert (state.session.project.path / "cells.zarr").exists()
-    own = tmp_path / "own.tif"
-    tifffile.imwrite(own, find_role(viewer.layers, "labels").data.astype(np.uint16) * 2)
-    viewer.layers.clear()
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
-    fill(viewer, file, own)
-    settled(state, qtbot)
-    assert [layer.name for layer in viewer.layers if tags_of(layer).get("role") == "labels"] == [
-        "Cells"
-    ]
-    assert widget.segment.source.labels.layer.name == "Cells"
+def cells_are_those_that_the_movie_had_last(viewer, panel, qtbot, file, tmp_path) -> None:
+    state, own = state_of(viewer), tmp_path / "own.tif"
+    tifffile.imwrite(own, state.session.movie.layers[1].data.astype(np.uint16) * 2)
+
+    def opened(cells):
+        viewer.layers.clear()
+        qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+        fill(viewer, file, cells)
+        settled(state, qtbot)
+        assert len([x for x in viewer.layers if tags_of(x).get("role") == "labels"]) == 1
+        return panel.segment.source.labels.layer
+
+    assert opened(own).name == "Cells"
     # The next time they come back with the movie, in place of those that were found before.
-    viewer.layers.clear()
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
-    fill(viewer, file, None)
-    settled(state, qtbot)
-    back = widget.segment.source.labels.layer
-    assert back.name == "own" and state.session.movie.files[1] == own
+    assert opened(None).name == "own" and state.session.movie.files[1] == own
 
 
 def answer(qtbot, words: str) -> list[str]:
@@ -189,36 +205,3 @@ def test_closing_asks_where_something_cannot_be_kept(viewer, qtbot, file, pace):
     state.kept.keep()
     settled(state, qtbot)
     assert not state.guard.losses and theirs.is_dir()
-
-
-def test_a_project_is_saved_and_opened_at_the_head(
-    found, viewer, qtbot, file, tmp_path, monkeypatch, another_viewer
-):
-    _, widget = found
-    click = Qt.MouseButton.LeftButton
-    asked = str(tmp_path / "kept")
-    begun = []
-    save = lambda *given: begun.append(given[2]) or (asked, "")  # noqa: E731
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", save)
-    assert widget.step == 0 and widget.save.isVisible()
-    qtbot.mouseClick(widget.save, click)
-    qtbot.waitUntil(lambda: "Saved" in widget.notice.text(), timeout=60_000)
-    assert Path(begun[0]).parent == file.parent, "the dialog begins where the movie is"
-    assert (tmp_path / "kept.bridgetrack").is_dir() and not Path(asked).exists()
-    cells = find_role(viewer.layers, "labels").data.copy()
-    how = tags_of(find_role(viewer.layers, "labels"))["found"]
-    viewer.close()
-
-    again = another_viewer()
-    again.add_image(np.zeros((2, 8, 8)), name="another")
-    _, panel = again.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    qtbot.wait(50)
-    chosen = tmp_path / "kept.bridgetrack" / "project.json"
-    monkeypatch.setattr("bridgetrack.ui.segment_panel.ask_open", lambda *_: chosen)
-    qtbot.mouseClick(panel.segment.open, click)
-    settled(state_of(again), qtbot)
-    session = state_of(again).session
-    np.testing.assert_array_equal(session.movie.layers[1].data, cells)
-    assert session.movie.layers[0].name == "part" and not again.layers["another"].visible
-    assert session.movie.found == how
-    assert "Found here by the plain segmentation" in panel.segment.summary.text()
