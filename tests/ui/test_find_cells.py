@@ -79,36 +79,72 @@ def central(frame):
     return int(np.unique(frame)[1:][int(np.argmin(away))])
 
 
-def test_what_is_said_of_masks_holds_when_cells_are_found_again(opened, viewer, hand, qtbot):
+def test_cells_are_found_with_a_preview_and_what_is_said_of_them_holds(
+    opened, viewer, hand, qtbot, whole_pixels
+):
     state, widget = opened
+    a_preview_follows_the_settings(widget, viewer, qtbot, whole_pixels)
     widget.segment.find.size.value = 17
     first = found(state, widget, qtbot)
+    assert find_role(viewer.layers, "preview") is None
+    sections_opened_later_are_not_squashed(widget, viewer, qtbot)
+    # This is no cell: said of the masks, and of the events.
     widget.open_step(1)
     state.canvas.show(1, None)
     qtbot.wait(50)
-    place = middle(first.data[1] == central(first.data[1]))
-    hand.point(place)
+    hand.point(middle(first.data[1] == central(first.data[1])))
     hand.key("E")
     hand.key("Return")
     settled(state, qtbot, first)
-    answers = state.session.masks.answers
+    session, heard = state.session, []
+    answers = session.masks.answers
     assert [a.kind for a in answers] == [MendKind.REMOVE]
-    heard = []
-    state.session.message.connect(lambda level, words: heard.append((level, words)))
+    there, table = first.data[2] == central(first.data[2]), session.scene.detections
+    row = table.row_of(2, central(first.data[2]))
+    event = EventRef(Event.FALSE, tuple(cell_refs(table, np.array([row]))))
+    session.edits.note(Kind.CONFIRM, event, "click")
+    settled(state, qtbot, first)
+    session.message.connect(lambda level, words: heard.append((level, words)))
     widget.open_step(0)
     second = found(state, widget, qtbot)
     assert second is not first
-    assert state.session.masks.answers == answers
+    assert session.masks.answers == answers
     assert honoured(second.data[1], answers, 1)
-    assert not [words for level, words in heard if level == "warning"]
-    # So does what is said of events: this is no cell.
-    session, there = state.session, second.data[2] == central(second.data[2])
-    table = session.scene.detections
-    row = table.row_of(2, central(second.data[2]))
-    event = EventRef(Event.FALSE, tuple(cell_refs(table, np.array([row]))))
-    session.edits.note(Kind.CONFIRM, event, "click")
-    without = found(state, widget, qtbot)
-    assert (without.data[2][there] > 0).mean() < 0.3
+    assert (second.data[2][there] > 0).mean() < 0.3
+    [gone] = [words for level, words in heard if level == "warning"]
+    assert gone.startswith("1 of your answers are about cells that are no longer there"), (
+        "masks hold"
+    )
+
+
+def a_preview_follows_the_settings(widget, viewer, qtbot, whole_pixels):
+    find = widget.segment.find
+    assert widget.segment.source.labels.layer is None
+    find.live.setChecked(True)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "preview") is not None, timeout=20_000)
+
+    def seen():
+        return find_role(viewer.layers, "preview").data
+
+    before = seen().copy()
+    many, n_true = before.max(), len(np.unique(whole_pixels[1][0, 100:240, 100:240])) - 1
+    assert 0.6 * n_true < many < 1.4 * n_true
+    find.faint.value = 0
+    qtbot.waitUntil(lambda: not np.array_equal(seen(), before), timeout=20_000)
+    find.faint.value = 0.5
+
+
+def sections_opened_later_are_not_squashed(widget, viewer, qtbot):
+    viewer.window.resize(1366, 768)
+    find = widget.segment.find
+    widget.segment.finding.open()
+    qtbot.wait(200)
+    qtbot.mouseClick(widget.segment.more.head, Qt.MouseButton.LeftButton)
+    qtbot.wait(700)
+    for part in (find.size.native, find.split.native, find.expert):
+        assert part.height() >= part.sizeHint().height()
+    for part in (find.words, find.estimate):
+        assert part.height() >= part.heightForWidth(part.width())
 
 
 def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, hand, qtbot):
@@ -190,10 +226,13 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     settled(state, qtbot, layer)
 
 
-def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
+def test_what_a_cancelled_search_found_is_kept_and_it_goes_on_from_there(
+    opened, viewer, image, qtbot, pace, monkeypatch
+):
     state, widget = opened
-    find = widget.segment.find
+    find, source = widget.segment.find, widget.segment.source.labels
     widget.segment.finding.open()
+    # Before any frame is done, everything stays as it was.
     find.go.click()
     qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
     qtbot.waitUntil(widget.work.isVisible, timeout=60_000)
@@ -203,28 +242,6 @@ def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
     pace.held = False
     qtbot.wait(300)
     assert find_role(viewer.layers, "labels") is None and state.session.movie is None
-    # Another movie that is opened ends the search, too, and says so.
-    find.go.click()
-    qtbot.waitUntil(widget.work.isVisible, timeout=60_000)
-    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
-    pace.held = True
-    pixels = viewer.layers["part"].data
-    other = viewer.add_image(pixels + 1, name="other")
-    cells = viewer.add_labels((pixels > np.quantile(pixels, 0.9)).astype(int), name="cells")
-    widget.segment.source.image.choose(other)
-    widget.segment.source.labels.choose(cells)
-    qtbot.waitUntil(lambda: state.session.movie is not None, timeout=20_000)
-    assert not widget.work.isVisible() and not state.session.busy("segment")
-    assert "The search for the cells of “part” ended" in widget.notice.text()
-    pace.held = False
-
-
-def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
-    opened, viewer, image, qtbot, monkeypatch
-):
-    state, widget = opened
-    find, source = widget.segment.find, widget.segment.source.labels
-    widget.segment.finding.open()
     find.method.value = "plain"
     looked, held, real = [], threading.Event(), finding_module.SegmentedFrame
 
@@ -268,6 +285,18 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     held.set()
     assert "your cells are unchanged" in widget.notice.text()
     assert source.layer is layer
+    # Another movie that is opened ends the search, too, and says so.
+    find.go.click()
+    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
+    pace.held = True
+    other = viewer.add_image(image + 1, name="other")
+    cells = viewer.add_labels((image > np.quantile(image, 0.9)).astype(int), name="cells")
+    widget.segment.source.image.choose(other)
+    widget.segment.source.labels.choose(cells)
+    qtbot.waitUntil(lambda: state.session.movie.layers == (other, cells), timeout=20_000)
+    assert not widget.work.isVisible() and not state.session.busy("segment")
+    assert "The search for the cells of “part” ended" in widget.notice.text()
+    pace.held = False
 
 
 def looked_for(state, find, qtbot):
@@ -277,10 +306,11 @@ def looked_for(state, find, qtbot):
     return find._search.finding.settings
 
 
-def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbot):
+def test_cells_are_looked_for_as_somebody_said_or_as_the_movie_says(opened, viewer, qtbot):
     state, widget = opened
     find = widget.segment.find
     find.method.value = "plain"
+    # A size that is set before the estimate comes stays.
     find.go.click()
     assert state.session.busy("settings")
     find.live.setChecked(True)  # the preview waits for the estimate, too, and ends no search
@@ -294,6 +324,7 @@ def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbo
     said = looked_for(state, find, qtbot)
     assert said.foreground == "bright" and said.diameter < 40
     assert find.estimate.text().startswith("Cells look bright")
+    what_is_decided_is_what_the_command_line_decides(state, widget, viewer, qtbot)
     (slider,), share = find.split.native.findChildren(QSlider), find.split.value
     qtbot.keyClick(slider, Qt.Key.Key_PageUp)
     assert find.split.value == pytest.approx(share + 0.1, abs=0.01)
@@ -306,9 +337,8 @@ def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbo
     assert find.foreground.value == "texture"
 
 
-def test_what_is_decided_is_what_the_command_line_decides(opened, viewer, qtbot):
-    state, widget = opened
-    find, rods = widget.segment.find, colony(bright=True)[0][:1, 30:190, 40:210]
+def what_is_decided_is_what_the_command_line_decides(state, widget, viewer, qtbot):
+    find, rods = widget.segment.find, colony(bright=True)[0][:1, 60:190, 40:180]
     movie, sizes = open_movie(rods), {}
     widget.segment.source.image.choose(viewer.add_image(rods, name="rods"))
     for way in ("jointly", "plain"):
@@ -325,21 +355,3 @@ def test_what_is_decided_is_what_the_command_line_decides(opened, viewer, qtbot)
     find.go.click()
     said = Finding(SegmentationSettings(diameter=33.0), "jointly")
     assert looked_for(state, find, qtbot) == run(said.decided(movie)).settings
-
-
-def test_sections_opened_later_are_not_squashed(opened, viewer, qtbot):
-    state, widget = opened
-    viewer.window.resize(1366, 768)
-    find = widget.segment.find
-    outer, inner = widget.segment.finding, widget.segment.more
-    outer.open()
-    find.method.value = "plain"
-    found(state, widget, qtbot)
-    outer.open()
-    qtbot.wait(200)
-    qtbot.mouseClick(inner.head, Qt.MouseButton.LeftButton)
-    qtbot.wait(700)
-    for part in (find.size.native, find.split.native, find.expert):
-        assert part.height() >= part.sizeHint().height()
-    for part in (find.words, find.estimate):
-        assert part.height() >= part.heightForWidth(part.width())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bridgetrack.movie import Movie
 from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -18,13 +19,9 @@ def test_layers_that_others_change_are_followed(open_short, viewer, hand, qtbot,
     widget = open_short()
     session, image, cells = state_of(viewer).session, viewer.layers["short"], viewer.layers["cells"]
     before = len(session.scene.detections)
+    painting_measures_one_frame_again(session, viewer, hand, cells, qtbot)
     # A key of napari outside of its painting tools.
-    cells.mode = "fill"
-    at = tuple(np.argwhere(cells.data[2] == np.unique(cells.data[2])[1])[0])
-    cells.fill((2, *at), 0)
-    qtbot.waitUntil(lambda: len(session.scene.detections) == before - 1, timeout=20_000)
     cells.mode = "pan_zoom"
-    qtbot.waitUntil(lambda: not session.busy("measure", "track"), timeout=20_000)
     viewer.layers.selection.active = cells
     hand.key("Z", control=True)
     qtbot.waitUntil(lambda: len(session.scene.detections) == before, timeout=20_000)
@@ -80,6 +77,32 @@ def test_layers_that_others_change_are_followed(open_short, viewer, hand, qtbot,
     begun = next(k for k, words in enumerate(said) if "being measured" in words)
     assert not any("cannot be tracked" in words for words in said[begun:])
     assert not widget.notice.isVisible() and widget.next_words.text().startswith("Ready")
+
+
+def painting_measures_one_frame_again(session, viewer, hand, cells, qtbot):
+    before, read = len(session.scene.detections), []
+
+    def measured(n):
+        qtbot.waitUntil(
+            lambda: session.scene and len(session.scene.detections) == n, timeout=20_000
+        )
+        qtbot.waitUntil(lambda: not session.busy("measure", "track"), timeout=20_000)
+        assert viewer.layers.selection.active is cells, "the tool stays in the hand"
+
+    viewer.layers.selection.active = cells
+    cells.mode = "fill"
+    at = tuple(np.argwhere(cells.data[2] == np.unique(cells.data[2])[1])[0])
+    with pytest.MonkeyPatch.context() as watched:
+        for name in ("frame", "channel_frame"):
+            plain = getattr(Movie, name)
+            watched.setattr(Movie, name, lambda *a, plain=plain: read.append(a[1]) or plain(*a))
+        cells.fill((2, *at), 0)
+        measured(before - 1)
+        assert set(read) == {1, 2, 3}, "the frame that was painted and those it is compared with"
+    cells.undo()
+    measured(before)
+    cells.redo()
+    measured(before - 1)
 
 
 def test_a_movie_whose_last_axis_is_time_is_asked_about(viewer, qtbot, pixels, monkeypatch):
