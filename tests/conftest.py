@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -19,6 +22,27 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"no real movies: {SHARED.name} is not beside the project")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def quick_scores() -> None:
+    """Scores without what traccuracy compiles for seconds where it is imported."""
+    if find_spec("traccuracy") is None:
+        return
+    import numba
+
+    def later(*given: Any, **how: Any) -> Any:
+        """A list of signatures says that a function is compiled at once."""
+        return (
+            (lambda function: function)
+            if given and isinstance(given[0], list)
+            else jit(*given, **how)
+        )
+
+    jit = numba.njit
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba, "njit", later)
+        import_module("traccuracy.matchers")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -113,6 +113,7 @@ def true_moves_and_divisions(
     return found
 
 
+@cache
 def situation_scene(situation: Situation) -> Described:
     """A situation of the gallery, described."""
     return described(situation.movie)

@@ -20,7 +20,7 @@ from drawn_movie import answered, textured
 @pytest.fixture(scope="module")
 def sample() -> tuple[np.ndarray, np.ndarray]:
     """Four frames of a part of the sample movie, and its true labels."""
-    folder, part = bt.sample_folder(), np.s_[:4, 60:220, 60:220]
+    folder, part = bt.sample_folder(), np.s_[:3, 60:200, 60:200]
     image, truth = bt.open_movie(folder / "01"), bt.open_labels(folder / "01_GT" / "TRA")
     seen, true = (np.asarray(movie.array[:, 0][part]) for movie in (image, truth))
     return seen, true

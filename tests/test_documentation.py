@@ -42,7 +42,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.usefixtures("sample")
+@pytest.mark.usefixtures("sample", "quick_scores")
 def test_readme_works_as_shown() -> None:
     commands = "".join(blocks("README.md", "sh")).replace("\\\n", " ").splitlines()
     lines = [shlex.split(line) for line in commands if line.startswith("bridgetrack")]
@@ -53,7 +53,7 @@ def test_readme_works_as_shown() -> None:
     run_python("README.md")
 
 
-@pytest.mark.usefixtures("sample")
+@pytest.mark.usefixtures("sample", "quick_scores")
 def test_python_examples() -> None:
     run_python("docs/python.md")
 

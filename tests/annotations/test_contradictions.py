@@ -110,7 +110,7 @@ def test_replacing_an_answer_does_not_conflict_with_itself():
     assert len(conflicts_with(AnnotationSet(MOVIE, [old]), [confirm("a2", MOVE, [1], [3])])) == 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(annotation_lists())
 def test_the_check_of_one_click_finds_what_the_check_of_all_finds(listed):
     """Adding one by one and refusing what conflicts ends in a set without contradictions."""

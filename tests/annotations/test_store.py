@@ -32,7 +32,7 @@ MOVE = says("a1", "confirm", event(Event.MOVE, [1], [2]), seconds=1.5)
 LEAVES = says("a2", "reject", event(Event.DISAPPEAR, [7]), created="2024-05-17T09:30:00+00:00")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(annotation_lists())
 def test_encoding_and_decoding_is_identity(listed):
     history = AnswerHistory(AnnotationSet(MOVIE))
@@ -174,7 +174,7 @@ def journal(tmp_path_factory):
     return path, path.parent / "cut.json", _journal(path)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_any_beginning_of_a_journal_opens_to_the_answers_of_its_whole_lines(journal, data):
     path, cut, after = journal

@@ -6,8 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from bridgetrack.annotations.files import load_annotations
 from cli.conftest import Run
+
+pytestmark = pytest.mark.usefixtures("quick_scores")
 
 
 def test_clicks_are_drawn_and_honoured(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:

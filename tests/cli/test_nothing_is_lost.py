@@ -178,7 +178,7 @@ def test_masks_that_someone_corrected_are_kept(
 ) -> None:
     out, few = tmp_path / "found", tmp_path / "few.tif"
     tifffile.imwrite(few, tifffile.imread(files["image"])[:3], photometric="minisblack")
-    words = ("segment", few, "--out", out)
+    words = ("segment", few, "--out", out, "--choose", "plain", "--diameter", 20)
     assert run(*words).status == 0
     assert run(*words).status == 0
     mask = out / "mask001.tif"

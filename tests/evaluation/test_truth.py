@@ -121,7 +121,7 @@ def test_matching_by_distance() -> None:
 images = arrays(np.uint16, (2, 5, 6), elements=st.integers(0, 4))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(images, images)
 def test_counts_equal_those_of_a_loop(first: np.ndarray, second: np.ndarray) -> None:
     sides = []

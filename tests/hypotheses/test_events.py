@@ -31,7 +31,7 @@ def as_tuples(events: Events) -> list[tuple[int, ...]]:
 
 
 @given(st.lists(NAMED, max_size=30), LOWEST)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 def test_in_order_and_each_once(named: list[tuple[Event, list[int]]], lowest: int) -> None:
     events = table(named, lowest)
     assert as_tuples(events.unique()) == sorted(set(as_tuples(events)))
@@ -40,7 +40,7 @@ def test_in_order_and_each_once(named: list[tuple[Event, list[int]]], lowest: in
 
 
 @given(st.lists(NAMED, max_size=20), st.lists(NAMED, max_size=5), LOWEST)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 def test_others_join(
     named: list[tuple[Event, list[int]]], more: list[tuple[Event, list[int]]], lowest: int
 ) -> None:

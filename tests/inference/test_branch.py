@@ -25,7 +25,7 @@ SCORES = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 START = np.array([False, False, False, True, True, True])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 9), st.sampled_from([0, 50_000]))
 def test_branching_is_exact(seed: int, n_slots: int, large: int) -> None:
     rng = np.random.default_rng(seed)
@@ -52,7 +52,7 @@ def test_a_choice_that_may_be_worse_is_not_proven_best(gap: float, bound: float)
     assert found == pytest.approx(bound)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9))
 def test_rounding_gives_a_cover_or_none(seed: int, n_slots: int) -> None:
     rng = np.random.default_rng(seed)

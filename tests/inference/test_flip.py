@@ -12,7 +12,7 @@ from bridgetrack.inference.margins import cheapest_flip
 from partition_problems import brute_force, problem_of, random_covers, random_scores
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.integers(1, 4))
 def test_equals_enumeration(seed: int, n_slots: int, n_sets: int) -> None:
     rng = np.random.default_rng(seed)

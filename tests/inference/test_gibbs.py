@@ -33,7 +33,7 @@ def all_choices(problem: Problem, allowed: np.ndarray) -> list[np.ndarray]:
 
 @given(seed=st.integers(0, 100_000))
 @example(seed=153)  # a light beginning whose ends are the best
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_equals_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_slots = int(rng.integers(1, 9))
@@ -55,7 +55,7 @@ def test_equals_enumeration(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 1000), sharp=st.sampled_from([0.0, 0.3, 1.0, 3.0]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_sampled_states_come_close(seed: int, sharp: float) -> None:
     """The documented error of the estimate, on problems too large to list but not to sum."""
     problem, scores = tracking_problem(np.random.default_rng(seed), 6)

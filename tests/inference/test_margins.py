@@ -26,7 +26,7 @@ from partition_problems import (
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 25), st.booleans())
 def test_margins_against_enumeration(seed: int, n_slots: int, n_wide: int, pinned: bool) -> None:
     rng = np.random.default_rng(seed)

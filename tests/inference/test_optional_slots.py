@@ -35,7 +35,7 @@ def padded(problem: Problem, values: np.ndarray, fill: float | bool) -> np.ndarr
     return np.append(values, np.full(int((~problem.required).sum()), fill))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 20), st.booleans())
 @example(1197225, 8, 2, False)  # the price of an optional slot must not become negative
 def test_choice_and_margins_equal_enumeration(
@@ -70,7 +70,7 @@ def test_choice_and_margins_equal_enumeration(
         assert margin == pytest.approx(max(true, 0.0), abs=tolerance)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(2, 20))
 def test_solving_again_after_columns_were_forbidden(seed: int, n_slots: int, n_wide: int) -> None:
     rng = np.random.default_rng(seed)
@@ -88,7 +88,7 @@ def test_solving_again_after_columns_were_forbidden(seed: int, n_slots: int, n_w
     assert after.value == pytest.approx(truth, abs=tolerance)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(0, 8))
 def test_the_sum_over_choices(seed: int, n_slots: int, n_wide: int) -> None:
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from partition_problems import brute_force, problem_of, random_covers, random_scores
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(0, 30))
 def test_the_optimum_survives(seed: int, n_slots: int, n_wide: int) -> None:
     rng = np.random.default_rng(seed)

@@ -26,7 +26,7 @@ from partition_problems import (
 ALWAYS = SolverLimits(large=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 25))
 def test_the_best_choice_its_prices_and_its_margins(seed: int, n_slots: int, n_wide: int) -> None:
     rng = np.random.default_rng(seed)

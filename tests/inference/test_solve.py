@@ -47,7 +47,7 @@ def assert_valid(problem: Problem, scores: np.ndarray, solution: Solution) -> No
     assert solution.bound >= solution.value
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 25))
 def test_equals_enumeration(seed: int, n_slots: int, n_wide: int) -> None:
     rng = np.random.default_rng(seed)
@@ -92,7 +92,7 @@ def failing(*_: object, **__: object) -> None:
     raise mip.InterfacingError("Unknown error in call to HiGHS.")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(0, 8))
 def test_where_the_solver_fails_another_one_is_asked(seed: int, n_slots: int, n_wide: int) -> None:
     rng = np.random.default_rng(seed)
@@ -108,7 +108,7 @@ def test_where_the_solver_fails_another_one_is_asked(seed: int, n_slots: int, n_
     assert ((rows @ found.x)[free] <= 1).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8))
 def test_allowed_columns_are_honoured(seed: int, n_slots: int) -> None:
     rng = np.random.default_rng(seed)

@@ -23,7 +23,7 @@ from lineage_cases import (
     write_ctc_folder,
 )
 
-quick = settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 
 
 def regained_identity() -> Tracks:

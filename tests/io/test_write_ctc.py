@@ -26,7 +26,7 @@ def is_valid(folder: Path) -> bool:
     return bool(validation.valid(masks, table, labels))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=12)
 @given(random_tracks())
 def test_any_tracks_take_a_valid_form(tracks: Tracks) -> None:
     form = ctc_form(tracks)

@@ -36,7 +36,7 @@ def objective(model: Any, samples: Any, regularizer: L2 | L1, w: np.ndarray, los
 
 
 @given(seed=st.integers(0, 1000), loss=names, weight=st.sampled_from([0.01, 0.1, 1.0]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_objective_never_increases_and_is_true(seed: int, loss: str, weight: float) -> None:
     model, samples = multiclass_problem(seed)
     start = np.random.default_rng(seed).normal(size=model.n_features)
@@ -48,7 +48,7 @@ def test_objective_never_increases_and_is_true(seed: int, loss: str, weight: flo
 
 
 @given(seed=st.integers(0, 1000), loss=names, treatment=st.sampled_from(["exact", "literal"]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_bounds_never_exceed_the_penalty(seed: int, loss: str, treatment: str) -> None:
     model, samples = multiclass_problem(seed)
     found = fit(model, samples, L2(0.05), loss=loss, treatment=treatment)
@@ -60,7 +60,7 @@ def test_bounds_never_exceed_the_penalty(seed: int, loss: str, treatment: str) -
 
 
 @given(seed=st.integers(0, 1000), problem=st.sampled_from([multiclass_problem, chain_problem]))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_switches_agree_on_full_annotation(seed: int, problem: Any) -> None:
     """One label each: R is linear, the problem convex, and training is BMRM."""
     model, samples = problem(seed, full=True)

@@ -18,7 +18,7 @@ from models import chain_problem, multiclass_problem
     problem=st.sampled_from([multiclass_problem, chain_problem]),
     weight=st.sampled_from([0.05, 0.5]),
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_a_delta_function_never_does_worse_than_its_source(
     seed: int, problem: Any, weight: float
 ) -> None:

@@ -39,7 +39,7 @@ def metric_of(kind: str, d: int, seed: int) -> np.ndarray | None:
     kind=st.sampled_from(["none", "diagonal"]),
     weight=st.sampled_from([0.1, 1.0]),
 )
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_learners_reach_the_same_objective(
     seed: int, problem: Any, kind: str, weight: float
 ) -> None:
@@ -60,7 +60,7 @@ def test_learners_reach_the_same_objective(
 
 
 @given(seed=st.integers(0, 1000), loss=st.sampled_from(sorted(LOSSES)))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_cccp_descends_with_any_learner(seed: int, loss: str) -> None:
     model, samples = multiclass_problem(seed)
     for learner in CERTIFIED:
@@ -77,7 +77,7 @@ def value_at(bundle: Bundle, w: np.ndarray) -> float:
 
 
 @given(seed=st.integers(0, 1000), problem=PROBLEMS, kind=st.sampled_from(["none", "diagonal"]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_line_search_never_lowers_the_dual(seed: int, problem: Any, kind: str) -> None:
     """And the dual never exceeds the primal, anywhere; the step is the best on its segment."""
     rng = np.random.default_rng(seed)
@@ -112,7 +112,7 @@ def test_line_search_never_lowers_the_dual(seed: int, problem: Any, kind: str) -
 
 
 @given(seed=st.integers(0, 1000), problem=PROBLEMS, learner=st.sampled_from(CERTIFIED))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_gap_is_a_true_bound_at_every_step(seed: int, problem: Any, learner: str) -> None:
     """Whenever a learner is stopped, the minimum lies within the gap it reports."""
     model, samples = problem(seed, full=True)
@@ -152,15 +152,15 @@ def test_learners_go_on_from_what_another_learned(learner: str) -> None:
 
 
 def test_cached_outputs_save_inference() -> None:
-    model, samples = chain_problem(0, n=20, full=True)
+    model, samples = chain_problem(0, n=10, full=True)
     cached, plain = (
-        fit(model, samples, L2(0.1), options=how("frank-wolfe", precision=1e-3, cache=cache))
+        fit(model, samples, L2(0.1), options=how("frank-wolfe", precision=1e-2, cache=cache))
         for cache in (True, False)
     )
     assert 2 * cached.n_inferences < plain.n_inferences
     # the gap costs an inference of all samples: it is computed when a pass promises little
     assert 4 * len(plain.steps) < plain.n_inferences
-    assert cached.objective == pytest.approx(plain.objective, abs=2e-3)
+    assert cached.objective == pytest.approx(plain.objective, abs=2e-2)
 
 
 def test_perceptron_starts_at_the_prior() -> None:

@@ -43,7 +43,7 @@ def regularizer(seed: int, weight: float, metric: bool, d: int = 5) -> L2:
 
 
 @given(seed=st.integers(0, 10_000), weight=st.sampled_from([1e-2, 1.0, 1e2]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_printed_dual_with_a_tangent(seed: int, weight: float) -> None:
     """001, eq. 13-15 with v not 0, one group, w0 = 0, and the constant that lacks there."""
     A, b = rows(seed)
@@ -65,7 +65,7 @@ def test_the_printed_dual_with_a_tangent(seed: int, weight: float) -> None:
     scale=st.sampled_from([1e-3, 1.0, 1e3]),
     metric=metrics,
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_dual_value_equals_primal(
     seed: int, m: int, weight: float, scale: float, metric: bool
 ) -> None:
@@ -83,7 +83,7 @@ def test_dual_value_equals_primal(
 
 
 @given(seed=st.integers(0, 10_000), m=st.integers(2, 30), metric=metrics)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_both_forms_find_the_same(seed: int, m: int, metric: bool) -> None:
     A, b = rows(seed, m)
     wanted = regularizer(seed, 0.3, metric)
@@ -163,7 +163,7 @@ def l1_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(seed=st.integers(0, 10_000), weight=st.sampled_from([1e-3, 0.1, 1.0, 1e3]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_dual_value_of_l1_equals_primal(seed: int, weight: float) -> None:
     A, b = l1_rows(seed)
     rng = np.random.default_rng(seed)

@@ -55,7 +55,7 @@ def test_bounds_are_rescaled_with_the_number_of_annotations() -> None:
 
 
 @given(seed=st.integers(0, 1000))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_added_and_changed_annotations(seed: int) -> None:
     """Whatever is taken over, the optimum of the new problem is found (full annotation: convex)."""
     model, samples = multiclass_problem(seed, n=30, full=True)

@@ -54,7 +54,7 @@ def how(criterion: Any, **more: Any) -> LearningOptions:
     criterion=st.sampled_from(CRITERIA),
     learner=st.sampled_from(["1-slack", "n-slack"]),
 )
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_ends_with_everybody_and_a_true_objective(seed: int, criterion: Any, learner: Any) -> None:
     model, samples = paced_chain(seed, n=8)
     options = LearningOptions(learner=learner, curriculum=Curriculum(criterion))
@@ -129,7 +129,7 @@ def test_a_model_that_cannot_tell_is_refused() -> None:
 
 
 @given(seed=st.integers(0, 1000), problem=PROBLEMS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_novelty_learns_each_sample(seed: int, problem: Any) -> None:
     """No novelty without loss; otherwise a lower bound on every change that learns the sample."""
     risk, w = risk_of(problem, seed)

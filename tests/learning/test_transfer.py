@@ -50,7 +50,7 @@ def trained(stacked: Stacked, **how: Any) -> TrainingResult:
 
 
 @given(seed=seeds, problem=problems, lam=strengths, rho=strengths)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_one_domain_is_plain_training(seed: int, problem: Any, lam: float, rho: float) -> None:
     domain = domains_of(problem, seed, 1, full=True)[0]
     d = domain.model.n_features
@@ -83,7 +83,7 @@ def test_an_infinite_tie_is_union(seed: int, problem: Any, lam: float) -> None:
 
 
 @given(seed=seeds, problem=problems, lam=strengths, rho=strengths)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_the_objective_is_that_of_the_paper(
     seed: int, problem: Any, lam: float, rho: float
 ) -> None:
@@ -109,7 +109,7 @@ def test_the_objective_is_that_of_the_paper(
     lam=st.sampled_from([0.02, 0.5, 5.0]),
     rho=st.sampled_from([0.02, 0.5, 5.0]),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_stacked_features_solve_the_coupled_master_problem(
     seed: int, n: int, lam: float, rho: float
 ) -> None:

@@ -55,7 +55,7 @@ def models(draw: st.DrawFn) -> Model:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(models())
 def test_what_is_written_is_read(model: Model) -> None:
     again = MODEL_FILE.parse(model_text(model), "here")

@@ -134,7 +134,7 @@ def test_answers_hold_in_a_single_frame() -> None:
         solve(pins={(0, "left"), (0, "both")}, n_frames=1)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(1, 2))
 def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) -> None:
     rng = np.random.default_rng(seed)

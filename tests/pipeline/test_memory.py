@@ -87,7 +87,7 @@ def test_what_is_done_in_parts_is_the_same(
 
 
 def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
-    images = drawn(9)[0][:, :50, :50].astype(np.float32)
+    images = drawn(7)[0][:, :50, :50].astype(np.float32)
     cells = SegmentationSettings(diameter=14, foreground="bright")
     # What the movie teaches comes of at most twelve of its frames, however long it is.
     how = Finding(cells, learned=MovieScore(starting_score()))
@@ -116,8 +116,8 @@ def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
     peak(1)  # imports everything
     gc.freeze()  # so that collecting takes no time
     try:
-        short, long = peak(3), peak(9)
+        short, long = peak(3), peak(7)
     finally:
         gc.unfreeze()
     assert long < 1.3 * short
-    assert len(seen) == 9 and 1 <= alive <= 4
+    assert len(seen) == 7 and 1 <= alive <= 4

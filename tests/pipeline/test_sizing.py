@@ -32,7 +32,7 @@ def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> Non
 
 
 def test_the_estimate_stays_where_another_size_sees_no_more() -> None:
-    movie = open_movie(drawn()[0])
+    movie = open_movie(drawn(2)[0], axes="TYX")
     assert run(fitted_settings(movie)) == estimate_settings(movie)
 
 

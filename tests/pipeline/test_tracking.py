@@ -264,10 +264,10 @@ def test_a_closed_run_reads_no_more_frames() -> None:
 
 
 def test_kinds_of_events_that_do_not_occur_are_not_proposed(sample) -> None:
-    labels, image = (movie.array[:14, 0].compute() for movie in sample[:2])
+    labels, image = (movie.array[:10, 0].compute() for movie in sample[:2])
     empty = ndi.distance_transform_edt((labels == 0).all(axis=0))
     y, x = np.unravel_index(int(empty.argmax()), empty.shape)
-    alone = labels[6:, y - 4 : y + 5, x - 4 : x + 5]
+    alone = labels[4:, y - 4 : y + 5, x - 4 : x + 5]
     assert not alone.any()
     alone[:] = labels.max() + 1  # far from all others, in the middle of the movie
     usual = track(labels, image)

@@ -46,7 +46,7 @@ def places_of(regions: Regions, r: int) -> set[int]:
     return set(regions.region_pixels(r).tolist())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(some_regions())
 def test_exclusions_forbid_what_overlaps_and_nothing_else(regions: Regions) -> None:
     rows = exclusions(regions)
@@ -73,7 +73,7 @@ def test_exclusions_forbid_what_overlaps_and_nothing_else(regions: Regions) -> N
     }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(some_regions())
 def test_layers_hold_every_region_whole_once(regions: Regions) -> None:
     for t in regions.frames:
@@ -91,7 +91,7 @@ def test_layers_hold_every_region_whole_once(regions: Regions) -> None:
     assert (layer[first] != layer[second])[first != second].all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(some_regions(), st.randoms(use_true_random=False))
 def test_selection_keeps_what_was_selected(regions: Regions, random: object) -> None:
     kept = np.array([random.random() < 0.5 for _ in range(len(regions))])  # type: ignore[attr-defined]
@@ -103,7 +103,7 @@ def test_selection_keeps_what_was_selected(regions: Regions, random: object) -> 
         assert part.sources[part.source[new]] == regions.sources[regions.source[old]]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, 10_000),
     st.sampled_from([(8, 9), (1, 12), (12, 1), (4, 5, 6), (1, 7, 7)]),
@@ -141,7 +141,7 @@ def test_numbers_of_a_frame() -> None:
     assert regions.votes.tolist() == [[0, 1], [1, 0], [1, 0]]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(some_regions())
 def test_runs_end_with_their_rows_and_say_where_regions_lie(regions: Regions) -> None:
     owner, place, length = regions.runs

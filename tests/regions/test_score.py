@@ -96,7 +96,7 @@ def test_trees_are_walked_to_their_leaves() -> None:
     np.testing.assert_allclose(scored().log_odds, START.log_odds(scored().features))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([1.0, 2.0, 4.0]))
 def test_pruning_keeps_the_likeliest_of_every_place(seed: int, per_cell: float) -> None:
     rng = np.random.default_rng(seed)

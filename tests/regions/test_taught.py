@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
@@ -74,6 +74,7 @@ def test_the_more_often_the_start_is_wrong_the_more_of_a_say_has_what_was_checke
     np.testing.assert_array_equal(teach(START, FEATURE, told).trees.log_odds(FEATURE), own)
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.floats(20, 2000), st.floats(0.0, 0.5), st.integers(0, 1000))
 def test_what_is_far_smaller_than_usual_is_doubted_and_what_is_far_larger_a_little(
     area: float, spread: float, seed: int

@@ -20,7 +20,7 @@ def landscape(seed: int, shape: tuple[int, ...], distinct_values: bool) -> np.nd
 SHAPES = st.sampled_from([(6, 7), (1, 9), (3, 4, 5)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), SHAPES, st.booleans())
 def test_nodes_are_nested_and_leaves_are_hills(
     seed: int, shape: tuple[int, ...], distinct_values: bool

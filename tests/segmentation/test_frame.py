@@ -55,7 +55,7 @@ def test_uneven_background_is_removed() -> None:
     assert found_share(truth, segment_frame(photograph(truth, noise=1.0) + slope)) == 1.0
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     factor=st.floats(0.01, 300),
     offset=st.floats(-500, 500),
@@ -69,7 +69,7 @@ def test_brightness_and_contrast_do_not_matter(factor: float, offset: float, see
     assert np.mean((plain > 0) != (changed > 0)) < 0.002
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     centres=st.lists(
         st.tuples(st.integers(0, 79), st.integers(0, 99)), min_size=1, max_size=12, unique=True

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import dask.array as da
 import numpy as np
 import pytest
 
@@ -53,10 +52,6 @@ def test_real_movies_need_no_setting(
     shared_data: Path, images: str, truth: str, least: float
 ) -> None:
     movie, labels = open_movie(shared_data / images), open_labels(shared_data / truth)
-    times = np.linspace(0, movie.n_frames - 1, 2).astype(int)
-    some = open_movie(da.stack([movie.array[t, 0] for t in times]))
-    shares = [
-        found_share(label_frame(labels, t), found)
-        for t, found in zip(times, plain(some), strict=True)
-    ]
-    assert np.mean(shares) >= least
+    middle = movie.n_frames // 2
+    (found,) = plain(open_movie(movie.array[middle : middle + 1, 0]))
+    assert found_share(label_frame(labels, middle), found) >= least

@@ -31,7 +31,7 @@ def _ringed(frames: int, noise: float = 2.0) -> NDArray[np.float32]:
     return np.stack(pictures).astype(np.float32)
 
 
-MOVIE = _ringed(6)
+MOVIE = _ringed(4)
 
 
 def test_several_readings_are_tried_and_the_steadiest_is_taken() -> None:
@@ -46,7 +46,7 @@ def test_several_readings_are_tried_and_the_steadiest_is_taken() -> None:
 
 
 def test_the_reading_is_the_same_for_any_frames() -> None:
-    for part in (MOVIE[:3], MOVIE[3:]):
+    for part in (MOVIE[:2], MOVIE[2:]):
         found = estimate_settings(open_movie(part)).settings
         assert found.foreground == "bright"
         assert found.diameter == pytest.approx(10, rel=0.3)

@@ -48,9 +48,8 @@ def test_what_no_event_can_say_is_told(name: str) -> None:
     assert any(TOLD[name] in note for note in found_in(name).tracks.notes)
 
 
-@pytest.mark.parametrize("window", [4, 5])
-def test_late_divisions_where_windows_meet(window: int) -> None:
-    for case in cases("D late", 3, seed=0):
+def test_late_divisions_where_windows_meet() -> None:
+    for window, case in zip((4, 5), cases("D late", 2, seed=0), strict=True):
         whole, parts = bt.track(case.source()), bt.track(case.source(), window=window)
         assert parts.windows is not None
         links = [t.tracks.edges[["source", "target"]] for t in (parts, whole)]
@@ -61,8 +60,8 @@ def test_late_divisions_where_windows_meet(window: int) -> None:
 def test_generated_movies(kind: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        right = [tracked(case).right for case in cases(kind, 5, seed=0)]
-    assert sum(right) >= 4
+        right = [tracked(case).right for case in cases(kind, 3, seed=0)]
+    assert all(right)
 
 
 def test_channels_side_by_side_that_open_to_either_side() -> None:

@@ -48,7 +48,7 @@ def test_learners_agree_on_a_movie(learner: str) -> None:
     assert lower <= wanted + 1e-9
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_weighted_samples_and_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
