@@ -110,7 +110,7 @@ def test_it_learns_and_says_how_far_it_came() -> None:
     before = true_accuracy(one, true_rows())
     assert one.estimate() is None
     assert "too early" in one.verdict().words
-    run(simulate_session(one, annotator(), 40))
+    run(simulate_session(one, annotator(), 30))
     assert true_accuracy(one, true_rows()) > before
     estimate = one.estimate()
     assert estimate is not None
@@ -118,7 +118,7 @@ def test_it_learns_and_says_how_far_it_came() -> None:
     assert estimate.low <= true_accuracy(one, true_rows()) <= estimate.high
     assert one.judged.unseen
     assert set(one.judged.seen) >= set(one.judged.unseen)
-    assert one.points[-1].clicks == 40
+    assert one.points[-1].clicks == 30
     assert one.points[-1].estimate == estimate
     clicks = [p.clicks for p in one.points]
     assert clicks == sorted(clicks)

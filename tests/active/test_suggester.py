@@ -13,7 +13,6 @@ from bridgetrack.active.suggester import (
 from bridgetrack.active.suggestion import SuggestOptions
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.detections.table import cell_diameter
-from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import untrained_model
@@ -138,17 +137,6 @@ def test_nothing_is_left_to_ask_once_all_is_answered() -> None:
     everything = suggest(scene, untrained_model(), 10_000, ALL)
     noted = says(scene, np.asarray([s.hypothesis for s in everything]))
     assert suggest(with_annotations(scene, noted), untrained_model(), 5, ALL) == []
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"random_share": 1.5},
-    ],
-)
-def test_options_are_checked(wrong: dict[str, object]) -> None:
-    with pytest.raises(InputError):
-        SuggestOptions(**wrong)  # type: ignore[arg-type]
 
 
 def test_three_dimensions_and_tables() -> None:

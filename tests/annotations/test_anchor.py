@@ -42,15 +42,6 @@ def relabelled(movie, mapping):
     return movie_of(table[images].astype(np.int32))
 
 
-def test_the_same_detections_anchor_to_themselves():
-    found = anchor(moves(CELLS, (0, 3), (1, 4), (2, 5)), CELLS, BEFORE)
-    assert found.lost == ()
-    assert found.events.sources[:, 0].tolist() == [0, 1, 2]
-    assert found.events.targets[:, 0].tolist() == [3, 4, 5]
-    assert (found.events.sources[:, 1] == -1).all()
-    assert found.events.event.tolist() == [Event.MOVE] * 3
-
-
 @pytest.mark.parametrize("with_masks", [True, False])
 @settings(max_examples=25, deadline=None)
 @given(
@@ -80,13 +71,6 @@ def test_a_cell_that_moved_a_little_is_the_nearest_within_half_a_diameter():
     (lost,) = found.lost
     assert (lost.id, lost.cell.frame, lost.cell.label) == ("a3", 1, 3)
     assert lost.reason == "there is no detection within 0.5 cell diameters of it now"
-
-
-def test_another_cell_with_the_old_label_is_not_taken():
-    swapped = relabelled(BEFORE, {1: 2, 2: 3, 3: 1})
-    after = detections_of(swapped)
-    found = anchor(moves(CELLS, (0, 3)), after)
-    assert after.label[found.events.sources[0, 0]] == 2
 
 
 def test_the_mask_decides_where_the_centroid_is_far():

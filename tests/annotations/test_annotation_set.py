@@ -33,16 +33,6 @@ def test_ids_are_in_natural_order_and_the_next_is_free():
     assert many.next_id() == "a11"
 
 
-def test_an_id_is_never_given_again():
-    one = AnnotationSet(MOVIE, [MOVE, LEAVES])
-    assert one.remove(LEAVES.id).next_id() == one.next_id()
-    back = one.remove(LEAVES.id).add(LEAVES)
-    assert back == one
-    history = step(AnswerHistory(AnnotationSet(MOVIE)), add=[MOVE])
-    history = step(history.undo(), add=[says("b1", "confirm", event(Event.DISAPPEAR, [3]))])
-    assert history.annotations.next_id() == "a2"
-
-
 def test_what_does_not_fit_is_refused():
     one = AnnotationSet(MOVIE, [MOVE])
     with pytest.raises(InputError, match="two annotations with the id 'a1'"):

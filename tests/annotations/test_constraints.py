@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,31 +47,6 @@ def compiled(*answers, hypotheses=ALL):
 def index(kind, sources=(), targets=()):
     wanted = [np.array([[*r, -1, -1][:2]]) for r in (sources, targets)]
     return int(ALL.find(Events(np.array([kind], dtype=np.int8), *wanted))[0])
-
-
-def at_slot(slot):
-    return set(np.flatnonzero(SLOTS[:, slot]).tolist())
-
-
-@pytest.mark.parametrize(
-    ("kind", "sources", "targets", "slot"),
-    [
-        (Event.MOVE, [0], [3], 0),
-        (Event.DIVIDE, [1], [3, 4], 1),
-        (Event.MERGE, [1, 2], [4], 1),
-        (Event.APPEAR, [], [4], N + 4),
-        (Event.FALSE, [4], [], 4),
-        (Event.FALSE, [7], [], N + 7),
-    ],
-)
-def test_a_confirmed_event_is_one_constraint_at_its_first_slot(kind, sources, targets, slot):
-    made = compiled(("confirm", at(kind, sources, targets)))
-    h = index(kind, sources, targets)
-    assert made.slot.tolist() == [slot]
-    assert made.sets[0].indices.tolist() == [h]
-    must, forbid = made.forced, np.flatnonzero(~made.allowed)
-    assert must.tolist() == [h]
-    assert set(forbid.tolist()) == at_slot(slot) - {h}
 
 
 def test_what_says_nothing_here_is_listed_with_the_reason():

@@ -19,7 +19,6 @@ from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.progress import run
 from gallery import measure
-from simulated_annotator import with_mistakes
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_data" / "01_GT"
 N_FRAMES, PER_FRAME = 12, 40
@@ -89,19 +88,6 @@ def test_fractions_take_some_of_each_kind_and_nest(one, two, seed):
     assert keys(less) <= keys(more)
     for kind, number in whole(TRUTH, CELLS).counts().items():
         assert less.counts()[kind] == min(number, max(1, int(small * number + 0.5))) * (number > 0)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_wrong_answers(seed):
-    """Those of the benchmarks' annotator can all be true together."""
-    true = keys(whole(TRUTH, CELLS))
-    right = draw_annotations(TRUTH, CELLS, fraction=0.4, seed=seed)
-    assert keys(right) <= true
-    found = with_mistakes(right, TRUTH, CELLS, 0.3, seed)
-    assert len(found) == len(right)
-    wrong = [a for a in found if a.events[0].key not in true]
-    assert 0.2 < len(wrong) / len(found) < 0.4
-    assert find_contradictions(found) == []
 
 
 @pytest.mark.parametrize(

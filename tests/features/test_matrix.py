@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.errors import InputError, ModelError
+from bridgetrack.errors import InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature, compute_features
 from bridgetrack.features.view import EventView
@@ -94,11 +94,3 @@ def test_models_made_before_a_feature_have_its_starting_weight() -> None:
     for key, weight in zip(FEATURES.keys, weights, strict=True):
         assert weight == (start[key] if key.endswith(later) else 1.0)
     assert start["split.wavering"] > 0 > start["appear.lonely"]
-
-
-def test_models_of_other_features_are_named() -> None:
-    keys = ("move.magic", *FEATURES.keys[1:])
-    with pytest.raises(ModelError) as caught:
-        FEATURES.align(keys, np.zeros(len(FEATURES)))
-    assert "only in the model: move.magic" in str(caught.value)
-    assert "only in the program: move.bias" in str(caught.value)

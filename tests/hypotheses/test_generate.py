@@ -228,13 +228,6 @@ def test_movies_that_are_nearly_nothing(n_frames: int) -> None:
     assert [Event(e) for e in hypotheses.event] == expected
 
 
-def test_frames_without_cells_in_between() -> None:
-    labels = np.zeros((3, 20, 20), dtype=int)
-    labels[0, 3:9, 3:9] = labels[2, 4:10, 4:10] = 1
-    hypotheses = generate_hypotheses(evidence_of(movie_of(labels)))
-    assert (Event.SKIP, (0,), (1,)) in events_of(hypotheses)
-
-
 def test_incidence_of_every_event() -> None:
     scene = situation_scene(BY_NAME["two cells touch for a frame and part"])
     detections = scene.evidence.detections

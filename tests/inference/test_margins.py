@@ -87,17 +87,6 @@ def test_bounds_after_a_limit_stay_below_the_drop() -> None:
         assert bounds[column] <= max(solution.value - again.value, 0.0) + solution.gap + 1e-5
 
 
-def test_the_only_event_has_an_infinite_margin() -> None:
-    problem = problem_of([(0, 1), (2,), (2,)], 3)
-    scores = np.array([1.0, 2.0, 0.5])
-    solution = solve(problem, scores)
-    bounds = margin_bounds(problem, scores, solution)
-    assert bounds[0] == np.inf
-    assert exact_margin(problem, scores, solution, 0) == np.inf
-    assert bounds[1] == pytest.approx(1.5)
-    assert exact_margin(problem, scores, solution, 1) == pytest.approx(1.5)
-
-
 def test_margins_are_for_chosen_columns() -> None:
     problem = problem_of([(0,), (0,)], 1)
     scores = np.array([1.0, 0.0])

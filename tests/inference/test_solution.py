@@ -34,7 +34,3 @@ def test_a_wrong_one_does_not(change: dict[str, object], message: str) -> None:
     solution = replace(solve(PROBLEM, SCORES), **change)
     with pytest.raises(SolverError, match=message):
         solution.check(PROBLEM, SCORES)
-
-
-def test_the_gap_is_what_the_bound_leaves_open() -> None:
-    assert replace(solve(PROBLEM, SCORES), bound=5.0).gap == pytest.approx(2.0)

@@ -92,14 +92,3 @@ def test_ctc_through_a_gap(tmp_path: Path) -> None:
         assert again.tracks.nodes[column].tolist() == truth.tracks.nodes[column].tolist()
     assert again.tracks.edges.equals(truth.tracks.edges)
     assert again.tracks.n_tracks == truth.tracks.n_tracks + 1
-
-
-def test_real_tracks_in_every_format(shared_data: Path, tmp_path: Path) -> None:
-    truth = read_ctc(shared_data / "bacteria", scale=(0.1, 0.1), frame_interval=5.0)
-    write_csv(truth.tracks, tmp_path)
-    write_geff(truth.tracks, tmp_path / "a.geff")
-    write_ctc(truth.tracks, truth.labels, tmp_path / "ctc")
-    assert_same_tracks(read_tracks_csv(tmp_path / "detections.csv"), truth.tracks)
-    assert_same_tracks(read_geff(tmp_path / "a.geff"), truth.tracks)
-    again = read_ctc(tmp_path / "ctc", scale=(0.1, 0.1), frame_interval=5.0)
-    assert_same_tracks(again.tracks, truth.tracks)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bridgetrack.errors import InputError
 from bridgetrack.learning import (
     L2,
     LOSSES,
@@ -51,14 +50,3 @@ def test_one_step_is_the_difference_of_features() -> None:
     wanted = model.joint_feature(x, (2,)) - model.joint_feature(x, (0,))
     np.testing.assert_allclose(found.w, 0.5 * wanted)
     assert "limit" in found.reason
-
-
-def test_bad_input() -> None:
-    model, samples = multiclass_problem(0)
-    with pytest.raises(InputError, match="nothing to learn from"):
-        perceptron(model, [])
-    with pytest.raises(InputError, match="9 finite numbers"):
-        perceptron(model, samples, initial=np.zeros(4))
-    broken = [Sample(np.array([1.0, np.nan, 1.0]), frozenset({1}))]
-    with pytest.raises(InputError, match="features of training sample 0"):
-        perceptron(model, broken)

@@ -143,21 +143,6 @@ def test_a_rejected_event_does_not_come_back() -> None:
     assert "divide" not in set(result.tracks.events["event"])
 
 
-def test_two_answers_that_exclude_each_other_are_named() -> None:
-    situation = BY_NAME["two cells go their ways"]
-    d = track(situation.movie).scene.detections
-    a, b = situation.row(d, 0, "A"), situation.row(d, 0, "B")
-    target = situation.row(d, 1, "A")
-    clash = annotated(
-        d,
-        annotation(d, "first", Event.MOVE, (a,), (target,), Kind.CONFIRM),
-        annotation(d, "second", Event.MOVE, (b,), (target,), Kind.CONFIRM),
-    )
-    with pytest.raises(ContradictionError) as caught:
-        track(situation.movie, annotations=clash)
-    assert "first" in str(caught.value) and "second" in str(caught.value)
-
-
 def test_answers_that_exclude_each_other_in_a_circle_are_named() -> None:
     """Two cells that may not appear, with one cell to come from that may not divide."""
     labels = np.zeros((2, 40, 40), dtype=np.int32)

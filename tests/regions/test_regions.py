@@ -91,18 +91,6 @@ def test_layers_hold_every_region_whole_once(regions: Regions) -> None:
     assert (layer[first] != layer[second])[first != second].all()
 
 
-@settings(max_examples=25, deadline=None)
-@given(some_regions(), st.randoms(use_true_random=False))
-def test_selection_keeps_what_was_selected(regions: Regions, random: object) -> None:
-    kept = np.array([random.random() < 0.5 for _ in range(len(regions))])  # type: ignore[attr-defined]
-    part = regions.select(kept)
-    assert len(part) == kept.sum()
-    for new, old in enumerate(np.flatnonzero(kept)):
-        assert places_of(part, new) == places_of(regions, int(old))
-        assert part.frame[new] == regions.frame[old]
-        assert part.sources[part.source[new]] == regions.sources[regions.source[old]]
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, 10_000),

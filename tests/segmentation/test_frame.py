@@ -16,13 +16,6 @@ GRID = [(y, x) for y in (30, 70, 110) for x in (30, 75, 120, 165)]
 TOUCHING = [(30, 30), (30, 49), (80, 60), (97, 68), (60, 120), (60, 138), (100, 150)]
 
 
-def test_separate_discs() -> None:
-    truth = blobs((140, 200), GRID, 10)
-    found = segment_frame(photograph(truth))
-    assert found.max() == len(GRID)
-    assert found_share(truth, found) == 1.0
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_touching_discs_are_told_apart(sign: int) -> None:
     truth = blobs((130, 180), TOUCHING, 10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.tracks.build import PART_AFTER, ChainEnds, Identities, Junction
+from bridgetrack.tracks.build import ChainEnds, Identities, Junction
 from bridgetrack.tracks.build import resolve_identities as resolve
 
 
@@ -27,20 +27,6 @@ def ends(first, last=None, length=3, first_size=None, last_size=None) -> ChainEn
 
 def names(state: Identities) -> list[int]:
     return state.track.tolist()
-
-
-def test_cells_regain_their_identity_by_place() -> None:
-    #  0 --\     /-- 3
-    #       >-2-<
-    #  1 --/     \-- 4
-    state = resolve(
-        5,
-        [Junction(4, (2,), (3, 4)), Junction(2, (0, 1), (2,))],
-        ends(first=[0, 20, 10, 19, 1], last=[0, 20, 10, 19, 1]),
-        10.0,
-    )
-    assert names(state) == [0, 1, 2, 1, 0]
-    assert sorted(state.links) == [(2, 0, "merge"), (2, 1, "merge")]
 
 
 def test_and_by_size_where_the_place_does_not_tell() -> None:
@@ -67,27 +53,3 @@ def test_three_cells_in_one_region() -> None:
     assert names(state)[5] == 0
     assert names(state)[7:] == [1, 2]
     assert names(state)[6] == 6, "two of them together are a region of their own"
-
-
-def test_pieces_that_join_again_are_one_cell() -> None:
-    junctions = [Junction(2, (0,), (1, 2)), Junction(20, (1, 2), (3,))]
-    state = resolve(4, junctions, ends([0, 0, 1, 0], length=18), 10.0)
-    assert names(state) == [0, 0, 0, 0]
-    assert state.links == []
-
-
-def test_cells_that_part_for_good_are_two_and_the_larger_keeps_the_name() -> None:
-    sizes = [6.0, 4.0, 5.0]
-    state = resolve(
-        3,
-        [Junction(2, (0,), (1, 2))],
-        ends([0, 0, 1], length=[3, PART_AFTER, PART_AFTER], first_size=sizes),
-        10.0,
-    )
-    assert names(state) == [0, 1, 0]
-    assert state.links == [(1, 0, "split")]
-
-
-def test_nothing_to_resolve() -> None:
-    assert names(resolve(3, [], ends([0, 1, 2]), 1.0)) == [0, 1, 2]
-    assert names(resolve(0, [], ends([]), 1.0)) == []

@@ -28,7 +28,6 @@ RIGHT = {
     "mother_machine_g7_0": {"divide": 9, "skip": 0},
 }
 """How many tracks and events of a kind there are."""
-TOLD = {"fusion_of_three_touching": "cells are drawn as one", "three_daughters": "daughters"}
 
 
 def found_in(name: str) -> bt.Tracking:
@@ -41,11 +40,6 @@ def found_in(name: str) -> bt.Tracking:
 def test_given_movies(name: str) -> None:
     counts = bt.count_events(found_in(name).tracks)
     assert {key: counts[key] for key in RIGHT[name]} == RIGHT[name]
-
-
-@pytest.mark.parametrize("name", TOLD)
-def test_what_no_event_can_say_is_told(name: str) -> None:
-    assert any(TOLD[name] in note for note in found_in(name).tracks.notes)
 
 
 def test_late_divisions_where_windows_meet() -> None:
