@@ -22,12 +22,14 @@ from qtpy.QtWidgets import (
     QRadioButton,
 )
 
+import bridgetrack as bt
 from bridgetrack.movie import looks_like_labels, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.progress import run
 from bridgetrack.session.project import saving
 from bridgetrack.ui.file_menu import layers_of
-from bridgetrack.ui.layers import find_role, path_of, role_of, tags_of
+from bridgetrack.ui.layers import path_of, role_of, tags_of
+from bridgetrack.ui.segment_panel import ask_open
 from bridgetrack.ui.state import state_of
 from bridgetrack.ui.workflow import fill
 
@@ -107,32 +109,29 @@ def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
 
     dropping(files["frames"])
     assert chosen(widget, "image").name == "frames" and chosen(widget, "labels") is None
+    masks_that_napari_took_for_an_image_are_used(viewer, widget, qtbot, files)
     dropping(files["masks"])
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    assert chosen(widget, "labels").name == "masks"
+    qtbot.waitUntil(lambda: chosen(widget, "labels").name == "masks", timeout=60_000)
     assert type(chosen(widget, "labels")).__name__ == "Labels"
-    broken = files["table"].with_name("broken.csv")
-    broken.write_text(files["table"].read_text() + "3,1,here,4\n")
     there = list(viewer.layers)
-    dropping(broken)
-    notice = widget.notice
-    assert notice.isVisible() and "broken.csv" in notice.text() and "here" in notice.text()
-    assert list(viewer.layers) == there and chosen(widget, "labels").name == "masks"
-    other = files["table"].with_name("other.csv")
-    other.write_text("name,value\na,1\n")
-    dropping(other)
-    assert "other.csv" in notice.text() and "column" in notice.text()
-    assert list(viewer.layers) == there
+    for name, text, told in (
+        ("broken.csv", files["table"].read_text() + "3,1,here,4\n", "here"),
+        ("other.csv", "name,value\na,1\n", "column"),
+    ):
+        broken = files["table"].with_name(name)
+        broken.write_text(text)
+        dropping(broken)
+        notice = widget.notice
+        assert notice.isVisible() and name in notice.text() and told in notice.text()
+        assert list(viewer.layers) == there and chosen(widget, "labels").name == "masks"
     assert beside == [True] * 4
     # A script, which is no event of the window, gets the layers at once.
     [points] = viewer.open(str(files["table"]), plugin="bridgetrack")
     assert points in viewer.layers
 
 
-def test_masks_that_napari_took_for_an_image_are_listed_and_used(viewer, qtbot, files):
-    widget = fill(viewer, files["frames"], None)
+def masks_that_napari_took_for_an_image_are_used(viewer, widget, qtbot, files):
     state, source = state_of(viewer), widget.segment.source
-    qtbot.waitUntil(lambda: len(viewer.layers) == 1, timeout=20_000)
     drop(viewer, files["stack"])
     qtbot.waitUntil(lambda: len(viewer.layers) > 1, timeout=20_000)
     taken = viewer.layers["cells"]
@@ -149,6 +148,19 @@ def test_masks_that_napari_took_for_an_image_are_listed_and_used(viewer, qtbot, 
     assert type(made).__name__ == "Labels" and not taken.visible
     np.testing.assert_array_equal(made.data, taken.data)
     assert path_of(made) == files["stack"]
+    # So are whole numbers that were written as floats, in a layer or a file.
+    theirs = viewer.add_image(taken.data.astype(np.float32), name="theirs")
+    source.labels.choose(theirs)
+    qtbot.waitUntil(lambda: chosen(widget, "labels").name == "theirs cells", timeout=20_000)
+    np.testing.assert_array_equal(chosen(widget, "labels").data, taken.data)
+    for layer in (chosen(widget, "labels"), theirs, made, taken):
+        viewer.layers.remove(layer)
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+    floats = files["stack"].with_name("floats.tif")
+    tifffile.imwrite(floats, theirs.data, metadata={"axes": "TYX"})
+    [(data, _, kind)] = layers_of(floats)
+    assert kind == "labels" and data.dtype.kind == "u"
+    np.testing.assert_array_equal(data, taken.data)
 
 
 def test_images_are_no_masks(pixels):
@@ -160,55 +172,6 @@ def test_images_are_no_masks(pixels):
     assert not looks_like_labels(open_movie(labels + np.float32(0.5) * (labels > 0), axes="TYX"))
     counts = np.random.default_rng(0).poisson(0.2, labels.shape).astype(np.uint16)
     assert not looks_like_labels(open_movie(counts, axes="TYX"))
-
-
-def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, monkeypatch):
-    widget = fill(viewer, None, None)
-    state, panel = state_of(viewer), widget.segment
-    asked: list[Path] = []
-    monkeypatch.setattr("bridgetrack.ui.segment_panel.ask_open", lambda *_: asked[-1])
-
-    def press(opener: Any, path: Path) -> None:
-        asked.append(path)
-        qtbot.mouseClick(opener, CLICK)
-        assert state.files.busy("open"), "not in the window's thread"
-        qtbot.waitUntil(lambda: not state.files.busy("open"), timeout=20_000)
-
-    press(panel.open, files["frames"] / "t001.tif")
-    assert chosen(widget, "image").name == "frames" and len(chosen(widget, "image").data) == 3
-    press(panel.open, files["masks"] / "t000.tif")
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    assert chosen(widget, "labels").name == "masks"
-    qtbot.mouseClick(widget.tabs[3], CLICK)
-    widget.open_step(0)
-    n = len(state.session.scene.detections)
-    press(panel.open, files["table"])
-    assert chosen(widget, "labels").name == "spots"
-    qtbot.waitUntil(
-        lambda: state.session.movie.table is not None and state.session.tracking is not None,
-        timeout=60_000,
-    )
-    assert len(state.session.scene.detections) == n
-    press(panel.open, files["store"] / "zarr.json")
-    qtbot.waitUntil(
-        lambda: state.session.movie.table is None and state.session.tracking is not None,
-        timeout=60_000,
-    )
-    broken = files["table"].with_name("broken.csv")
-    broken.write_text("name,colour\ncat,black\n")
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
-    before = len(viewer.layers)
-    press(panel.open, broken)
-    qtbot.waitUntil(lambda: "broken.csv" in widget.notice.text(), timeout=20_000)
-    assert len(viewer.layers) == before
-    # Another movie is not combined with the cells of the one before.
-    second = files["table"].with_name("second.tif")
-    tifffile.imwrite(second, np.asarray(chosen(widget, "image").data), photometric="minisblack")
-    press(panel.open, second)
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
-    assert chosen(widget, "image").name == "second" and chosen(widget, "labels") is None
-    assert "are those of “frames”; choose them above" in panel.summary.text()
-    assert not viewer.layers["frames"].visible
 
 
 def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):
@@ -226,13 +189,10 @@ def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):
 
     widget = opened(broken, None)
     assert not viewer.layers and "broken.csv" in widget.notice.text()
-    for name in ("stack", "store"):
-        widget, session = opened(files[name], None), state_of(viewer).session
-        qtbot.waitUntil(lambda s=session: s.tracking is not None, timeout=60_000)
-        assert chosen(widget, "labels").name == files[name].name.split(".")[0]
-        assert tags_of(chosen(widget, "labels"))["role"] == "labels"
-    opened(files["table"], None)
-    assert type(viewer.layers["spots"]).__name__ == "Points"
+    opened(files["store"], None)
+    qtbot.waitUntil(lambda: state_of(viewer).session.tracking is not None, timeout=60_000)
+    assert chosen(widget, "labels").name == "cells"
+    assert tags_of(chosen(widget, "labels"))["role"] == "labels"
     widget = opened(files["frames"], files["table"])
     assert type(viewer.layers["Cells"]).__name__ == "Points"
     assert chosen(widget, "image").name == "frames"
@@ -276,27 +236,6 @@ def test_every_channel_of_a_movie_is_there_and_the_first_is_chosen(viewer, qtbot
     np.testing.assert_array_equal(image.frame(1)[0], both[1, 1])
 
 
-def test_masks_written_as_floats_are_whole_numbers_here(viewer, qtbot, files, tmp_path):
-    pixels = tifffile.imread(files["stack"])
-    path = tmp_path / "floats.tif"
-    tifffile.imwrite(path, pixels.astype(np.float32), metadata={"axes": "TYX"})
-    widget = fill(viewer, files["frames"], path)
-    state = state_of(viewer)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    cells = chosen(widget, "labels")
-    assert cells.data.dtype.kind == "u"
-    np.testing.assert_array_equal(cells.data, pixels)
-    # An image layer of another program.
-    taken = viewer.add_image(pixels.astype(np.float32), name="theirs")
-    assert "theirs (use as cells)" in [
-        widget.segment.source.labels.itemText(k)
-        for k in range(widget.segment.source.labels.count())
-    ]
-    widget.segment.source.labels.choose(taken)
-    qtbot.waitUntil(lambda: chosen(widget, "labels").name == "theirs cells", timeout=20_000)
-    np.testing.assert_array_equal(chosen(widget, "labels").data, pixels)
-
-
 def test_columns_that_nobody_knows_are_named_in_a_dialog(viewer, qtbot, tmp_path, monkeypatch):
     table = tmp_path / "spots.csv"
     rows = [f"{t},{10 * k + t},{20 * k},c{k}" for t in range(3) for k in range(1, 4)]
@@ -332,19 +271,16 @@ def test_columns_that_nobody_knows_are_named_in_a_dialog(viewer, qtbot, tmp_path
     assert len(cells) == 9 and cells.table["y"].tolist()[:3] == [10, 20, 30]
 
 
-def test_masks_and_their_movie_opened_one_after_the_other_are_measured_once(
-    viewer, qtbot, pixels, tmp_path
-):
-    for name, array in zip(("movie", "masks"), pixels, strict=True):
-        tifffile.imwrite(tmp_path / f"{name}.tif", array.astype(np.uint16))
+def test_masks_and_their_movie_opened_one_after_the_other_are_measured_once(viewer, qtbot, files):
     widget, opened = fill(viewer, None, None), []
     session = state_of(viewer).session
     session.movie_changed.connect(lambda: opened.append(session.movie))
-    for name in ("masks", "movie"):
-        path = tmp_path / f"{name}.tif"
-        widget.segment.bring(path.name, lambda path=path: layers_of(path))
+    for name in ("masks", "frames"):
+        widget.segment.bring(name, lambda path=files[name]: layers_of(path))
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
-    assert [tuple(layer.name for layer in movie.layers) for movie in opened] == [("movie", "masks")]
+    assert [tuple(layer.name for layer in movie.layers) for movie in opened] == [
+        ("frames", "masks")
+    ]
 
 
 def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, monkeypatch):
@@ -365,38 +301,45 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
                 dialog.accept()
 
         actions.clear()
-        state.session.forget()
-        viewer.layers.clear()
         looking = QTimer()
         looking.timeout.connect(choose)
         looking.start(50)
         press(widget.segment.open)
         looking.stop()
+        assert state.files.busy("open"), "not in the window's thread"
+        qtbot.waitUntil(lambda: not state.files.busy("open"), timeout=20_000)
+
+    def tracked(name: str) -> None:
+        qtbot.waitUntil(lambda: chosen(widget, "labels").name == name, timeout=60_000)
+        qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
 
     def export(name: str) -> int:
         press(widget.tabs[3])
         box = widget.track.export
         press(box.save)
+        qtbot.waitUntil((tmp_path / f"{name}_tracks" / "tracks.csv").is_file, timeout=60_000)
         qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=60_000)
-        assert (tmp_path / f"{name}_tracks" / "tracks.csv").is_file()
         qtbot.waitUntil(
             lambda: box.words.visibleRegion().boundingRect() == box.words.rect(), timeout=20_000
         )
         widget.open_step(0)
         return len(actions)
 
-    tifffile.imwrite(
-        tmp_path / "raw.tif", pixels[0][:2, 100:220, 100:220], photometric="minisblack"
-    )
-    open_file(tmp_path / "raw.tif")
+    raw, second = tmp_path / "raw.tif", tmp_path / "second.tif"
+    tifffile.imwrite(raw, pixels[0][:2, 100:220, 100:220], photometric="minisblack")
+    open_file(raw)
     press(widget.segment.find.go)
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=120_000)
     assert export("raw") <= 5, actions
+    state.session.forget()
+    viewer.layers.clear()
     open_file(files["masks"] / "t000.tif")
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    tracked("masks")
     assert export("masks") == 3, actions
+    n = len(state.session.scene.detections)
     open_file(files["table"])
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    tracked("spots")
+    assert len(state.session.scene.detections) == n
     assert export("spots") == 3, actions
     # Elsewhere, in a folder of the same name.
     other = tmp_path / "other"
@@ -405,30 +348,30 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     widget.open_step(3)
     press(widget.track.export.elsewhere)
     qtbot.waitUntil((other / "spots_tracks" / "tracks.csv").is_file, timeout=60_000)
+    # A frame opens its folder; cells are those of one movie, and not of another that is opened.
+    widget.open_step(0)
+    open_file(files["frames"] / "t001.tif")
+    qtbot.waitUntil(lambda: chosen(widget, "image") is not None, timeout=20_000)
+    assert chosen(widget, "image").name == "frames" and len(chosen(widget, "image").data) == 3
+    tracked("spots")
+    tifffile.imwrite(second, np.asarray(chosen(widget, "image").data), photometric="minisblack")
+    open_file(second)
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+    assert chosen(widget, "image").name == "second" and chosen(widget, "labels") is None
+    assert "are those of “frames”; choose them above" in widget.segment.summary.text()
+    assert not viewer.layers["frames"].visible
 
 
 def test_the_folder_of_a_project_is_opened_as_it_is(viewer, qtbot, files, tmp_path):
-    first = fill(viewer, files["frames"], files["masks"])
-    state, widget = state_of(viewer), first
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    folder = tmp_path / "copy.bridgetrack"
-    widget.save_project(folder)
-    qtbot.waitUntil(lambda: "Saved" in widget.notice.text(), timeout=60_000)
-
-    def opened() -> bool:
-        return state.session.tracking is not None and state.session.project.path == folder
-
-    def forget() -> None:
-        viewer.layers.clear()
-        qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
-
-    forget()
+    folder = bt.Session(files["masks"], files["frames"]).save(tmp_path / "copy")
+    widget = fill(viewer, None, None)
+    session = state_of(viewer).session
     with choosing("Bridgetrack"):
         QTimer.singleShot(0, lambda: drop(viewer, folder))
-        qtbot.waitUntil(opened, timeout=60_000)
+        qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    assert session.project.path == folder
     # In the dialog: chosen, or gone into.
     for go in ("choose", "enter"):
-        forget()
 
         def act(go: str = go) -> None:
             dialog = QApplication.activeModalWidget()
@@ -439,5 +382,4 @@ def test_the_folder_of_a_project_is_opened_as_it_is(viewer, qtbot, files, tmp_pa
                 dialog.directoryEntered.emit(str(folder))
 
         QTimer.singleShot(200, act)
-        qtbot.mouseClick(widget.segment.open, CLICK)
-        qtbot.waitUntil(opened, timeout=60_000)
+        assert ask_open(widget) == folder, go

@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QFileDialog
 
 from bridgetrack.models.model import load_model
 from bridgetrack.session.cells import CellNames, question_words, shown_diameter
+from bridgetrack.session.check import SampleQuestion
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.picking import Mode
@@ -30,15 +31,195 @@ def state(open_short, viewer, qtbot):
     return state
 
 
-@pytest.fixture
-def asked(state, hand, qtbot):
-    """As `state`, with G pressed."""
+@pytest.mark.slow
+def test_questions_in_the_window(state, hand, viewer, qtbot, tmp_path, monkeypatch):
+    the_view_before_the_questions_comes_back(state, hand, viewer, qtbot)
+    for part in (
+        the_queue_goes_on_while_it_learns,
+        one_question_at_a_time_and_undo_says_what_it_takes,
+        a_sample_of_the_tracks_is_checked,
+        a_question_is_shown_left_come_back_to_and_ended,
+    ):
+        hand.key("Escape")
+        while state.session.can_undo:
+            state.session.undo()
+        qtbot.waitUntil(lambda: not state.session.busy("track", "correct"), timeout=20_000)
+        state.widget.open_step(1)
+        hand.key("G")
+        assert state.session.questions.current is not None
+        part(state, hand, viewer, qtbot, tmp_path, monkeypatch)
+
+
+def the_view_before_the_questions_comes_back(state, hand, viewer, qtbot):
+    # Without a choice or a question, Yes and No say what is missing.
+    panel, notice = state.widget.annotate, state.widget.notice
+    state.annotator.point_at(-1)
+    for name in ("accept", "reject", "unsure"):
+        notice.say("", "")
+        qtbot.mouseClick(panel.actions[name], Qt.MouseButton.LeftButton)
+        assert notice.isVisible() and "Point at a cell" in notice.text(), name
+    assert not len(state.session.annotations)
+    camera = camera_of(viewer)
+
+    def view():
+        return *camera.center[-2:], camera.zoom, viewer.dims.current_step[0]
+
+    def look(frame):
+        viewer.dims.set_point(0, frame)
+        camera.center, camera.zoom = (0.0, 70.0, 50.0), 3.0
+        qtbot.wait(30)
+        return view()
+
+    before = look(4)
     hand.key("G")
-    assert state.session.questions.current is not None
-    return state
+    hand.key("Return")
+    assert view() != before
+    qtbot.mouseClick(state.widget.annotate.stop, Qt.MouseButton.LeftButton)
+    assert view() == pytest.approx(before)
+    # The same where the last question was answered.
+    before = look(2)
+    hand.key("G")
+    assert view() != before
+    questions = state.session.questions
+    with pytest.MonkeyPatch.context() as last:
+        last.setattr(questions, "_next", lambda: None)
+        last.setattr(questions, "_update", lambda: setattr(questions, "problem", "none"))
+        hand.key("U")
+    qtbot.waitUntil(lambda: view() == pytest.approx(before), timeout=20_000)
 
 
-def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qtbot):
+def the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot, *_):
+    panel, window = asked.widget.annotate, asked.widget.window()
+    yes, lengths = panel.actions["accept"], set()
+    qtbot.waitUntil(panel.question.isVisible, timeout=20_000)
+    qtbot.wait(100)
+    place = yes.mapTo(window, yes.rect().center())
+    for k in range(9):
+        qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
+        qtbot.wait(50)
+        # The mouse stays where it is: Yes is below it at every question, however long.
+        lengths.add(len(panel.question.text() + panel.reason.text()))
+        assert yes.mapTo(window, yes.rect().center()) == place
+        assert window.childAt(place) is yes
+        qtbot.mouseClick(yes, Qt.MouseButton.LeftButton)
+        assert len(asked.session.annotations) == k + 1
+    assert len(lengths) > 2
+    qtbot.waitUntil(lambda: not asked.session.questions.busy, timeout=20_000)
+    asked.widget.open_step(2)
+    train = asked.widget.train
+    assert train.plot.isVisible() == bool(asked.session.questions.report.points)
+    assert "9 answers" in train.verdict.text()
+    assert "too few to say how accurate it is" in train.verdict.text()
+
+
+def one_question_at_a_time_and_undo_says_what_it_takes(
+    asked, hand, viewer, qtbot, tmp_path, monkeypatch
+):
+    panel, questions = asked.widget.annotate, asked.session.questions
+    for _ in range(20):
+        if questions.current.alternatives:
+            break
+        hand.key("G")
+    first, names = questions.current, asked.session.names
+    qtbot.waitUntil(panel.question.isVisible, timeout=20_000)
+    # The question and the first of the list are about the same cell, in the same words.
+    listed = panel.choices.item(0).text().split("  ")[-1].rpartition(":")[0]
+    cell = f"{names(first.asked)} in frame {first.asked.frame}"
+    assert panel.question.text() == f"Is this right? {cell} {listed}."
+    image = asked.viewer.layers[0]
+    asked.viewer.layers.selection.active = image  # whose own keys choose its tools
+    assert panel.choices.item(0).text().split("  ")[0] == LOOKS[first.event.event].sign
+    qtbot.mouseClick(panel.actions["reject"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "instead?" in panel.question.text(), timeout=20_000)
+    assert questions.current is first and cell in panel.question.text()
+    lines = [panel.choices.item(k).text() for k in range(panel.choices.count())]
+    assert [line.split()[0] for line in lines] == [
+        str(k) for k in range(2, 2 + len(first.alternatives))
+    ]
+    assert not panel.actions["accept"].isEnabled()
+    assert f"not: {cell} {listed}" in panel.undo.toolTip()
+    drawn = asked.canvas.overlay.marks
+    qtbot.waitUntil(
+        lambda: "What happened instead?" in map(str, drawn.features["text"]), timeout=20_000
+    )
+    line = panel.choices.visualItemRect(panel.choices.item(0)).center()
+    qtbot.mouseClick(panel.choices.viewport(), Qt.MouseButton.LeftButton, pos=line)
+    assert [a.events[0].key for a in asked.session.annotations] == [first.alternatives[0].key]
+    qtbot.waitUntil(lambda: "Is this right" in panel.question.text(), timeout=20_000)
+    # Training is a step of its own, and is called so before it is taken back.
+    asked.widget.open_step(2)
+    qtbot.mouseClick(asked.widget.train.go, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: asked.session.model.trained, timeout=60_000)
+    models, file = asked.widget.train.choice, tmp_path / "mine.json"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(file), ""))
+    models.activated.emit(models.count() - 1)
+    assert "save" in models.itemText(models.count() - 1) and load_model(file).name == "mine"
+    assert models.currentIndex() == 0, "the model in use"
+    qtbot.mouseClick(asked.widget.tabs[1], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: panel.undoes.text() == "Undo takes back: training", timeout=20_000)
+    assert panel.undoes.isVisible()
+    qtbot.mouseClick(panel.undo, Qt.MouseButton.LeftButton)
+    assert "Undone: training." in asked.widget.notice.text()
+    assert len(asked.session.annotations) == 1
+
+
+def a_sample_of_the_tracks_is_checked(state, hand, viewer, qtbot, tmp_path, monkeypatch):
+    widget, questions = state.widget, state.session.questions
+    hand.key("Escape")
+    widget.open_step(3)
+    box, asking = widget.track.check, widget.annotate
+    monkeypatch.setattr("bridgetrack.ui.track_panel.EACH", 5)
+    tracking, before = state.session.tracking, len(state.session.annotations)
+    qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+    first = questions.current
+    assert isinstance(first, SampleQuestion)
+    assert state.annotator.asking
+    assert state.canvas.frame == first.frame
+    qtbot.waitUntil(lambda: asking.question.text().startswith("Is this right?"), timeout=20_000)
+    assert asking.reason.text().startswith("Number 1 of 5 drawn at random")
+    assert asking.choices.isHidden(), "what the model believes would sway the answer"
+    assert widget.step == 1
+    assert widget.next_words.text().startswith("Look at the event in both frames")
+    shown = [str(t) for t in state.canvas.overlay.marks.features["text"]]
+    assert any("frame" in t for t in shown)
+    assert not any("%" in t for t in shown)
+    hand.key("Return")
+    assert questions.current.number == 1
+    hand.key("Backspace")
+    qtbot.waitUntil(asking.undo.isEnabled, timeout=20_000)
+    qtbot.mouseClick(asking.undo, Qt.MouseButton.LeftButton)
+    assert questions.current.number == 1
+    hand.key("Backspace")
+    hand.key("G")
+    assert questions.current.number == 3, "another one first"
+    hand.key("U")
+    assert asking.stop.isVisible()
+    qtbot.mouseClick(asking.stop, Qt.MouseButton.LeftButton)
+    assert (widget.step, questions.current) == (3, None)
+    assert box.words.text() == "3 of 5 looked at."
+    assert box.go.text() == "Go on checking"
+    qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+    assert questions.current.number == 2
+    hand.key("Return")
+    hand.key("Return")
+    assert widget.step == 3
+    assert not state.annotator.asking
+    assert box.words.text().startswith("Links 75.0 % right (95 % interval 19.4-99.4, 4 random")
+    assert state.session.tracking is tracking
+    assert len(state.session.annotations) == before, "it is no answer"
+    assert box.go.text() == "Check more"
+    assert asking.stop.isHidden()
+    widget.track.export.write(tmp_path / "out")
+    methods = tmp_path / "out" / "methods.txt"
+    qtbot.waitUntil(methods.is_file, timeout=20_000)
+    told = " ".join(methods.read_text(encoding="utf-8").split())
+    assert "How right it is: links 75.0 % right" in told
+    assert "in the masks described below, with intensities:" in told
+
+
+def a_question_is_shown_left_come_back_to_and_ended(
+    asked, hand, viewer, qtbot, tmp_path, monkeypatch
+):
     # G goes to the event.
     question, widget = asked.session.questions.current, asked.widget
     assert widget.step == 1
@@ -127,116 +308,3 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     assert not len(asked.canvas.overlay.marks.data), "nothing of it is left on the image"
     viewer.dims.ndisplay = 3  # frames as a volume: drawing that raises nothing
     qtbot.wait(100)
-
-
-def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
-    panel, window = asked.widget.annotate, asked.widget.window()
-    yes, lengths = panel.actions["accept"], set()
-    qtbot.waitUntil(panel.question.isVisible, timeout=20_000)
-    qtbot.wait(100)
-    place = yes.mapTo(window, yes.rect().center())
-    for k in range(9):
-        qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
-        qtbot.wait(50)
-        # The mouse stays where it is: Yes is below it at every question, however long.
-        lengths.add(len(panel.question.text() + panel.reason.text()))
-        assert yes.mapTo(window, yes.rect().center()) == place
-        assert window.childAt(place) is yes
-        qtbot.mouseClick(yes, Qt.MouseButton.LeftButton)
-        assert len(asked.session.annotations) == k + 1
-    assert len(lengths) > 2
-    qtbot.waitUntil(lambda: not asked.session.questions.busy, timeout=20_000)
-    asked.widget.open_step(2)
-    train = asked.widget.train
-    assert train.plot.isVisible() == bool(asked.session.questions.report.points)
-    assert "9 answers" in train.verdict.text()
-    assert "too few to say how accurate it is" in train.verdict.text()
-
-
-def test_one_question_at_a_time_and_undo_says_what_it_takes(
-    asked, hand, qtbot, tmp_path, monkeypatch
-):
-    panel, questions = asked.widget.annotate, asked.session.questions
-    for _ in range(20):
-        if questions.current.alternatives:
-            break
-        hand.key("G")
-    first, names = questions.current, asked.session.names
-    qtbot.waitUntil(panel.question.isVisible, timeout=20_000)
-    # The question and the first of the list are about the same cell, in the same words.
-    listed = panel.choices.item(0).text().split("  ")[-1].rpartition(":")[0]
-    cell = f"{names(first.asked)} in frame {first.asked.frame}"
-    assert panel.question.text() == f"Is this right? {cell} {listed}."
-    image = asked.viewer.layers[0]
-    asked.viewer.layers.selection.active = image  # whose own keys choose its tools
-    assert panel.choices.item(0).text().split("  ")[0] == LOOKS[first.event.event].sign
-    qtbot.mouseClick(panel.actions["reject"], Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "instead?" in panel.question.text(), timeout=20_000)
-    assert questions.current is first and cell in panel.question.text()
-    lines = [panel.choices.item(k).text() for k in range(panel.choices.count())]
-    assert [line.split()[0] for line in lines] == [
-        str(k) for k in range(2, 2 + len(first.alternatives))
-    ]
-    assert not panel.actions["accept"].isEnabled()
-    assert f"not: {cell} {listed}" in panel.undo.toolTip()
-    drawn = asked.canvas.overlay.marks
-    qtbot.waitUntil(
-        lambda: "What happened instead?" in map(str, drawn.features["text"]), timeout=20_000
-    )
-    line = panel.choices.visualItemRect(panel.choices.item(0)).center()
-    qtbot.mouseClick(panel.choices.viewport(), Qt.MouseButton.LeftButton, pos=line)
-    assert [a.events[0].key for a in asked.session.annotations] == [first.alternatives[0].key]
-    qtbot.waitUntil(lambda: "Is this right" in panel.question.text(), timeout=20_000)
-    # Training is a step of its own, and is called so before it is taken back.
-    asked.widget.open_step(2)
-    qtbot.mouseClick(asked.widget.train.go, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: asked.session.model.trained, timeout=60_000)
-    models, file = asked.widget.train.choice, tmp_path / "mine.json"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(file), ""))
-    models.activated.emit(models.count() - 1)
-    assert "save" in models.itemText(models.count() - 1) and load_model(file).name == "mine"
-    assert models.currentIndex() == 0, "the model in use"
-    qtbot.mouseClick(asked.widget.tabs[1], Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: panel.undoes.text() == "Undo takes back: training", timeout=20_000)
-    assert panel.undoes.isVisible()
-    qtbot.mouseClick(panel.undo, Qt.MouseButton.LeftButton)
-    assert "Undone: training." in asked.widget.notice.text()
-    assert len(asked.session.annotations) == 1
-
-
-def test_the_view_before_the_questions_comes_back(state, hand, viewer, qtbot):
-    # Without a choice or a question, Yes and No say what is missing.
-    panel, notice = state.widget.annotate, state.widget.notice
-    state.annotator.point_at(-1)
-    for name in ("accept", "reject", "unsure"):
-        notice.say("", "")
-        qtbot.mouseClick(panel.actions[name], Qt.MouseButton.LeftButton)
-        assert notice.isVisible() and "Point at a cell" in notice.text(), name
-    assert not len(state.session.annotations)
-    camera = camera_of(viewer)
-
-    def view():
-        return *camera.center[-2:], camera.zoom, viewer.dims.current_step[0]
-
-    def look(frame):
-        viewer.dims.set_point(0, frame)
-        camera.center, camera.zoom = (0.0, 70.0, 50.0), 3.0
-        qtbot.wait(30)
-        return view()
-
-    before = look(4)
-    hand.key("G")
-    hand.key("Return")
-    assert view() != before
-    qtbot.mouseClick(state.widget.annotate.stop, Qt.MouseButton.LeftButton)
-    assert view() == pytest.approx(before)
-    # The same where the last question was answered.
-    before = look(2)
-    hand.key("G")
-    assert view() != before
-    questions = state.session.questions
-    with pytest.MonkeyPatch.context() as last:
-        last.setattr(questions, "_next", lambda: None)
-        last.setattr(questions, "_update", lambda: setattr(questions, "problem", "none"))
-        hand.key("U")
-    qtbot.waitUntil(lambda: view() == pytest.approx(before), timeout=20_000)
