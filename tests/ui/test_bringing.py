@@ -111,7 +111,8 @@ def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
     assert chosen(widget, "image").name == "frames" and chosen(widget, "labels") is None
     masks_that_napari_took_for_an_image_are_used(viewer, widget, qtbot, files)
     dropping(files["masks"])
-    qtbot.waitUntil(lambda: chosen(widget, "labels").name == "masks", timeout=60_000)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    assert chosen(widget, "labels").name == "masks"
     assert type(chosen(widget, "labels")).__name__ == "Labels"
     there = list(viewer.layers)
     for name, text, told in (
@@ -340,7 +341,16 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     open_file(files["table"])
     tracked("spots")
     assert len(state.session.scene.detections) == n
+    export_box = widget.track.export
+    assert not export_box.replaced.isVisible()
     assert export("spots") == 3, actions
+    # What an export replaces is told before.
+    widget.open_step(3)
+    assert not export_box.replaced.isVisible()
+    state.session.tracker.track()
+    qtbot.waitUntil(export_box.replaced.isVisible, timeout=20_000)
+    folder = tmp_path / "spots_tracks"
+    assert export_box.replaced.text() == f"Export replaces the earlier result in {folder}."
     # Elsewhere, in a folder of the same name.
     other = tmp_path / "other"
     other.mkdir()

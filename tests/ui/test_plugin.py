@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QAbstractSpinBox,
@@ -17,170 +16,14 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.files import load_annotations
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.tracks.colours import colouring
 from bridgetrack.ui.explore_panel import ExplorePanel
-from bridgetrack.ui.layers import camera_of, find_role, look_at
-from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.layers import find_role, look_at
 from bridgetrack.ui.shortcuts import SHORTCUTS
 from bridgetrack.ui.state import state_of
-from session_fixtures import MIDDLE, chosen_event
+from session_fixtures import chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture
-def state(open_short, viewer):
-    open_short().open_step(1)
-    return state_of(viewer)
-
-
-@pytest.fixture
-def moving(state, qtbot):
-    """Row and position of a cell of frame 2 that moves on, with frame 2 in view."""
-    state.canvas.show(2, None)
-    qtbot.wait(50)
-    detections = state.session.scene.detections
-    middle = np.abs(detections.position - MIDDLE).max(axis=1) < 55
-    for row in np.flatnonzero((detections.frame == 2) & middle):
-        event = chosen_event(state.session.tracking, int(row))
-        if event.event == Event.MOVE:
-            return int(row), detections.position[row]
-    raise AssertionError("no cell moves")
-
-
-def looking_and_browsing_answer_nothing(state, hand, moving, viewer, qtbot):
-    # The overlay is the active layer.
-    assert viewer.layers.selection.active is state.canvas.overlay.events
-    # A proposal is drawn in its own frame only.
-    row, place = moving
-    state.annotator.point_at(row)
-    qtbot.wait(20)
-    assert len(state.canvas.overlay.marks.data) > 0
-    state.canvas.show(5, None)
-    state.annotator.point_at(row)
-    qtbot.wait(20)
-    assert len(state.canvas.overlay.marks.data) == 0
-    state.canvas.show(2, None)
-    qtbot.wait(50)
-    # Browsing the modes answers nothing.
-    session, annotator = state.session, state.annotator
-    hand.point(place)
-    assert annotator.outlined == row
-    before = session.masks.labels.channel_frame(2).copy()
-    for key in "CYLAFKJNEO":
-        hand.key(key)
-        assert annotator.picking.empty and state.canvas.frame == 2, key
-    assert len(session.annotations) == 0 and len(session.masks.answers) == 0
-    assert not session.can_undo
-    np.testing.assert_array_equal(session.masks.labels.channel_frame(2), before)
-    hand.key("Escape")
-    # Dragging pans and annotates nothing.
-    before = camera_of(viewer).center
-    start = hand._pixel(place)
-    hand.qtbot.mousePress(hand.canvas, Qt.MouseButton.LeftButton, pos=start)
-    for k in range(1, 6):
-        hand.move(start + QPoint(12 * k, 0), held=True)
-    hand.qtbot.mouseRelease(hand.canvas, Qt.MouseButton.LeftButton, pos=start + QPoint(60, 0))
-    assert len(state.session.annotations) == 0
-    assert camera_of(viewer).center != before
-    camera_of(viewer).center = before
-    qtbot.wait(50)
-
-
-def test_answers_by_keys_and_clicks(state, hand, moving, viewer, qtbot):
-    answers_are_given_and_undone(state, hand, moving, qtbot)
-    while state.session.can_undo:
-        state.session.undo()
-    hand.key("Escape")
-    qtbot.waitUntil(lambda: not state.session.busy("correct", "track"), timeout=20_000)
-    looking_and_browsing_answer_nothing(state, hand, moving, viewer, qtbot)
-
-
-def answers_are_given_and_undone(state, hand, moving, qtbot):
-    # Hovering shows the proposal.
-    row, place = moving
-    before = len(state.canvas.overlay.marks.data)
-    hand.point(place)
-    assert state.annotator.hovered == row
-    assert state.annotator.proposals
-    assert len(state.canvas.overlay.marks.data) > before
-    drawn = {str(t) for t in state.canvas.overlay.marks.features["text"]}
-    assert any("%" in t for t in drawn)
-    # On the image as in words.
-    names, best = state.session.names, state.annotator.proposals[0].event
-    assert names(best.sources[0]).startswith("#") and names(best.sources[0]) in drawn
-    hand.key("Return")
-    table = state.viewer.window.dock_widgets["Bridgetrack (bridgetrack)"].annotate.given
-    said = table.listed.data(table.listed.index(0))
-    assert said == f"frame 2: ● {names(best.sources[0])} continues"
-    hand.key("Z")
-    # Events of one cell are a key and enter.
-    for key, event in (("F", Event.FALSE), ("L", Event.DISAPPEAR), ("A", Event.APPEAR)):
-        hand.point(place)
-        hand.key(key)
-        assert len(state.session.annotations) == 0
-        assert any("? [Enter]" in str(t) for t in state.canvas.overlay.marks.features["text"])
-        hand.key("Return")
-        assert [a.events[0].event for a in state.session.annotations] == [event]
-        hand.key("Z")
-        assert len(state.session.annotations) == 0
-    hand.key("Escape")
-    # Connect by key and click.
-    session = state.session
-    # The tracks follow the last undo in the background.
-    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
-    target = chosen_event(session.tracking, row).targets[0]
-    hand.point(place)
-    hand.key("C")
-    assert state.annotator.picking.mode == Mode.MOVE
-    assert state.canvas.frame == 2
-    hand.key("Return")
-    assert state.canvas.frame == 3
-    assert len(state.canvas.overlay.marks.data) > 5, "the cell picked is outlined"
-    hand.click(np.array(target.position) * 0.645)
-    (answer,) = session.annotations
-    assert answer.events[0].event == Event.MOVE
-    assert state.canvas.frame == 2
-    hand.key("Escape")
-    assert state.annotator.picking.mode == Mode.REVIEW
-    hand.key("Z")
-    # The mode stays and its key does not mark the same cell again.
-    detections = state.session.scene.detections
-    near = np.abs(detections.position - MIDDLE).max(axis=1) < 55
-    other = next(int(r) for r in np.flatnonzero((detections.frame == 2) & near) if r != row)
-    hand.key("F")
-    hand.click(place)
-    hand.key("F")
-    hand.click(detections.position[other])
-    cells = [a.cells[0].cell for a in state.session.annotations]
-    assert cells == [(2, int(detections.label[r])) for r in (row, other)]
-    for key in ("Escape", "Z", "Z"):
-        hand.key(key)
-    assert len(session.annotations) == 0
-    # Click enter backspace numbers undo redo; the tracks follow the last undo in the background.
-    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
-    expected = chosen_event(session.tracking, row)
-    hand.click(place)
-    hand.key("Return")
-    assert [a.events[0].key for a in session.annotations] == [expected.key]
-    hand.key("Z", control=True)
-    assert len(session.annotations) == 0
-    hand.key("R")
-    assert len(session.annotations) == 1
-    hand.key("Z")
-    hand.key("Return")
-    assert [a.kind for a in session.annotations] == [Kind.CONFIRM]
-    hand.key("Backspace")
-    assert [a.kind for a in session.annotations] == [Kind.REJECT]
-    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
-    assert chosen_event(session.tracking, row).key != expected.key
-    wanted = state.annotator.proposals[1].event
-    hand.key("2")
-    assert wanted.key in [a.events[0].key for a in session.annotations]
-    assert load_annotations(session.answers.path) == session.annotations
 
 
 CONTROLS = (

@@ -1,0 +1,345 @@
+"""Answers by real keys and clicks on the real canvas, in one window."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QEvent, QPoint, Qt
+from qtpy.QtWidgets import QApplication
+from scipy.ndimage import distance_transform_edt
+
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.files import load_annotations
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.io.csv import read_tracks_csv
+from bridgetrack.io.results import write_results
+from bridgetrack.session.cells import proposals
+from bridgetrack.tracks.cycles import cell_cycles
+from bridgetrack.tracks.table import track_table
+from bridgetrack.ui.layers import camera_of
+from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.state import state_of
+from session_fixtures import MIDDLE, chosen_event
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.slow
+def test_answers_by_keys_and_clicks(open_short, viewer, hand, qtbot, tmp_path):
+    widget = open_short()
+    state = state_of(viewer)
+    seen = camera_of(viewer).center, camera_of(viewer).zoom
+    for part in (
+        clicks_and_keys_work_whichever_layer_is_active,
+        answers_are_given_and_undone,
+        looking_and_browsing_answer_nothing,
+        an_end_and_a_beginning_are_named,
+        keys_are_about_a_cell_in_view,
+        clicks_on_nothing_answer_nothing,
+    ):
+        widget.open_step(1)
+        while state.session.can_undo:
+            state.session.undo()
+        camera_of(viewer).center, camera_of(viewer).zoom = seen
+        hand.key("Escape")
+        state.annotator.point_at(-1)
+        qtbot.waitUntil(lambda: not state.session.busy("correct", "track"), timeout=20_000)
+        part(state, widget, viewer, hand, qtbot, tmp_path)
+
+
+def moving(state, qtbot):
+    """Row and position of a cell of frame 2 that moves on, with frame 2 in view."""
+    state.canvas.show(2, None)
+    qtbot.wait(50)
+    detections = state.session.scene.detections
+    middle = np.abs(detections.position - MIDDLE).max(axis=1) < 55
+    for row in np.flatnonzero((detections.frame == 2) & middle):
+        event = chosen_event(state.session.tracking, int(row))
+        if event.event == Event.MOVE:
+            return int(row), detections.position[row]
+    raise AssertionError("no cell moves")
+
+
+def answers_are_given_and_undone(state, widget, viewer, hand, qtbot, _):
+    # Hovering shows the proposal.
+    row, place = moving(state, qtbot)
+    hand.point(place)
+    assert state.annotator.hovered == row
+    assert state.annotator.proposals
+    drawn = {str(t) for t in state.canvas.overlay.marks.features["text"]}
+    assert any("%" in t for t in drawn)
+    # On the image as in words.
+    names, best = state.session.names, state.annotator.proposals[0].event
+    assert names(best.sources[0]).startswith("#") and names(best.sources[0]) in drawn
+    hand.key("Return")
+    table = widget.annotate.given
+    said = table.listed.data(table.listed.index(0))
+    assert said == f"frame 2: ● {names(best.sources[0])} continues"
+    hand.key("Z")
+    # Events of one cell are a key and enter.
+    for key, event in (("F", Event.FALSE), ("L", Event.DISAPPEAR), ("A", Event.APPEAR)):
+        hand.point(place)
+        hand.key(key)
+        assert len(state.session.annotations) == 0
+        assert any("? [Enter]" in str(t) for t in state.canvas.overlay.marks.features["text"])
+        hand.key("Return")
+        assert [a.events[0].event for a in state.session.annotations] == [event]
+        hand.key("Z")
+        assert len(state.session.annotations) == 0
+    hand.key("Escape")
+    # Connect by key and click.
+    session = state.session
+    # The tracks follow the last undo in the background.
+    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
+    target = chosen_event(session.tracking, row).targets[0]
+    hand.point(place)
+    hand.key("C")
+    assert state.annotator.picking.mode == Mode.MOVE
+    assert state.canvas.frame == 2
+    hand.key("Return")
+    assert state.canvas.frame == 3
+    assert len(state.canvas.overlay.marks.data) > 5, "the cell picked is outlined"
+    hand.click(np.array(target.position) * 0.645)
+    (answer,) = session.annotations
+    assert answer.events[0].event == Event.MOVE
+    assert state.canvas.frame == 2
+    hand.key("Escape")
+    assert state.annotator.picking.mode == Mode.REVIEW
+    hand.key("Z")
+    # The mode stays and its key does not mark the same cell again.
+    detections = state.session.scene.detections
+    near = np.abs(detections.position - MIDDLE).max(axis=1) < 55
+    other = next(int(r) for r in np.flatnonzero((detections.frame == 2) & near) if r != row)
+    hand.key("F")
+    hand.click(place)
+    hand.key("F")
+    hand.click(detections.position[other])
+    cells = [a.cells[0].cell for a in state.session.annotations]
+    assert cells == [(2, int(detections.label[r])) for r in (row, other)]
+    for key in ("Escape", "Z", "Z"):
+        hand.key(key)
+    assert len(session.annotations) == 0
+    # Click enter backspace numbers undo redo; the tracks follow the last undo in the background.
+    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
+    expected = chosen_event(session.tracking, row)
+    hand.click(place)
+    hand.key("Return")
+    assert [a.events[0].key for a in session.annotations] == [expected.key]
+    hand.key("Z", control=True)
+    assert len(session.annotations) == 0
+    hand.key("R")
+    assert len(session.annotations) == 1
+    hand.key("Z")
+    hand.key("Return")
+    assert [a.kind for a in session.annotations] == [Kind.CONFIRM]
+    hand.key("Backspace")
+    assert [a.kind for a in session.annotations] == [Kind.REJECT]
+    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
+    assert chosen_event(session.tracking, row).key != expected.key
+    wanted = state.annotator.proposals[1].event
+    hand.key("2")
+    assert wanted.key in [a.events[0].key for a in session.annotations]
+    assert load_annotations(session.answers.path) == session.annotations
+
+
+def looking_and_browsing_answer_nothing(state, widget, viewer, hand, qtbot, _):
+    # The overlay is the active layer.
+    assert viewer.layers.selection.active is state.canvas.overlay.events
+    # A proposal is drawn in its own frame only.
+    row, place = moving(state, qtbot)
+    state.annotator.point_at(row)
+    qtbot.wait(20)
+    assert len(state.canvas.overlay.marks.data) > 0
+    state.canvas.show(5, None)
+    state.annotator.point_at(row)
+    qtbot.wait(20)
+    assert len(state.canvas.overlay.marks.data) == 0
+    state.canvas.show(2, None)
+    qtbot.wait(50)
+    # Browsing the modes answers nothing.
+    session, annotator = state.session, state.annotator
+    hand.point(place)
+    assert annotator.outlined == row
+    before = session.masks.labels.channel_frame(2).copy()
+    for key in "CYLAFKJNEO":
+        hand.key(key)
+        assert annotator.picking.empty and state.canvas.frame == 2, key
+    assert len(session.annotations) == 0 and len(session.masks.answers) == 0
+    assert not session.can_undo
+    np.testing.assert_array_equal(session.masks.labels.channel_frame(2), before)
+    hand.key("Escape")
+    # Dragging pans and annotates nothing.
+    before = camera_of(viewer).center
+    start = hand._pixel(place)
+    hand.qtbot.mousePress(hand.canvas, Qt.MouseButton.LeftButton, pos=start)
+    for k in range(1, 6):
+        hand.move(start + QPoint(12 * k, 0), held=True)
+    hand.qtbot.mouseRelease(hand.canvas, Qt.MouseButton.LeftButton, pos=start + QPoint(60, 0))
+    assert len(state.session.annotations) == 0
+    assert camera_of(viewer).center != before
+    camera_of(viewer).center = before
+    qtbot.wait(50)
+
+
+def an_end_and_a_beginning_are_named(state, widget, viewer, hand, qtbot, tmp_path):
+    fates = widget.annotate.fates
+    session, annotator = state.session, state.annotator
+
+    def named(letter: str) -> None:
+        qtbot.wait(QApplication.keyboardInputInterval() + 100)  # letters before it are of no word
+        qtbot.keyClicks(fates, letter)
+
+    named("d")  # dies
+    assert not len(session.annotations), "no cell is chosen"
+    row, place = moving(state, qtbot)
+    cells, t = session.scene.detections, 2
+    hand.click(place)
+    named("d")
+    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
+    [answer] = session.annotations
+    assert (answer.named, answer.events[0].event) == ("death", Event.DISAPPEAR)
+    listed = widget.annotate.given.listed
+    assert listed.words(listed.answers[0]).endswith("dies") and "dies" in widget.notice.text()
+    tracks = session.tracking.tracks
+    mine = tracks.nodes.loc[tracks.nodes["id"] == row, "track_id"].iloc[0]
+    table = track_table(tracks).set_index("track_id")
+    assert table.loc[mine, "ends_in"] == "death"
+    write_results(tracks, session.scene.labels, tmp_path / "out", ("csv", "ctc", "geff"))
+    assert "death" in (tmp_path / "out" / "tracks.csv").read_text()
+    assert read_tracks_csv(tmp_path / "out" / "detections.csv").n_tracks == tracks.n_tracks
+    assert load_annotations(session.answers.path)[answer.id].named == "death"
+    # The same end by another name takes its place; a step takes it back.
+    hand.click(place)
+    named("f")  # fuses
+    assert [a.named for a in session.annotations] == ["fusion"]
+    annotator.undo()
+    assert [a.named for a in session.annotations] == ["death"]
+    # What comes after it is born, and lives on.
+    after = next(
+        r
+        for r in np.flatnonzero(cells.frame == t + 1).tolist()
+        if chosen_event(session.tracking, r) is not None
+    )
+    annotator.select(after)
+    annotator.name_fate("birth")
+    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
+    tracks = session.tracking.tracks
+    born = tracks.nodes.loc[tracks.nodes["id"] == after, "track_id"].iloc[0]
+    assert track_table(tracks).set_index("track_id").loc[born, "begins_in"] == "birth"
+    assert "die, as somebody saw" not in cell_cycles(tracks).words, "it was born out of view"
+
+
+def empty_place(state, hand) -> tuple[float, float]:
+    """The place in view of the shown frame that is farthest from all cells, in world units."""
+    labels = state.canvas.labels
+    away = distance_transform_edt(np.asarray(labels.data[state.canvas.frame]) == 0)
+    inside = hand.canvas.rect().adjusted(20, 20, -20, -20)
+    order = np.argsort(-away, axis=None)
+    for y, x in np.column_stack(np.unravel_index(order[:20_000:50], away.shape)):
+        world = (float(y) * labels.scale[-2], float(x) * labels.scale[-1])
+        if away[y, x] > 3 and inside.contains(hand._pixel(world)):
+            return world
+    raise AssertionError("no empty place is in view")
+
+
+def keys_are_about_a_cell_in_view(state, widget, viewer, hand, qtbot, _):
+    session, annotator, camera = state.session, state.annotator, camera_of(viewer)
+    detections = session.scene.detections
+    middle = np.abs(detections.position - MIDDLE).max(axis=1) < 55
+    row = next(int(r) for r in np.flatnonzero(middle) if len(proposals(session.tracking, r)) > 1)
+    state.canvas.activate()
+    zoom = camera.zoom
+    for key in ("Return", "2", "Backspace", "U"):
+        annotator.select(row)
+        centre, camera.zoom = camera.center, 20
+        camera.center = (*centre[:-2], centre[-2] + 100, centre[-1])
+        hand.key(key)
+        assert len(session.annotations) == 0, f"{key} is about a cell outside of the canvas"
+    # Another frame.
+    camera.zoom = zoom
+    annotator.select(row)
+    viewer.dims.set_current_step(0, int(detections.frame[row]) + 1)
+    hand.move(hand._pixel(empty_place(state, hand)))
+    hand.key("Return")
+    assert len(session.annotations) == 0
+    # The pointer leaves the image: a cell that it only passed over is not chosen.
+    viewer.mouse_over_canvas = True
+    hand.point(detections.position[row] * state.canvas.labels.scale[1:])
+    QApplication.sendEvent(viewer.window._qt_viewer, QEvent(QEvent.Type.Leave))
+    assert annotator.outlined == -1
+    hand.key("Return")
+    assert len(session.annotations) == 0
+    # Back in view it is chosen still.
+    annotator.select(row)
+    hand.key("Return")
+    assert [a.kind for a in session.annotations] == [Kind.CONFIRM]
+
+
+def clicks_on_nothing_answer_nothing(state, widget, viewer, hand, qtbot, _):
+    widget.open_step(3)
+    session, annotator = state.session, state.annotator
+    rows = [r for r in range(200) if len(proposals(session.tracking, r)) > 1]
+
+    def choose(k: int) -> None:
+        annotator.select(rows[k])
+        qtbot.wait(50)
+        assert annotator.outlined >= 0
+        assert len(session.annotations) == 0
+
+    def click_nothing() -> None:
+        hand.click(empty_place(state, hand))
+        assert len(session.annotations) == 0
+        assert annotator.outlined == -1, "the choice is cleared"
+
+    choose(0)
+    click_nothing()
+    for key, shift in (("F", False), ("V", True), ("B", False)):
+        choose(1)
+        hand.key(key, shift=shift)
+        click_nothing()
+        hand.key("Return")
+        assert len(session.annotations) == 0
+        hand.key("Escape")
+    for step in (1, 2, 0):
+        widget.open_step(3)
+        choose(2)
+        widget.open_step(step)
+        click_nothing()
+
+
+def clicks_and_keys_work_whichever_layer_is_active(state, widget, viewer, hand, qtbot, _):
+    detections = state.session.scene.detections
+    here = np.flatnonzero(detections.frame == detections.frame[3])[2:5]
+    places = detections.position[here]
+    state.canvas.show(int(detections.frame[3]), None)
+    qtbot.wait(50)
+    viewer.layers.selection.active = viewer.layers["short"]
+    hand.point(places[0])
+    hand.key("Return")
+    assert len(state.session.annotations) == 1
+    cells = viewer.layers["cells"]
+    viewer.layers.selection.active, cells.mode = cells, "pick"
+    hand.click(places[1])
+    assert viewer.layers.selection.active is cells, "the tool stays in the hand"
+    cells.mode = "pan_zoom"
+    before = len(state.session.annotations)
+    hand.click(places[2])
+    assert viewer.layers.selection.active is state.canvas.overlay.events
+    hand.key("Return")
+    assert len(state.session.annotations) == before + 1
+    # What nobody could tell is not counted as learned from.
+    session, annotator = state.session, state.annotator
+    while session.can_undo:
+        session.undo()
+    for row, key in zip(range(4), ("Return", "Return", "Return", "U"), strict=True):
+        annotator.select(10 * row)
+        hand.key(key)
+    assert len(session.annotations) == 4
+    widget.open_step(2)
+    assert widget.train.words.text().startswith("3 answers to learn from")
+    # What was wrong is over with the next thing that somebody does.
+    widget.open_step(3)
+    session.message.emit("error", "this cannot be read")
+    assert widget.notice.isVisible()
+    qtbot.mouseClick(widget.track.explore, Qt.MouseButton.LeftButton)
+    assert not widget.notice.isVisible()
