@@ -14,9 +14,17 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 LEFT = Qt.MouseButton.LeftButton
 
 
-def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short, viewer, qtbot):
+def test_what_is_done_by_mistake_is_told_and_loses_nothing(
+    open_short, viewer, qtbot, pace, tmp_path
+):
     widget = open_short()
     state = state_of(viewer)
+    an_image_of_another_size_is_told_and_nothing_is_called_ready(widget, state, viewer, qtbot)
+    deleting_the_cells_during_training_ends_it(widget, state, viewer, qtbot, pace)
+    results_are_written_where_the_movie_is_left_meanwhile(widget, state, qtbot, pace, tmp_path)
+
+
+def an_image_of_another_size_is_told_and_nothing_is_called_ready(widget, state, viewer, qtbot):
     assert widget.next_words.text().startswith("Ready")
     assert "see the tracks in step 4" in widget.next_words.text(), "answers are not needed for that"
     viewer.add_image(np.zeros((8, 20, 20)), name="other")
@@ -37,11 +45,7 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     assert widget.next_words.text().startswith("Ready") and not source.notice.isVisible()
 
 
-def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
-    open_short, viewer, qtbot, pace, tmp_path
-):
-    widget = open_short()
-    state = state_of(viewer)
+def deleting_the_cells_during_training_ends_it(widget, state, viewer, qtbot, pace):
     session = state.session
     rows = [r for r in range(40) if proposals(session.tracking, r)][:10]
     for row in rows:
@@ -64,7 +68,10 @@ def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
     viewer.add_layer(layer)
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
     assert session.answers.path == path and len(session.annotations) == given
-    # Results go on being written where the movie is left meanwhile, and that is told.
+
+
+def results_are_written_where_the_movie_is_left_meanwhile(widget, state, qtbot, pace, tmp_path):
+    session = state.session
     widget.open_step(3)
     export = widget.track.export
     qtbot.waitUntil(export.save.isEnabled, timeout=20_000)

@@ -21,8 +21,18 @@ LEFT = Qt.MouseButton.LeftButton
 @pytest.fixture
 def opened(open_short, viewer, qtbot):
     """State, step 4 and the panel with all tracks, opened by its button."""
-    widget = open_short()
-    widget.open_step(3)
+    widget, state = open_short(), state_of(viewer)
+    assert find_role(viewer.layers, "tracks") is None
+
+    # Other tracks come just when the layer is added, before it is drawn.
+    def change(event):
+        state.session.tracking_changed.emit()
+
+    viewer.layers.events.inserted.connect(change)
+    widget.open_step(3)  # shows them, without a button
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None, timeout=20_000)
+    viewer.layers.events.inserted.disconnect(change)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks").visible, timeout=20_000)
     widget.track.explore.click()
     [panel] = widget.window().findChildren(ExplorePanel)
     qtbot.waitUntil(lambda: panel.numbers is not None, timeout=20_000)
@@ -31,7 +41,7 @@ def opened(open_short, viewer, qtbot):
     widget.track.explore.click()
     docks = [d for d in widget.window().findChildren(QDockWidget) if NAME in d.windowTitle()]
     assert len(docks) == len(widget.window().findChildren(ExplorePanel)) == 1
-    return state_of(viewer), widget, panel
+    return state, widget, panel
 
 
 def click_row(qtbot, panel, k, key=Qt.KeyboardModifier.NoModifier):
@@ -161,7 +171,7 @@ def trees_plots_and_colours(opened, viewer, qtbot):
     assert state.canvas.frame == frame and selected(panel) == [track]
     # One choice of colours for lines, cells and trees; along the tracks where it changes.
     layer, cells = find_role(viewer.layers, "tracks"), find_role(viewer.layers, "coloured")
-    for by in ("generation", "area"):
+    for by in ("certainty", "generation", "area"):
         before = cells.colormap
         step.colour.setCurrentIndex(step.colour.findData(by))
         qtbot.waitUntil(lambda before=before: cells.colormap is not before, timeout=20_000)
@@ -193,12 +203,13 @@ def trees_plots_and_colours(opened, viewer, qtbot):
     click_row(qtbot, panel, 0)
     assert selected(panel) == [model.tracks[0]] == list(state.looks.chosen)
     # It follows answers, and forgets a movie that is closed.
-    session, before = state.session, panel.numbers
+    session, before, lines = state.session, panel.numbers, layer.data.copy()
     event = session.tracking.tracks.events.query("event == 'divide'").iloc[0]
     mother = int(event["sources"][0])
     state.annotator.select(mother)
     state.annotator.reject()
     qtbot.waitUntil(lambda: panel.numbers is not before, timeout=20_000)
+    qtbot.waitUntil(lambda: not np.array_equal(layer.data, lines), timeout=20_000)
     assert panel.numbers.tracks is session.tracking.tracks
     assert panel.list.listed.rowCount() == session.tracking.tracks.n_tracks
     viewer.layers.remove("cells")

@@ -16,12 +16,10 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from bridgetrack.tracks.colours import colouring
 from bridgetrack.ui.explore_panel import ExplorePanel
-from bridgetrack.ui.layers import find_role, look_at
+from bridgetrack.ui.layers import look_at
 from bridgetrack.ui.shortcuts import SHORTCUTS
 from bridgetrack.ui.state import state_of
-from session_fixtures import chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -54,38 +52,6 @@ def test_the_window_has_few_controls_and_keys(viewer):
     assert n_controls <= 60, "take one away for each that you add"
     assert widget.minimumSizeHint().width() <= 370
     assert sum(len(shortcut.keys) for shortcut in SHORTCUTS) <= 25
-
-
-def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot):
-    widget = open_short()
-    state = state_of(viewer)
-    assert find_role(viewer.layers, "tracks") is None
-    # Other tracks come just when the layer is added, before it is drawn.
-
-    def change(event):
-        state.session.tracking_changed.emit()
-
-    viewer.layers.events.inserted.connect(change)
-    widget.open_step(3)  # shows them, without a button
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None, timeout=20_000)
-    viewer.layers.events.inserted.disconnect(change)
-    layer = find_role(viewer.layers, "tracks")
-    qtbot.waitUntil(lambda: layer.visible, timeout=20_000)
-    fates = state.session.tracking.tracks.events
-    row = int(fates.loc[fates["event"] == "divide", "sources"].iloc[0][0])
-    state.annotator.select(row)
-    before = chosen_event(state.session.tracking, row)
-    data = layer.data.copy()
-    hand.key("Backspace")
-    qtbot.waitUntil(
-        lambda: chosen_event(state.session.tracking, row).key != before.key, timeout=20_000
-    )
-    qtbot.waitUntil(lambda: not np.array_equal(data, layer.data), timeout=20_000)
-    before = layer.track_colors.copy()
-    widget.track.colour.setCurrentIndex(1)
-    found = colouring(state.session.tracking.tracks, "certainty")
-    qtbot.waitUntil(lambda: np.allclose(layer.track_colors[:, :3], found.colours, atol=1e-3))
-    assert not np.allclose(layer.track_colors, before)
 
 
 def test_two_viewers_do_not_interfere(another_viewer, qtbot, pixels):

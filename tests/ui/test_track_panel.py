@@ -13,14 +13,13 @@ from qtpy.QtWidgets import QFileDialog
 import bridgetrack as bt
 from bridgetrack.hypotheses.events import Event, EventKinds
 from bridgetrack.ui.state import state_of
-from bridgetrack.ui.workflow import fill
 from doubtful_kind import as_if
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def test_kinds_of_events_are_unticked_and_asked_about_where_none_is_clear(
-    open_short, viewer, qtbot
+def test_kinds_that_are_not_ticked_do_not_happen_and_tracks_follow_the_movie(
+    open_short, viewer, qtbot, pixels
 ):
     widget = open_short()
     panel, session = widget.track, state_of(viewer).session
@@ -49,12 +48,10 @@ def test_kinds_of_events_are_unticked_and_asked_about_where_none_is_clear(
     )
     assert not (session.tracking.scene.hypotheses.event == Event.DIVIDE).any()
     assert not panel.divide.isChecked()
+    tracks_of_the_next_movie_are_shown_above_it(widget, session, viewer, qtbot, pixels)
 
 
-def test_tracks_of_the_next_movie_are_shown_above_it(open_short, viewer, qtbot, pixels):
-    widget = open_short()
-    session = state_of(viewer).session
-    widget.open_step(3)
+def tracks_of_the_next_movie_are_shown_above_it(widget, session, viewer, qtbot, pixels):
     qtbot.waitUntil(lambda: "Tracks" in viewer.layers, timeout=20_000)
     movie = viewer.add_image(pixels[0][:3] + 1, name="next")
     cells = viewer.add_labels(pixels[1][:3].copy(), name="its cells")
@@ -104,20 +101,3 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
     table = pd.read_csv(out / "batch.csv")
     assert list(table["cells"].dropna()) == [28, 28]
     assert np.isfinite(table["certainty"].iloc[:2]).all()
-
-
-def test_what_an_export_replaces_is_told_before(viewer, qtbot, tmp_path):
-    rows = [(t, 20.0 * k + t, 30.0 * k) for t in range(3) for k in range(1, 5)]
-    pd.DataFrame(rows, columns=["t", "y", "x"]).to_csv(tmp_path / "spots.csv", index=False)
-    widget = fill(viewer, tmp_path / "spots.csv", None)
-    export = widget.track.export
-    widget.open_step(3)
-    qtbot.waitUntil(export.save.isEnabled, timeout=20_000)
-    assert not export.replaced.isVisible()
-    export.save.click()
-    qtbot.waitUntil(lambda: export.words.text().startswith("Written to"), timeout=20_000)
-    folder = tmp_path / "spots_tracks"
-    assert str(folder) in export.words.text() and not export.replaced.isVisible()
-    state_of(viewer).session.tracker.track()
-    qtbot.waitUntil(export.replaced.isVisible, timeout=20_000)
-    assert export.replaced.text() == f"Export replaces the earlier result in {folder}."
