@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer import Abort
 
 from bridgetrack.__main__ import main as program
 from bridgetrack.cli.console import Answer
@@ -125,6 +127,33 @@ def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(
         assert shown.status == 1
         assert "Traceback" in shown.err
         assert "in broken" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (SystemExit(3), 3, ""),
+        (SystemExit("no more"), 1, ""),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (Abort(), 130, "interrupted"),
+        (
+            OSError(errno.ENOSPC, "disk full", "x.csv"),
+            1,
+            "error: x.csv: disk full; the disk is full: free",
+        ),
+    ],
+)
+def test_however_a_command_ends_it_has_a_status(
+    run: Run, truth: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    error: BaseException, status: int, words: str,
+) -> None:  # fmt: skip
+    def ended(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("bridgetrack.pipeline.runs.track_steps", ended)
+    shown = run("track", truth, "--out", tmp_path / "x")
+    assert shown.status == status and shown.err.startswith(words)
+    assert one_line(shown.err) == bool(words)
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])

@@ -19,7 +19,7 @@ from gallery import movie_of
 
 FEATURES = default_features()
 WHOLE, TWO, APART = "one mask", "two masks that touch", "two masks apart"
-THREE_QUARTERS = "one mask that is a quarter too small"
+SHORT = "one mask that lacks much of the second"
 
 
 def frame(how: str, size: int = 60) -> np.ndarray:
@@ -28,8 +28,8 @@ def frame(how: str, size: int = 60) -> np.ndarray:
     for label, (y, x) in enumerate(((8, 8), (8, 48), (48, 8), (48, 48)), 10):
         labels[y - 4 : y + 5, x - 4 : x + 5] = label
     labels[24:36, 20:40] = 1
-    if how == THREE_QUARTERS:
-        labels[33:36] = 0
+    if how == SHORT:
+        labels[24:36, 36:40] = 0
     if how in (TWO, APART):
         labels[24:36, 30:40] = 2
     if how == APART:
@@ -81,6 +81,10 @@ def test_a_cell_was_two(last: int) -> None:
     assert feature(scene, Event.SPLIT, "wavering", 1 + last) == 1
     assert feature(scene, Event.DIVIDE, "wavering", 1 + last) == 1
     assert chosen(scene) == {"split", "merge"}
+
+
+def test_of_both_pieces_the_one_counts_that_is_covered_less() -> None:
+    assert feature(scene_of(WHOLE, TWO, SHORT, SHORT), Event.SPLIT, "wavering", 0) == 0
 
 
 def test_both_signs_count_once() -> None:

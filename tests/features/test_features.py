@@ -208,6 +208,26 @@ def test_division_geometry() -> None:
     assert not any(v for k, v in value.items() if not k.startswith("divide."))
 
 
+def test_a_move_says_what_it_leaves_without_overlap_and_to_whom_others_are_nearer() -> None:
+    labels = np.zeros((2, 60, 160), dtype=np.int32)
+    for k in range(6):  # cells that stay, whose overlap is 1
+        labels[:, 5 + 2 * k : 15 + 2 * k, 60 + 15 * k : 70 + 15 * k] = 10 + k
+    labels[0, 20:30, 5:15], labels[1, 28:38, 13:23] = 1, 2  # they share 4 of 100 pixels
+    labels[0, 40:50, 20:30], labels[1, 40:50, 20:27], labels[1, 40:50, 27:30] = 3, 4, 5
+    scene = described(movie_of(labels))
+    h, label = scene.hypotheses, scene.evidence.detections.label
+    usual = np.quantile([*[1.0] * 6, 0.7, 0.04], 0.1)
+    far = (8 * np.sqrt(2) / scene.evidence.motion.diameter - 0.9) / 0.3
+    expected = {(1, 2): (far * (1 - 5 * 0.04), 0.0), (3, 4): (0.0, 0.0), (3, 5): (0.0, 0.7 - 0.3)}
+    columns = [FEATURES.keys.index(f"move.{name}") for name in ("without_overlap", "outdone")]
+    for row in h.of(Event.MOVE):
+        pair = int(label[h.sources[row, 0]]), int(label[h.targets[row, 0]])
+        if pair in expected:
+            found = scene.matrix.row(row)[columns]
+            np.testing.assert_allclose(found, usual * np.array(expected.pop(pair)), atol=1e-6)
+    assert not expected
+
+
 def test_a_merge_says_what_of_a_cell_the_region_leaves_uncovered() -> None:
     labels = np.zeros((2, 60, 160), dtype=np.int32)
     for k in range(6):  # cells that stay, whose overlap is 1

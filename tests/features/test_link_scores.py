@@ -57,8 +57,14 @@ def followed(tracking: bt.Tracking) -> float:
 
 def test_scores_count(cells: Path, scores: Path) -> None:
     assert followed(bt.track(cells)) <= 0.1
+    table = pd.read_csv(scores)
+    table.loc[0, "Score"] = 1  # counts as 4
+    table.to_csv(scores, index=False)
     scored = bt.track(cells, link_scores=scores)
     assert followed(scored) >= 0.9
+    column = scored.scene.matrix.features.keys.index("move.link_score")
+    logits = scored.scene.matrix.sparse()[:, column].data
+    assert set(logits.round(3)) == {4.0, *np.log([0.97 / 0.03, 0.03 / 0.97]).round(3)}
     assert followed(bt.track(cells, link_scores=scores, window=3)) == followed(scored)
 
 

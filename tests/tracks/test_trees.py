@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,7 +98,10 @@ def test_trees_are_drawn_written_and_refused(tracks, tmp_path: Path):
         drawn = bt.save_lineages(tracks, tmp_path / name, **more)
         assert len(drawn.branches) == (3 if more else 5)
     svg = (tmp_path / "all.svg").read_text()
-    assert svg.count("<path") > 5 and "time [h]" in svg
+    ticks, axis, _ = svg.partition("time [h]")
+    assert svg.count("<path") > 5 and axis
+    last = float(re.findall(r"<!-- ([\d.]+) -->", ticks)[-1])
+    assert 1 < last <= 1.5, "three frames of half an hour"
     assert (tmp_path / "one.png").read_bytes()[:4] == b"\x89PNG"
     before = sorted(tmp_path.iterdir())
     for name, more in (("x.txt", {}), ("x.svg", {"families": [3]}), ("x.svg", {"colour": "blue"})):
