@@ -26,7 +26,6 @@ CELLS = table_of(
 )
 N = len(CELLS)
 ALL = everything_between(CELLS)
-SLOTS = ALL.incidence(active_slots(CELLS)).toarray()
 
 # (kind, event, sources, targets) in rows
 

@@ -82,7 +82,6 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
             _set("version", 9),
             r"file version 9, but this program \(bridgetrack .+\) reads version 3;.*update Bridget",
         ),
-        (_set("extra", 1), "unknown entry 'extra'"),
         (_set("annotations", 1, "kind", "maybe"), r"annotations\[1\] \(id 'a2'\).kind: 'maybe'"),
         (_set("annotations", 1, "id", "a1"), "two annotations with the id 'a1'"),
         (_set(*CELL, "frame", 1.5), r"sources\[0\].frame: expected a whole number, found 1.5"),

@@ -12,7 +12,6 @@ import pytest
 from scipy import ndimage as ndi
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding import (
@@ -182,13 +181,6 @@ def test_an_answer_where_nothing_is_teaches_nothing() -> None:
     answers = added(MaskAnswers(open_labels(labels).geometry), remove(site, (45, 45)))
     got = found(open_movie(np.full((3, SIZE, SIZE), 100.0)), answers=answers)
     assert not any(mask.any() for mask in got)
-
-
-def test_movies_of_other_extents_are_refused() -> None:
-    images, labels = drawn()
-    movie = open_movie(images)
-    with pytest.raises(InputError, match="must be the same"):
-        found(movie, Finding(NUCLEI, given=open_labels(labels[:2])))
 
 
 def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None:

@@ -15,7 +15,7 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackWarning, ContradictionError, InputError
+from bridgetrack.errors import ContradictionError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature
 from bridgetrack.files import sample_folder
@@ -169,23 +169,6 @@ def test_answers_that_exclude_each_other_in_a_circle_are_named() -> None:
     assert all(f"({a.id})" in message for a in needed)
     assert "idle" not in message and "infeasible" not in message
     assert "not: cell 2 in frame 1 appears (" in message
-
-
-def test_another_extent() -> None:
-    movie = BY_NAME["a division"].movie
-    shape = (movie.n_frames, *movie.geometry.shape)
-    with pytest.raises(InputError, match="must be the same"):
-        track(movie, movie_of(np.zeros((shape[0], shape[1] + 1, shape[2]))))
-    with pytest.raises(InputError, match="must be the same"):
-        track(movie, movie_of(np.zeros((shape[0] - 1, *shape[1:]))))
-
-
-def test_an_image_beside_a_table_is_not_measured_and_that_is_said() -> None:
-    detections = track(BY_NAME["a division"].movie).scene.detections
-    image = movie_of(np.zeros((4, 9, 9)), source="cells.tif")
-    with pytest.warns(BridgetrackWarning, match=r"cells\.tif are not measured"):
-        result = track(detections, image)
-    assert result.scene.detections.channels == ()
 
 
 def test_an_empty_frame_in_the_middle() -> None:

@@ -123,18 +123,6 @@ def test_bounds_stay_below_the_penalty_and_training_never_goes_up(
     assert result.lower_bound <= result.objective + 1e-7
 
 
-def test_importance_scales_features_losses_and_bounds() -> None:
-    rng = np.random.default_rng(3)
-    data = tiny_set(rng)
-    factor = np.array([0.5, 1.0, 3.0])
-    plain, weighted = TrackingModel(data), TrackingModel(replace(data, importance=factor))
-    w = rng.normal(size=4)
-    one, other = (m.loss_augmented_inference(data.samples, w) for m in (plain, weighted))
-    np.testing.assert_allclose(other.features, one.features * factor[:, None])
-    np.testing.assert_allclose(other.losses, one.losses * factor)
-    np.testing.assert_allclose(other.bounds, one.bounds * factor)
-
-
 def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     data = tiny_set(rng, 6)
