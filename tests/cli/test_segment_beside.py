@@ -16,6 +16,7 @@ from bridgetrack.pipeline.finding import how_found
 from cli.conftest import Run, write_tiff
 from drawn_movie import textured
 
+HOW = ("--diameter", 14, "--foreground", "bright")
 Rough = tuple[Path, np.ndarray, dict[str, Path]]
 
 
@@ -51,7 +52,7 @@ def seen(labels: Path, truth: np.ndarray) -> list[int]:
 def test_cells_of_other_programs_are_candidates(run: Run, rough: Rough, tmp_path: Path) -> None:
     image, truth, files = rough
     out = tmp_path / "labels.tif"
-    words = ("segment", image, "--out", out)
+    words = ("segment", image, "--out", out, *HOW)
     assert run(*words).status == 0
     assert seen(out, truth) == [1, 2, 3, 5]
     two = ("--candidates", files["others"], files["one"])
@@ -66,7 +67,8 @@ def test_cells_of_other_programs_are_candidates(run: Run, rough: Rough, tmp_path
     assert {int(np.bincount(first[truth[0] == k]).argmax()) for k in (1, 2, 3, 5)} == {
         k + 20 for k in (1, 2, 3, 5)
     }, "cells that stay keep their numbers of the first"
-    found = bt.find_cells(image, labels=[files["others"], files["one"]])
+    settings = bt.SegmentationSettings(diameter=14, foreground="bright")
+    found = bt.find_cells(image, settings, labels=[files["others"], files["one"]])
     np.testing.assert_array_equal(np.asarray(found.labels.array[:, 0]), tifffile.imread(out))
     assert "what other programs say" in found.words
 
@@ -77,9 +79,9 @@ def test_cells_of_a_map_of_probabilities_are_candidates(
     """It is a picture in which cells are bright."""
     image, truth, files = rough
     out, probable = tmp_path / "labels.tif", tmp_path / "probable.tif"
-    assert run("segment", files["bytes"], "--out", probable).status == 0
+    assert run("segment", files["bytes"], "--out", probable, *HOW).status == 0
     assert seen(probable, truth) == [1, 2, 3, 4, 5]
-    shown = run("segment", image, "--out", out, "--candidates", probable)
+    shown = run("segment", image, "--out", out, "--candidates", probable, *HOW)
     assert shown.status == 0, shown.err
     assert seen(out, truth) == [1, 2, 3, 4, 5]
 

@@ -29,7 +29,8 @@ from short_sample import short_sample
 
 
 def test_segment_a_stack_and_a_folder(run: Run, few: Path, tmp_path: Path) -> None:
-    shown = run("segment", few, "--out", tmp_path / "labels.tif", "--json")
+    how = ("--diameter", 22, "--choose", "plain")
+    shown = run("segment", few, "--out", tmp_path / "labels.tif", *how, "--json")
     assert shown.status == 0, shown.err
     assert shown.err == ""
     result = json.loads(shown.out)
@@ -38,7 +39,6 @@ def test_segment_a_stack_and_a_folder(run: Run, few: Path, tmp_path: Path) -> No
     labels = tifffile.imread(tmp_path / "labels.tif")
     assert labels.shape == (4, 160, 160)
     assert [int(frame.max()) for frame in labels] == result["cells"]
-    how = ("--diameter", 22, "--choose", "plain")
     nothing = run("segment", few, "--out", tmp_path / "x", "--channel", 7)
     assert nothing.status == 1 and "7" in nothing.err and not (tmp_path / "x").exists()
     folder = run("segment", few, "--out", tmp_path / "masks", *how)

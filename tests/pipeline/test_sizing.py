@@ -18,7 +18,7 @@ from pictures import found_share
 
 def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> None:
     images, labels = (frames[:1] for frames in colony(bright=True))
-    movie = open_movie(images)
+    movie = open_movie(images, axes="TYX")
     estimate, fitted = estimate_settings(movie), run(fitted_settings(movie))
     assert fitted.settings.diameter < 0.8 * estimate.settings.diameter
     assert fitted.readings[0].diameter == fitted.settings.diameter
