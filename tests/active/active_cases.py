@@ -8,6 +8,7 @@ import numpy as np
 
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import SessionOptions, SuggestOptions
+from bridgetrack.active.update import Update
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
@@ -39,11 +40,17 @@ def annotator(seed: int = 1, **rates: float) -> SimulatedAnnotator:
     return SimulatedAnnotator(true_rows(seed), plain_scene(seed).detections, **rates)
 
 
+@cache
+def _first_update(options: SessionOptions) -> Update:
+    return run(ActiveSession(plain_scene(), options=options).update())
+
+
 def session(prior: Model | None = None, **suggest: float) -> ActiveSession:
     """A session on the movie, with its first questions."""
     options = SessionOptions(SuggestOptions(**suggest), queue=6)  # type: ignore[arg-type]
     started = ActiveSession(plain_scene(), prior, options=options)
-    assert started.adopt(run(started.update()))
+    steps = started.update()
+    assert started.adopt(run(steps) if prior else _first_update(options))
     return started
 
 

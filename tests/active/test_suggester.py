@@ -80,7 +80,7 @@ def test_a_batch_holds_no_neighbours() -> None:
 
 
 def test_what_was_answered_is_not_asked_again_but_what_else_a_rejected_event_may_be() -> None:
-    scene = plain_scene()
+    scene = plain_scene(cells=12, frames=5)
     answered = [s.hypothesis for s in suggest(scene, untrained_model(), 5, ALL)[:4]]
     kinds = [Kind.CONFIRM, Kind.CANNOT_TELL, Kind.CONFIRM, Kind.REJECT]
     noted = [
