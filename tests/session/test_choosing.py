@@ -203,8 +203,7 @@ def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:
     assert not session.can_undo and len(session.masks.answers) == 0
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["at once", "opened again"])
-def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opened, again) -> None:
+def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opened) -> None:
     session, array, _ = opened
     array[T][array[T] == 5] = 0
     found = replace(session.movie, found=Finding(NUCLEI))
@@ -216,15 +215,15 @@ def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opene
     session.mend("remove", 0, at(4, 0))
     chosen = array.copy()
     assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0, "it was not found again"
-    if again:
+    for _ in ("at once", "opened again"):
+        events, masks = session.annotations, session.masks.answers
+        assert session.edits.remove([a.id for a in events], [a.id for a in masks]) == 3
+        np.testing.assert_array_equal(array, start)
+        session.undo()
+        np.testing.assert_array_equal(array, chosen)
+        assert len(session.annotations) == 1 and len(session.masks.answers) == 2
         assert session.open(found, session.project.path)
         np.testing.assert_array_equal(array, chosen)
-    events, masks = session.annotations, session.masks.answers
-    assert session.edits.remove([a.id for a in events], [a.id for a in masks]) == 3
-    np.testing.assert_array_equal(array, start)
-    session.undo()
-    np.testing.assert_array_equal(array, chosen)
-    assert len(session.annotations) == 1 and len(session.masks.answers) == 2
     session.edits.remove((), [next(iter(masks)).id])
     assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0, "one answer takes no others along"
 
@@ -314,9 +313,9 @@ def test_a_search_with_other_settings_begins_anew() -> None:
 
 
 def test_progress_of_a_search_only_goes_forward() -> None:
-    movie, shares = open_movie(drawn(4)[0], axes="TYX"), list[float]()
+    movie, shares = open_movie(drawn(2)[0], axes="TYX"), list[float]()
     run(
         CellSearch.of(movie, Finding()).steps(None, shipped_model()),
         lambda s: shares.append(s.done),
     )
-    assert len(set(shares)) > 4 and shares == sorted(shares) and shares[-1] <= 1
+    assert len(set(shares)) > 2 and shares == sorted(shares) and shares[-1] <= 1

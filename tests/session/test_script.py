@@ -17,15 +17,15 @@ from bridgetrack.io.results import FORMATS
 from bridgetrack.pipeline.runs import RunInputs, track_again
 from bridgetrack.session.movie import MovieAndCells
 
-LENGTH = 5
+LENGTH, PART = 5, slice(64, 328)
 
 
 @pytest.fixture(scope="module")
 def arrays():
     """Labels and image of a short movie."""
-    folder = bt.sample_folder()
-    labels = bt.open_labels(folder / "01_GT" / "TRA").array[:LENGTH, 0].compute()
-    return labels, bt.open_movie(folder / "01").array[:LENGTH, 0].compute()
+    folder, part = bt.sample_folder(), (slice(LENGTH), 0, PART, PART)
+    labels = bt.open_labels(folder / "01_GT" / "TRA").array[part].compute()
+    return labels, bt.open_movie(folder / "01").array[part].compute()
 
 
 def test_neither_qt_nor_napari_is_imported():
@@ -60,20 +60,6 @@ def test_the_model_asks_and_the_tracks_honour_the_answers(arrays):
     assert len(chosen) == len(session.tracking.solution.chosen)
 
 
-def test_the_model_is_used_before_it_is_known_how_accurate_it_is(arrays):
-    session, seen = bt.Session(*arrays), []
-    for _ in range(12):
-        session.answer(session.ask(), "yes")
-    session.model_changed.connect(lambda: seen.append(session.model.estimate))
-    training = session.train()
-    assert seen == [{}]
-    assert training.estimate is not None and training.words
-    assert session.model is training.model is session.tracking.model
-    assert session.model.estimate == training.estimate.to_json()
-    (said,) = (words for words in session.trainer.results() if "held-out" in words)
-    assert said.startswith("Of 12 held-out answers the trained model gets ")
-
-
 def test_no_such_answer(arrays):
     session = bt.Session(*arrays)
     asked = session.ask()
@@ -85,36 +71,26 @@ def test_no_such_answer(arrays):
         session.answer(None, "yes")
 
 
-def test_answers_are_on_disk_at_once_and_are_resumed(arrays, tmp_path):
-    folder = tmp_path / "short.bridgetrack"
-    session = bt.Session(*arrays, project=folder)
-    session.answer(session.ask(), "yes")
-    assert bt.load_annotations(folder / "answers.json") == session.annotations
-    again = bt.Session(*arrays, project=folder)
-    assert again.annotations == session.annotations
-    again.ask()
-    assert again.questions.active.effort.clicks == 1, "it is known what was a question"
-
-
-def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
+def test_trained_tracked_exported_saved_and_opened_again(arrays, tmp_path):
     session = bt.Session(*arrays)
     with pytest.raises(bt.BridgetrackError, match="no answers"):
         session.train()
-    for _ in range(6):
+    for _ in range(12):
         session.answer(session.ask(), "yes")
-    training = session.train()
-    assert session.model is training.model
+    the_model_is_used_before_it_is_known_how_accurate_it_is(session)
     assert session.tracker.track() is session.tracking
     folder = session.save(tmp_path / "movie")
     assert session.save(folder) == folder, "nobody went on in it"
     assert {path.name for path in folder.iterdir()} == {
         "answers.json", "cells.zarr", "image.npy", "project.json",
     }  # fmt: skip
+    what_is_exported_is_what_the_project_repeats(session, folder, tmp_path)
     again = bt.Session.from_project(folder)
     assert again.annotations == session.annotations
     assert np.array_equal(again.model.weights, session.model.weights)
     assert again.tracking.solution.value == pytest.approx(session.tracking.solution.value)
     again.answer(again.ask(), "yes")
+    assert again.questions.active.effort.clicks == 13, "it is known what was a question"
     # What the one answered is lost neither by saving over it nor by answers of another.
     theirs = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(bt.BridgetrackError, match="changed since"):
@@ -133,24 +109,31 @@ def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
         session.save(tmp_path / "other")
 
 
-def test_what_is_exported_is_what_the_project_repeats(arrays, tmp_path):
-    session, steps = bt.Session(*arrays), []
-    for kind in ("yes", "no", "yes", "yes"):
-        session.answer(session.ask(), kind)
-    session.train()
+def the_model_is_used_before_it_is_known_how_accurate_it_is(session):
+    seen = []
+    session.model_changed.connect(lambda: seen.append(session.model.estimate))
+    training = session.train()
+    assert seen == [{}]
+    assert training.estimate is not None and training.words
+    assert session.model is training.model is session.tracking.model
+    assert session.model.estimate == training.estimate.to_json()
+    (said,) = (words for words in session.trainer.results() if "held-out" in words)
+    assert said.startswith("Of 12 held-out answers the trained model gets ")
+
+
+def what_is_exported_is_what_the_project_repeats(session, project, tmp_path):
     session.questions.check_sample(SampleOptions(1))
     session.questions.show()
     session.questions.reply(session.questions.current, Kind.CONFIRM)
-    out = tmp_path / "out"
+    out, steps = tmp_path / "out", []
     assert session.export(out, progress=steps.append) == ()
     assert {step.stage for step in steps} >= {"Choosing events", "Writing"}
     told = " ".join((out / "methods.txt").read_text(encoding="utf-8").split())
-    for words in ("learned from 4 annotations", "masks described below", "1 random"):
+    for words in ("learned from 12 annotations", "masks described below", "1 random"):
         assert words in told, told
     notes = session.export(out, ["csv", "geff"])
     assert notes == ("the earlier result in this folder was replaced",)
-    project = str(session.save(tmp_path / "movie"))
-    assert main(["run", project, "--out", str(tmp_path / "headless")]) == 0
+    assert main(["run", str(project), "--out", str(tmp_path / "headless")]) == 0
     for name in FORMATS["csv"].files:
         assert (out / name).read_bytes() == (tmp_path / "headless" / name).read_bytes()
     with pytest.raises(bt.BridgetrackError, match="no format"):
@@ -200,6 +183,7 @@ def test_a_project_beside_its_movie_repeats_what_answers_made(arrays, tmp_path):
     session = bt.Session(*files, project=folder)
     assert not folder.exists(), "nothing is known yet"
     session.answer(session.ask(), "yes")
+    assert bt.load_annotations(folder / "answers.json") == session.annotations, "on disk at once"
     gone = int(labels[1].max())
     session.mend("remove", 1, tuple(np.argwhere(labels[1] == gone).mean(axis=0)))
     assert {path.name for path in folder.iterdir()} == {"answers.json", "project.json"}

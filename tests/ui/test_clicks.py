@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from bridgetrack.annotations.annotation import Kind, describe
+from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.library import Library
 from bridgetrack.session.cells import proposals
+from bridgetrack.session.session import Session
+from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.picking import Mode
 from session_fixtures import chosen_event
 
@@ -83,9 +87,52 @@ def test_a_contradicting_answer_replaces_the_earlier_in_one_step(session, annota
     assert [a.events[0].key for a in session.annotations] != [other.key]
 
 
-def test_a_click_on_nothing_says_so(session, annotator, at, said, row):
-    annotator.set_mode(Mode.MOVE)
-    annotator.click(*at(row))
-    annotator.click(1, (-5.0, -5.0))
-    assert "no cell here" in said[-1][1]
-    assert len(session.annotations) == 0
+def test_acts_at_the_wrong_moment_say_so_and_record_nothing(
+    session, annotator, at, said, row, tmp_path
+):
+    far = tmp_path / "far.csv"
+    far.write_text("track_id,frame,y,x\n1,0,9000,9000\n1,1,9000,9000\n")
+    frame, place = at(row)
+    later = int(np.flatnonzero(session.scene.detections.frame == 1)[0])
+
+    def connect(*clicks) -> None:
+        annotator.set_mode(Mode.MOVE)
+        for click in clicks:
+            annotator.click(*click)
+
+    def take_over() -> None:
+        with session.telling():
+            session.edits.take_over(far)
+
+    tracking, model = session.tracking, session.model
+    for act, words in (
+        (annotator.undo, "nothing to undo"),
+        (lambda: (annotator.set_mode(Mode.DISAPPEAR), annotator.accept()), "cell"),
+        (lambda: connect(at(later), at(0)), "frame"),
+        (lambda: connect((frame, place), (frame + 1, (-5.0, -5.0))), "no cell here"),
+        (take_over, "far.csv"),
+    ):
+        annotator.set_mode(Mode.REVIEW)
+        annotator.hover(0, (-5.0, -5.0))
+        said.clear()
+        act()
+        assert said and words in said[-1][1]
+        assert not len(session.annotations) and not session.can_undo
+        assert session.tracking is tracking and session.model is model
+
+
+def test_acts_without_a_movie_say_what_is_missing(tmp_path):
+    session, told = Session(library=Library(tmp_path / "models")), []
+    session.message.connect(lambda _, words: told.append(words))
+    keys = Annotator(session)
+    keys.click(0, (3.0, 3.0))
+    assert told[-1] == "Choose a movie with its cells first; see the step Cells."
+    keys.suggest()
+    assert "step Cells" in keys.hint and "Choose a movie" in told[-1] and len(told) == 2
+    assert keys.picking.mode == Mode.REVIEW and not session.questions.engaged
+    session.trainer.train()
+    assert "Choose a movie" in session.trainer.problem
+    for act in (session.ask, session.train, session.choose_again):
+        with pytest.raises(InputError, match="no movie"):
+            act()
+    assert session.tracker.track() is None and session.tracking is None
