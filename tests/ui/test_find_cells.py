@@ -286,9 +286,11 @@ def test_what_a_cancelled_search_found_is_kept_and_it_goes_on_from_there(
     assert "your cells are unchanged" in widget.notice.text()
     assert source.layer is layer
     # Another movie that is opened ends the search, too, and says so.
+    looked.clear()
+    held.clear()
+    find._search = None
     find.go.click()
-    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
-    pace.held = True
+    qtbot.waitUntil(lambda: len(looked) == 2, timeout=60_000)
     other = viewer.add_image(image + 1, name="other")
     cells = viewer.add_labels((image > np.quantile(image, 0.9)).astype(int), name="cells")
     widget.segment.source.image.choose(other)
@@ -296,7 +298,7 @@ def test_what_a_cancelled_search_found_is_kept_and_it_goes_on_from_there(
     qtbot.waitUntil(lambda: state.session.movie.layers == (other, cells), timeout=20_000)
     assert not widget.work.isVisible() and not state.session.busy("segment")
     assert "The search for the cells of “part” ended" in widget.notice.text()
-    pace.held = False
+    held.set()
 
 
 def looked_for(state, find, qtbot):
