@@ -23,7 +23,7 @@ from lineage_cases import (
     write_ctc_folder,
 )
 
-quick = settings(deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.too_slow])
 
 
 def regained_identity() -> Tracks:
@@ -48,7 +48,7 @@ def test_csv(tracks: Tracks) -> None:
         assert_same_tracks(read_tracks_csv(Path(folder) / "detections.csv"), tracks)
 
 
-@settings(quick, max_examples=5)
+@settings(quick, max_examples=3)
 @given(random_tracks())
 def test_geff(tracks: Tracks) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ import tifffile
 from hypothesis import given, settings
 
 from bridgetrack.errors import InputError
-from bridgetrack.io.ctc import ctc_form, read_ctc, write_ctc
+from bridgetrack.io.ctc import ctc_form, write_ctc
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import DIVIDING, frame_of, movie_of, random_tracks, tracks_of
 
@@ -83,9 +83,3 @@ def test_another_segmentation_is_noticed(tmp_path: Path) -> None:
     tracks = tracks_of([(0, 5, 1, 1, 1)], [], n_frames=4)
     with pytest.raises(InputError, match="frame 0: the cell 5 is in the tracks but not"):
         write_ctc(tracks, movie_of(DIVIDING), tmp_path / "out")
-
-
-def test_real_tracks_are_valid(shared_data: Path, tmp_path: Path) -> None:
-    truth = read_ctc(shared_data / "HL60-3D-small")
-    write_ctc(truth.tracks, truth.labels, tmp_path / "out")
-    assert is_valid(tmp_path / "out")

@@ -39,7 +39,7 @@ def metric_of(kind: str, d: int, seed: int) -> np.ndarray | None:
     kind=st.sampled_from(["none", "diagonal"]),
     weight=st.sampled_from([0.1, 1.0]),
 )
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_learners_reach_the_same_objective(
     seed: int, problem: Any, kind: str, weight: float
 ) -> None:
