@@ -29,6 +29,15 @@ def test_plain_share() -> None:
     assert "cells like those" not in found.words
 
 
+def test_what_the_present_model_has_learned_from_widens_the_upper_end() -> None:
+    learned = [AskedSlot("a", 1.0, 2, least=0.0), *outcomes([0, 0, 0])]
+    found = estimate_from(learned)
+    plain, right = estimate_from(outcomes([1, 0, 0, 0])), estimate_from(outcomes([0, 0, 0, 0]))
+    assert found is not None and plain is not None and right is not None
+    assert (found.accuracy, found.low) == (plain.accuracy, plain.low)
+    assert plain.high < found.high == right.high
+
+
 def test_events_count_once_however_many_slots_they_cover() -> None:
     sample = [
         AskedSlot("a", 1.0, 1),

@@ -34,6 +34,10 @@ def test_proposals_are_chosen_events_the_most_uncertain_of_a_kind_first() -> Non
     moves = [s.uncertainty for s in found if s.event.event == Event.MOVE]
     assert moves == sorted(moves, reverse=True)
     assert all(0 < s.uncertainty <= 1 and s.margin >= 0 for s in found)
+    for s in found:
+        assert len(s.beliefs) == 1 + len(s.alternatives) > 1, "each event has its own"
+        assert s.event not in s.alternatives
+        assert all(s.slot in other.slots for other in s.alternatives)
 
 
 def test_kinds_that_were_hardly_answered_weigh_more() -> None:

@@ -99,6 +99,21 @@ def test_a_failure_is_status_1_and_one_line(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_window_needs_a_display_and_files_that_are_there(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("superqt")
+    monkeypatch.setenv("DISPLAY", ":0")
+    for words in (("none.tif",), (tmp_path, "none.tif")):
+        shown = run("open", *words)
+        assert shown.status == 2 and "none.tif: no such file or folder" in shown.err
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    shown = run("open")
+    assert shown.status == 1 and "no display was found" in shown.err
+
+
 def test_names_give_no_commands_to_the_terminal(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
