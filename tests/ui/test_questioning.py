@@ -10,6 +10,11 @@ from bridgetrack.ui.picking import Mode
 from session_fixtures import OPTIONS
 
 
+def moves(question):
+    """Whether it asks about a cell that moves on."""
+    return question.slot[0] == "fate" and question.kind == Event.MOVE
+
+
 def test_undo_asks_again_and_redo_goes_on(asked, said):
     first = asked.questions.current
     asked.annotator.accept()
@@ -22,7 +27,12 @@ def test_undo_asks_again_and_redo_goes_on(asked, said):
     assert len(asked.answers) == 1
     assert asked.questions.current.slot == second.slot
     assert asked.questions.active.effort.clicks == 1
+    # A tool that was just taken is put away first.
+    asked.annotator.start(Mode.FALSE)
     asked.annotator.undo()
+    assert len(asked.answers) == 1 and asked.annotator.asking
+    asked.annotator.undo()
+    assert not asked.answers
     asked.annotator.reject()
     assert [a.kind for a in asked.answers] == [Kind.REJECT]
     assert [r.kind for r in asked.questions.active.counted] == [Kind.REJECT]
@@ -85,12 +95,44 @@ def test_the_present_question_outlives_an_update(asked):
     assert asked.questions.current is before
 
 
-def test_no_question_comes_twice(asked):
-    seen = set()
-    for _ in range(14):
-        assert asked.questions.current.slot not in seen
-        seen.add(asked.questions.current.slot)
-        asked.annotator.accept()
+def test_any_way_of_answering_answers_the_question(asked):
+    first = asked.until(lambda s: moves(s) and len(s.alternatives) > 1)
+    annotator, target = asked.annotator, first.event.targets[0]
+
+    def answered(right, event):
+        """That it was, and the answer; undone, it is asked again."""
+        [answer] = asked.answers
+        assert [r.right for r in asked.questions.active.counted] == [right]
+        assert event in (answer.events[0].key, answer.events[0].event)
+        assert annotator.picking.mode == Mode.SUGGEST and annotator.asking
+        assert asked.questions.current.slot != first.slot
+        annotator.undo()
+        assert asked.questions.current.slot == first.slot and not asked.answers
+        return answer.events[0]
+
+    # The number of an alternative; there is no ninth.
+    annotator.choose(9)
+    assert asked.questions.current is first and not asked.answers
+    annotator.choose(3)
+    answered(False, first.alternatives[1].key)
+    # A click on the target.
+    annotator.click(target.frame, target.position)
+    answered(True, first.event.key)
+    # Another kind of event by its key.
+    annotator.start(Mode.DISAPPEAR)
+    assert not asked.answers, "a key chooses, Enter answers"
+    annotator.accept()
+    assert answered(False, Event.DISAPPEAR).sources[0].cell == first.slot[1]
+    # Cell by cell.
+    annotator.start(Mode.MOVE)
+    assert asked.questions.engaged and not annotator.asking
+    assert "G goes back" in annotator.hint
+    annotator.cancel()
+    annotator.cancel()
+    assert annotator.asking, "Esc goes back to the question"
+    annotator.start(Mode.MOVE)
+    annotator.click(target.frame, target.position)
+    answered(True, first.event.key)
 
 
 def test_answers_given_after_stopping_do_not_move_the_view(asked):
@@ -100,38 +142,6 @@ def test_answers_given_after_stopping_do_not_move_the_view(asked):
     assert len(asked.looked) == before
     assert len(asked.questions.active.counted) == 1
     asked.annotator.suggest()
-    assert asked.questions.current.slot != first.slot
-
-
-def test_another_kind_of_event_by_its_key_answers_the_question(asked):
-    first = asked.until(lambda s: s.slot[0] == "fate" and s.kind == Event.MOVE)
-    asked.annotator.start(Mode.DISAPPEAR)
-    assert not asked.answers, "a key chooses, Enter answers"
-    asked.annotator.accept()
-    (answer,) = asked.answers
-    assert answer.events[0].event == Event.DISAPPEAR
-    assert answer.events[0].sources[0].cell == first.slot[1]
-    assert [r.right for r in asked.questions.active.counted] == [False]
-    assert asked.annotator.picking.mode == Mode.SUGGEST
-    assert asked.questions.current.slot != first.slot
-
-
-def test_an_answer_clicked_cell_by_cell_answers_the_question(asked):
-    first = asked.until(lambda s: s.slot[0] == "fate" and s.kind == Event.MOVE)
-    target = first.event.targets[0]
-    asked.annotator.start(Mode.MOVE)
-    assert asked.questions.engaged
-    assert not asked.annotator.asking
-    assert "G goes back" in asked.annotator.hint
-    asked.annotator.cancel()
-    asked.annotator.cancel()
-    assert asked.annotator.asking, "Esc goes back to the question"
-    asked.annotator.start(Mode.MOVE)
-    asked.annotator.click(target.frame, target.position)
-    (answer,) = asked.answers
-    assert answer.events[0].key == first.event.key
-    assert [r.right for r in asked.questions.active.counted] == [True]
-    assert asked.annotator.asking
     assert asked.questions.current.slot != first.slot
 
 
@@ -165,19 +175,20 @@ def test_only_events_that_can_begin_with_the_cell_begin_with_it(asked):
     assert [a.events[0].targets[0].cell for a in asked.answers] == [question.slot[1]]
 
 
-def test_random_questions_are_noted_as_such_and_keep_their_share(asked):
+def test_random_questions_are_noted_as_such_and_none_comes_twice(asked):
+    seen = []
     for _ in range(10):
+        seen.append(asked.questions.current.slot)
         asked.annotator.accept()
+    assert len(set(seen)) == len(seen)
     assert sum(a.source == RANDOM for a in asked.questions.active.counted) == 2
     told = "1 random question so far: too few to say how accurate it is."
     assert told in asked.questions.report.words
     assert asked.questions.active.points
-
-
-def test_breaks_do_not_count_as_effort(asked, monkeypatch):
-    monkeypatch.setattr("bridgetrack.session.questions.time.monotonic", lambda: 1e6)
-    asked.annotator.accept()
-    assert asked.questions.active.effort.seconds == PAUSE
+    # Measured again, as after painting, it goes on.
+    asked.session.tracker.measure()
+    assert asked.questions.active.effort.clicks == 10
+    assert asked.questions.current is not None
 
 
 def test_an_answer_that_cannot_be_kept_leaves_the_question(asked, said, monkeypatch):
@@ -186,63 +197,30 @@ def test_an_answer_that_cannot_be_kept_leaves_the_question(asked, said, monkeypa
     def fail(*_):
         raise OutputError("the disk is full")
 
-    monkeypatch.setattr(asked.session.answers, "answer", fail)
-    asked.annotator.accept()
+    with monkeypatch.context() as full:
+        full.setattr(asked.session.answers, "answer", fail)
+        asked.annotator.accept()
     assert said[-1] == ("error", "the disk is full")
     assert asked.questions.current is first
     assert asked.questions.active.effort.clicks == 0
-
-
-def test_the_first_question_comes_at_once_when_prepared(table):
-    table.questions.prepare()
-    assert table.questions.active is not None
-    assert len(table.questions.active.queue) > 3
-    assert table.questions.current is None
-    assert table.looked == []
-    table.annotator.suggest()
-    assert table.looked == [table.questions.current]
-    assert table.annotator.picking.mode == Mode.SUGGEST
-
-
-def test_a_number_picks_an_alternative(asked):
-    first = asked.until(lambda s: len(s.alternatives) > 1)
-    asked.annotator.choose(3)
-    assert [a.events[0].key for a in asked.answers] == [first.alternatives[1].key]
-    before = asked.questions.current
-    asked.annotator.choose(9)
-    assert asked.questions.current is before
-    assert len(asked.answers) == 1
-
-
-def test_a_click_on_the_target_accepts(asked):
-    first = asked.until(lambda s: s.slot[0] == "fate" and s.kind == Event.MOVE)
-    target = first.event.targets[0]
-    asked.annotator.click(target.frame, target.position)
-    assert [a.events[0].key for a in asked.answers] == [first.event.key]
-
-
-def test_g_again_asks_something_else_and_comes_back_when_away(asked):
-    first = asked.questions.current
-    asked.questions.away = True
-    asked.annotator.suggest()
-    assert asked.questions.current is first
-    asked.annotator.suggest()
-    assert asked.questions.current is not first
-    assert first in asked.questions.active.queue
-
-
-def test_painting_measures_anew_and_goes_on(asked):
+    # Breaks do not count as effort.
+    monkeypatch.setattr("bridgetrack.session.questions.time.monotonic", lambda: 1e6)
     asked.annotator.accept()
-    asked.session.tracker.measure()
-    assert asked.questions.active is not None
-    assert asked.questions.active.effort.clicks == 1
-    assert asked.questions.current is not None
+    assert asked.questions.active.effort.seconds == PAUSE
 
 
-def test_undo_first_puts_a_tool_away_that_was_just_taken(asked):
-    asked.annotator.accept()
-    asked.annotator.start(Mode.FALSE)
-    asked.annotator.undo()
-    assert len(asked.answers) == 1 and asked.annotator.asking
-    asked.annotator.undo()
-    assert not asked.answers
+def test_prepared_questions_come_at_once_and_g_asks_another(table):
+    questions, annotator = table.questions, table.annotator
+    questions.prepare()
+    assert len(questions.active.queue) > 3
+    assert questions.current is None and table.looked == []
+    annotator.suggest()
+    assert table.looked == [questions.current]
+    assert annotator.picking.mode == Mode.SUGGEST
+    # Who looked elsewhere comes back to it first.
+    first = questions.current
+    questions.away = True
+    annotator.suggest()
+    assert questions.current is first
+    annotator.suggest()
+    assert questions.current is not first and first in questions.active.queue
