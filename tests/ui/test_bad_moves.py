@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 
 from bridgetrack.annotations.annotation import Kind
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.cells import proposals
+from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -22,6 +26,30 @@ def test_what_is_done_by_mistake_is_told_and_loses_nothing(
     an_image_of_another_size_is_told_and_nothing_is_called_ready(widget, state, viewer, qtbot)
     deleting_the_cells_during_training_ends_it(widget, state, viewer, qtbot, pace)
     results_are_written_where_the_movie_is_left_meanwhile(widget, state, qtbot, pace, tmp_path)
+    a_slip_is_shown_and_leads_to_its_cell(widget, state, viewer, qtbot)
+
+
+def sure_moves(session: Any) -> list[tuple[int, int, int]]:
+    """Rows of cells that surely move on, of where they go and of a neighbour's goal."""
+    tracking = session.tracking
+    h, table = tracking.scene.hypotheses, tracking.scene.detections
+    columns = np.flatnonzero(tracking.solution.chosen & (h.event == Event.MOVE))
+    columns = columns[(tracking.margins[columns] > 5) & np.isfinite(tracking.margins[columns])]
+    found = []
+    for column in columns.tolist():
+        row, target = int(h.sources[column, 0]), int(h.targets[column, 0])
+        rivals = h.targets[(h.event == Event.MOVE) & (h.sources[:, 0] == row), 0]
+        others = [int(r) for r in rivals if r != target]
+        if others and 0 < table.frame[row] < table.geometry.n_frames - 2:
+            found.append((row, target, others[0]))
+    return found
+
+
+def connect(annotator: Any, row: int, target: int, at: Any) -> None:
+    """Say that a cell moves to another."""
+    annotator.set_mode(Mode.MOVE)
+    annotator.click(*at(row))
+    annotator.click(*at(target))
 
 
 def an_image_of_another_size_is_told_and_nothing_is_called_ready(widget, state, viewer, qtbot):
@@ -86,3 +114,82 @@ def results_are_written_where_the_movie_is_left_meanwhile(widget, state, qtbot, 
     qtbot.waitUntil(lambda: told in widget.notice.text(), timeout=60_000)
     assert "Written" in export.words.text() and (tmp_path / "out" / "tracks.csv").exists()
     assert not (tmp_path / "other").exists()
+
+
+def a_slip_is_shown_and_leads_to_its_cell(widget, state, viewer, qtbot):
+    widget.segment.source.labels.choose(viewer.layers["cells"])
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    while state.session.can_undo:
+        state.session.undo()
+    qtbot.waitUntil(lambda: not state.session.busy("track", "correct"), timeout=20_000)
+    session, panel, answers = state.session, widget.train, widget.annotate.given
+    table = session.scene.detections.table
+
+    def at(row: int) -> tuple[int, tuple[float, float]]:
+        return int(table["frame"][row]), (float(table["y"][row]), float(table["x"][row]))
+
+    moves = sure_moves(session)
+    (slip, _, wrong), right = moves[0], [m for m in moves[1:] if at(m[0])[0] != at(moves[0][0])[0]]
+    connect(state.annotator, slip, wrong, at)
+    (answer,) = session.annotations
+    for row, target, _ in right[:8]:
+        connect(state.annotator, row, target, at)
+    state.annotator.set_mode(Mode.REVIEW)
+    qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
+    widget.open_step(2)
+    assert not panel.doubt.isVisible()
+    panel.go.click()
+    qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=120_000)
+    assert panel.doubt.text().startswith("1 answer looks unusual") and panel.doubt.isVisible()
+
+    # Opened again, it is told again.
+    qtbot.waitUntil(lambda: "Testing how accurate" not in panel.results.text(), timeout=120_000)
+    told, cells = panel.results.text(), widget.segment.source.labels
+    layer = cells.layer
+    cells.choose(None)
+    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    assert not panel.results.isVisible() and not panel.doubt.isVisible()
+    cells.choose(layer)
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    assert told and panel.results.text() == told
+    assert "Next: look at the tracks" in widget.next_words.text()
+    assert panel.doubt.isVisible()
+
+    widget.open_step(1)
+    viewer.dims.set_current_step(0, 0)
+    said = [answers.listed.words(answer) for answer in answers.listed.answers]
+    assert [k for k, words in enumerate(said) if "⚠" in words] == [0]
+    widget.annotate.tabs.setCurrentIndex(2)
+    place = answers.visualRect(answers.listed.index(0)).center()
+    qtbot.mouseClick(answers.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert viewer.dims.current_step[0] == answer.cells[0].frame
+    widget.annotate.remove.click()
+    assert answer.id not in session.annotations
+    widget.open_step(2)
+    assert not panel.doubt.isVisible(), "an answer that was taken back is not shown any more"
+    state.annotator.undo()
+    assert panel.doubt.isVisible()
+    # Another model is used as soon as it is chosen.
+    choice = panel.choice
+    assert session.model.trained and choice.currentText() == "the model in use (trained)"
+    choice.setFocus()
+    qtbot.keyClick(choice, Qt.Key.Key_Down)
+    assert not session.model.trained and choice.currentText() == "the shipped model"
+    state.annotator.undo()
+    assert session.model.trained and choice.currentText() == "the model in use (trained)"
+
+
+def test_where_the_model_does_not_suit_answers_are_no_slips(session, annotator, at):
+    trainer = session.trainer
+    places: dict[int, tuple[int, int, int]] = {}
+    for move in sure_moves(session):
+        places.setdefault(at(move[0])[0], move)
+    annotator.set_mode(Mode.MOVE)
+    session.scene_changed.emit()
+    for row, _, other in places.values():
+        annotator.click(*at(row))
+        annotator.click(*at(other))
+    assert len(session.annotations) >= 3
+    trainer.train()
+    assert trainer.unsuited and trainer.doubtful() == []
+    assert "does not suit this movie" in trainer.doubt()
