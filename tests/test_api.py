@@ -13,7 +13,7 @@ import tifffile
 
 import bridgetrack as bt
 from bridgetrack.pipeline.scene import measure
-from short_sample import short_sample
+from short_sample import busy_part
 from simulator import SimulationSettings, simulate
 
 HOW = {"scale": (0.645, 0.645), "frame_interval": 10.0}
@@ -82,7 +82,7 @@ def test_graph_and_tables_and_files(movie: Any, tmp_path: Path) -> None:
 
 
 def test_a_model_comes_with_its_training(tmp_path: Path) -> None:
-    folder = short_sample(tmp_path, 8)
+    folder = busy_part(tmp_path)
     masks = folder / "01_GT" / "TRA"
     truth = bt.read_ctc(folder / "01_GT")
     detections = bt.run(measure(truth.labels))

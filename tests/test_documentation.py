@@ -14,7 +14,7 @@ import pytest
 import bridgetrack
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.cli.main import main
-from short_sample import short_sample
+from short_sample import busy_part
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", *sorted(f"docs/{p.name}" for p in (PROJECT / "docs").glob("*.md")))
@@ -35,9 +35,9 @@ def run_python(page: str) -> None:
 
 @pytest.fixture
 def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The first frames of the sample movie in its place, in the folder where the test runs."""
+    """A part of the sample movie in its place, in the folder where the test runs."""
     monkeypatch.chdir(tmp_path)
-    folder = short_sample(tmp_path / "sample_data", 4)
+    folder = busy_part(tmp_path / "sample_data")
     monkeypatch.setattr(bridgetrack, "sample_folder", lambda: folder)
     return folder
 

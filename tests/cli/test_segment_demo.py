@@ -25,7 +25,7 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 from cli.conftest import Run, write_tiff
 from drawn_movie import drawn, ringed
 from fake_networks import cellpose_that
-from short_sample import short_sample
+from short_sample import busy_part
 
 
 def test_segment_a_stack_and_a_folder(run: Run, few: Path, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_readings_that_disagree_are_told_and_kept(run: Run, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick_scores")
 def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sample, out = short_sample(tmp_path / "sample", 6), tmp_path / "demo"
+    sample, out = busy_part(tmp_path / "sample"), tmp_path / "demo"
     monkeypatch.setattr("bridgetrack.cli.track.sample_folder", lambda: sample)
     given = load_annotations(sample / "annotations.json")
     clicks = len(given)
