@@ -93,7 +93,7 @@ def at_the_edge(labels: np.ndarray) -> np.ndarray:
 
 
 def test_cells_at_the_edge_are_left_out_unless_people_drew_them() -> None:
-    images = drawn()[0][:, 20:, 20:]  # three nuclei are cut
+    images = drawn(3)[0][:, 20:, 20:]  # three nuclei are cut
     movie = open_movie(images)
     every = found(movie)
     wanted = replace(NUCLEI, clear_border=True)
@@ -155,7 +155,9 @@ def test_an_answer_holds() -> None:
 
 def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     rods, round_ones = [frames[:2] for frames in colony()], drawn(2)
-    jobs = [run(MaskJob.of(Finding(), open_movie(i, axes="TYX"))) for i, _ in (rods, round_ones)]
+    known = SegmentationSettings(foreground="dark", diameter=16.6), NUCLEI
+    movies = [open_movie(images, axes="TYX") for images, _ in (rods, round_ones)]
+    jobs = [run(MaskJob.of(Finding(s), m)) for s, m in zip(known, movies, strict=True)]
     ways = [job.finding for job in jobs]
     assert [way.kind for way in ways] == ["rods", "cells"]
     assert [way.words.endswith("as rods") for way in ways] == [True, False]
@@ -163,7 +165,7 @@ def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     recall = {}
     other = replace(ways[0], learned=MovieScore(starting_score()))
     for kind, how in (("chosen", ways[0]), ("cells", other)):
-        got = found(open_movie(rods[0], axes="TYX"), how)
+        got = found(movies[0], how)
         recall[kind] = np.mean([found_share(t, m) for t, m in zip(rods[1], got, strict=True)])
     assert recall["chosen"] > max(0.8, recall["cells"] + 0.3), recall
 

@@ -43,7 +43,7 @@ def test_a_little_noise_at_another_size_is_no_cell(monkeypatch: pytest.MonkeyPat
         return np.array([0.9, 7.5]) * (reader.segmentation.diameter < 6.0)
 
     monkeypatch.setattr("bridgetrack.pipeline.mask_candidates._seen", seen)
-    movie = open_movie(drawn()[0])
+    movie = open_movie(drawn(2)[0], axes="TYX")
     assert run(fitted_settings(movie)) == estimate_settings(movie)
 
 
@@ -54,14 +54,14 @@ def test_a_movie_of_one_frame() -> None:
 
 
 def test_a_size_that_is_given_is_kept() -> None:
-    movie = open_movie(colony(bright=True)[0])
+    movie = open_movie(colony(bright=True)[0][:1], axes="TYX")
     given = SegmentationSettings(diameter=43.0)
     assert run(fitted_settings(movie, given)).settings.diameter == 43.0
 
 
 def test_of_large_frames_the_middle_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridgetrack.pipeline.mask_candidates._LARGEST_SIDE", 96)
-    images = np.pad(drawn(2)[0], ((0, 0), (80, 80), (80, 80)), mode="reflect")
-    movie = open_movie(images)
+    images = np.pad(drawn(1)[0], ((0, 0), (80, 80), (80, 80)), mode="reflect")
+    movie = open_movie(images, axes="TYX")
     fitted, estimate = run(fitted_settings(movie)), estimate_settings(movie)
     assert fitted.settings == estimate.settings

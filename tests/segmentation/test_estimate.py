@@ -10,7 +10,7 @@ from bridgetrack.segmentation import estimate_diameter, estimate_foreground
 from pictures import blobs, photograph
 
 
-@pytest.mark.parametrize("radius", [5, 15])
+@pytest.mark.parametrize("radius", [5, 12])
 def test_diameter_of_discs(radius: int) -> None:
     step = 3 * radius
     places = range(2 * radius, 8 * step - radius, step)
