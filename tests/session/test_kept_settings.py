@@ -150,14 +150,3 @@ def test_settings_of_earlier_versions_are_taken_over_and_damaged_ones_told(
         assert bool(warnings) == (not back)
         assert all("answers" in told for told in warnings)
         made.close()
-
-
-def test_a_copy_of_a_project_has_them(session, taught, tmp_path):
-    session.set_kinds(WITHOUT)
-    session.set_model(taught)
-    other = Session.from_project(session.save(tmp_path / "copy"))
-    assert other.settings.back == ("the model in use", "what can happen")
-    assert other.model.name == "taught" and other.kinds == WITHOUT
-    other.undo()
-    assert other.model.name == "shipped"
-    other.close()

@@ -46,18 +46,12 @@ def test_several_of_which_none_is_clear_are_noticed(session):
     (words,) = unclear_remarks(doubtful)
     assert words.startswith("3 merges were found, and none of them is clear")
     assert words.endswith("--without merges")
-
-
-def test_one_that_is_clear_or_confirmed_vouches_for_the_kind(session):
-    tracking = session.tracking
-    assert unclear_kinds(as_if(tracking, [0.0, 1.0, 0.2])) == {}
+    assert unclear_kinds(as_if(tracking, [0.0, 1.0, 0.2])) == {}, "one is clear"
     assert unclear_kinds(as_if(tracking, [0.0, np.inf, 0.2])) == {}, "nothing else is possible"
     assert unclear_kinds(as_if(tracking, [0.0, 0.2])) == {}, "one or two may be doubtful"
     assert unclear_kinds(as_if(tracking, [0.0] * 5, Event.APPEAR)) == {}, "happens in any movie"
-
-
-def test_what_an_answer_confirms_is_clear(session):
-    events = session.tracking.scene.hypotheses
+    # What an answer confirms is clear.
+    events = tracking.scene.hypotheses
     (merge,) = event_refs(session.scene.detections, events.take(events.of(Event.MERGE)[-1:]))
     session.edits.note(Kind.CONFIRM, merge, "click")
     tracking = session.tracking

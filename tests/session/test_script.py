@@ -226,10 +226,3 @@ def test_what_does_not_fit_is_refused(arrays, tmp_path):
         bt.Session().ask()
     with pytest.raises(bt.BridgetrackError, match="no movie"):
         bt.Session().train()
-
-
-def test_a_table_of_centroids_does_as_well(arrays):
-    cells = bt.track(bt.open_labels(arrays[0])).scene.detections
-    session = bt.Session(cells)
-    session.answer(session.ask(), "yes")
-    assert len(session.annotations) == 1

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asking_table import Table
 from bridgetrack.files import sample_folder
-from bridgetrack.session.session import Session
 from bridgetrack.ui.file_menu import reader, sample_movie
 from bridgetrack.ui.layers import KEY
 
@@ -43,14 +41,3 @@ def test_a_file_of_trackmate_is_a_layer_of_tracks():
     assert (options["name"], kind, len(data)) == ("trackmate7", "tracks", 4)
     assert options["graph"]
     assert options["metadata"][KEY]["tracks"].nodes["id"].tolist() == [1, 2, 3, 4]
-
-
-def test_a_project_takes_the_answers_to_questions_along(asked, source, tmp_path):
-    asked.annotator.accept()
-    path = asked.session.save(tmp_path / "elsewhere" / "movie")
-    again = Session()
-    again.open(source, path)
-    assert again.annotations == asked.session.annotations
-    table = Table(again)
-    table.questions.prepare()
-    assert table.questions.active.effort == asked.questions.active.effort

@@ -195,29 +195,18 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     settled(state, qtbot, layer)
     np.testing.assert_array_equal(layer.data, before)
     hand.key("Escape")
-    # Masks are chosen again by a key and undo brings the earlier back.
-    panel = widget.annotate
-    qtbot.wait(50)
-    state.canvas.show(1, None)
-    qtbot.wait(50)
+    # Masks are chosen again by the button, and undo brings the earlier back.
     lost = layer.data[2] == central(layer.data[2])
     layer.data[2][lost] = 0  # as if it had not been found
     state.session.tracker.measure(touched={2})
     settled(state, qtbot, layer)
-    hand.point(middle(layer.data[1] == central(layer.data[1])))
-    hand.key("O")
-    hand.key("Return")
-    settled(state, qtbot, layer)
-    qtbot.waitUntil(panel.again.isEnabled, timeout=20_000)
-    before, answers = layer.data.copy(), state.session.masks.answers
-    qtbot.mouseClick(panel.again, Qt.MouseButton.LeftButton)
+    before = layer.data.copy()
+    qtbot.waitUntil(widget.annotate.again.isEnabled, timeout=20_000)
+    qtbot.mouseClick(widget.annotate.again, Qt.MouseButton.LeftButton)
     assert state.session.busy("choose")
     qtbot.waitUntil(lambda: not state.session.busy("choose"), timeout=120_000)
     settled(state, qtbot, layer)
-    # The cell is found again, about as large as it was outlined in the frame before.
-    outlined = layer.data[1] == layer.data[1][tuple(np.argwhere(lost).mean(axis=0).astype(int))]
-    assert (layer.data[2][lost] > 0).sum() == pytest.approx(outlined.sum(), rel=0.1)
-    assert honoured(layer.data[1], answers, 1)
+    assert (layer.data[2][lost] > 0).mean() > 0.6
     after = layer.data.copy()
     hand.key("Z")
     np.testing.assert_array_equal(layer.data, before)

@@ -9,7 +9,6 @@ import pytest
 
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.project import load_project
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode
@@ -72,15 +71,3 @@ def test_the_next_movie_starts_from_what_this_one_taught(
     assert answered.start is trained, "going back keeps what the other movie taught"
     assert answered.open(source, path)
     assert answered.start is start, "the same answers again"
-
-
-def test_a_project_knows_where_its_model_began(answered: Session, tmp_path: Path) -> None:
-    path = tmp_path / "movie.bridgetrack"
-    answered.save(path)
-    assert load_project(path).settings.start is None
-    answered.trainer.train()
-    answered.save(path)
-    project = load_project(path)
-    assert project.settings.start is not None
-    np.testing.assert_array_equal(project.model.weights, answered.model.weights)
-    np.testing.assert_array_equal(project.settings.start.weights, answered.start.weights)
