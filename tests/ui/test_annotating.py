@@ -77,7 +77,7 @@ def answers_are_given_and_undone(state, widget, viewer, hand, qtbot, _):
     assert said == f"frame 2: ● {names(best.sources[0])} continues"
     hand.key("Z")
     # Events of one cell are a key and enter.
-    for key, event in (("F", Event.FALSE), ("L", Event.DISAPPEAR), ("A", Event.APPEAR)):
+    for key, event in (("L", Event.DISAPPEAR), ("A", Event.APPEAR)):
         hand.point(place)
         hand.key(key)
         assert len(state.session.annotations) == 0
@@ -161,7 +161,7 @@ def looking_and_browsing_answer_nothing(state, widget, viewer, hand, qtbot, _):
     hand.point(place)
     assert annotator.outlined == row
     before = session.masks.labels.channel_frame(2).copy()
-    for key in "CYLAFKJNEO":
+    for key in "CYKJE":
         hand.key(key)
         assert annotator.picking.empty and state.canvas.frame == 2, key
     assert len(session.annotations) == 0 and len(session.masks.answers) == 0
@@ -293,7 +293,7 @@ def clicks_on_nothing_answer_nothing(state, widget, viewer, hand, qtbot, _):
 
     choose(0)
     click_nothing()
-    for key, shift in (("F", False), ("V", True), ("B", False)):
+    for key, shift in (("F", False), ("V", True)):
         choose(1)
         hand.key(key, shift=shift)
         click_nothing()

@@ -10,15 +10,13 @@ from napari.layers import Points
 from bridgetrack.cli.main import main
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
-from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.layers import detections_of, find_role
 from bridgetrack.ui.state import state_of
-from session_fixtures import FRAMES, chosen_event
+from session_fixtures import FRAMES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -47,24 +45,6 @@ def table_session(centroids, source, tmp_path):
     assert made.open(MovieAndCells(None, None, "spots", table=detections), tmp_path / "spots.json")
     yield made
     made.close()
-
-
-def test_a_table_is_tracked_and_answered(table_session):
-    session = table_session
-    annotator = Annotator(session)
-    session.scene_changed.emit()
-    assert session.tracking is not None
-    table = session.scene.detections.table
-    row = next(
-        r for r in range(len(table)) if chosen_event(session.tracking, r).event == Event.MOVE
-    )
-    place = (float(table["y"][row]) + 1.0, float(table["x"][row]))
-    annotator.click(int(table["frame"][row]), place)
-    assert annotator.hovered == row
-    annotator.accept()
-    assert len(session.annotations) == 1
-    annotator.click(int(table["frame"][row]), (-500.0, -500.0))
-    assert annotator.hovered == -1
 
 
 def test_a_project_of_a_table_repeats_without_a_window(table_session, tmp_path):
