@@ -36,7 +36,8 @@ def many(movie: Path, truth: Path, tmp_path: Path) -> Path:
 def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     before = content(many)
-    words = ("batch", many, "--out", out, "--choose", "plain")
+    how = ("--choose", "plain", "--diameter", 20)
+    words = ("batch", many, "--out", out, *how)
     shown = run(*words, "--json")
     assert shown.status == 1
     assert shown.err.startswith("error: 1 of 4 movies failed; damaged: ")
@@ -59,9 +60,7 @@ def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
     assert content(many) == before
     (out / "raw" / "tracks.csv").write_text("mine")
     divided = json.loads((out / "masks" / "run.json").read_text())["counts"]["divide"]
-    little = run(
-        "batch", many, "--out", tmp_path / "little", "--memory", "1MB", "--choose", "plain"
-    )
+    little = run("batch", many, "--out", tmp_path / "little", "--memory", "1MB", *how)
     assert "4 of 4 movies failed" in little.err and "not enough for the tables" in little.err
     again = run(*words, "--without", "divide", "--memory", "900GB")
     assert "2 of 4 movies failed" in again.err, "what somebody changed is not written over"

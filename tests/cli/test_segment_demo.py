@@ -49,12 +49,13 @@ def test_segment_a_stack_and_a_folder(run: Run, few: Path, tmp_path: Path) -> No
 
 def test_cells_go_through_ome_zarr(run: Run, few: Path, tmp_path: Path) -> None:
     labels = tmp_path / "cells.ome.zarr"
-    words = ("segment", few, "--out", labels, "--choose", "plain")
+    how = ("--choose", "plain", "--diameter", 22)
+    words = ("segment", few, "--out", labels, *how)
     for _ in range(2):  # what was written here is replaced
         shown = run(*words)
         assert shown.status == 0, shown.err
     assert (tmp_path / "cells.run.json").is_file()
-    run("segment", few, "--out", tmp_path / "cells.tif", "--choose", "plain")
+    run("segment", few, "--out", tmp_path / "cells.tif", *how)
     np.testing.assert_array_equal(
         np.asarray(open_labels(labels).array[:, 0]), tifffile.imread(tmp_path / "cells.tif")
     )
