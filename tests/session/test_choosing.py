@@ -82,32 +82,6 @@ def test_answers_hold_when_masks_are_chosen_again(opened) -> None:
         np.testing.assert_array_equal(array, after)
 
 
-def test_masks_found_here_are_chosen_as_they_were_found(opened, images, tmp_path) -> None:
-    session, array, truth = opened
-    found = replace(session.movie, found=Finding(NUCLEI))
-    array[:] = truth
-    array[T][array[T] == 5] = 0  # as if it had not been found
-    assert session.open(found, tmp_path / "b.annotations.json")
-    session.mend("remove", 1, at(3, 1))
-    before = array.copy()
-    session.choose_again()
-    assert array[T][tuple(np.rint(at(4, T)).astype(int))] > before[T].max()
-    assert array[1][tuple(np.rint(at(3, 1)).astype(int))] == 0
-    after = array.copy()
-    session.undo()
-    np.testing.assert_array_equal(array, before)
-    session.undo()
-    assert array[1][tuple(np.rint(at(3, 1)).astype(int))] > 0
-    session.redo()
-    session.redo()
-    np.testing.assert_array_equal(array, after)
-    # Opened again on the masks as they are, nothing is missed.
-    heard = []
-    session.message.connect(lambda level, words: heard.append(level))
-    assert session.open(found, tmp_path / "b.annotations.json")
-    assert "warning" not in heard
-
-
 def test_masks_of_a_file_that_were_chosen_anew_are_there_again(images, tmp_path) -> None:
     picture, truth = images
     of_file = truth.copy()
@@ -211,10 +185,18 @@ def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opene
     start = array.copy()
     session.mend("remove", 1, at(3, 1))
     session.edits.note(Kind.CONFIRM, session.ask().event, "click")
+    before = array.copy()
     session.choose_again()
+    assert array[T][tuple(np.rint(at(4, T)).astype(int))] > before[T].max(), "it is found again"
+    assert array[1][tuple(np.rint(at(3, 1)).astype(int))] == 0
     session.mend("remove", 0, at(4, 0))
     chosen = array.copy()
-    assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0, "it was not found again"
+    for _ in ("the cell", "the choice"):
+        session.undo()
+    np.testing.assert_array_equal(array, before)
+    for _ in range(2):
+        session.redo()
+    np.testing.assert_array_equal(array, chosen)
     for _ in ("at once", "opened again"):
         events, masks = session.annotations, session.masks.answers
         assert session.edits.remove([a.id for a in events], [a.id for a in masks]) == 3
@@ -222,8 +204,10 @@ def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opene
         session.undo()
         np.testing.assert_array_equal(array, chosen)
         assert len(session.annotations) == 1 and len(session.masks.answers) == 2
-        assert session.open(found, session.project.path)
+        with session.hearing() as warnings:
+            assert session.open(found, session.project.path)
         np.testing.assert_array_equal(array, chosen)
+        assert not any("they are left" in words for words in warnings)
     session.edits.remove((), [next(iter(masks)).id])
     assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0, "one answer takes no others along"
 
@@ -267,7 +251,7 @@ def doubtful(opened, images, tmp_path):
     return session, array, truth
 
 
-def test_cells_of_verified_tracks_stay_as_drawn(doubtful) -> None:
+def test_cells_of_verified_tracks_and_confirmed_events_stay_as_drawn(doubtful) -> None:
     session, array, _ = doubtful
     heard, before = [], array.copy()
     session.message.connect(lambda *said: heard.append(said))
@@ -275,6 +259,18 @@ def test_cells_of_verified_tracks_stay_as_drawn(doubtful) -> None:
     assert not (array == 9).any() and array[T].max() > 9, "neither is as the image shows"
     session.undo()
     np.testing.assert_array_equal(array, before)
+    session.edits.note(Kind.CONFIRM, EventRef(Event.MOVE, (row_ref(session, 0, 9),),
+                                        (row_ref(session, 1, 9),)), "click")  # fmt: skip
+    session.edits.note(Kind.CONFIRM, EventRef(Event.FALSE, (row_ref(session, 3, 4),)), "click")
+    session.choose_again()
+    for t in (0, 1):
+        np.testing.assert_array_equal(array[t] == 9, before[t] == 9)
+    assert not (array[2:] == 9).any(), "nobody spoke of these"
+    assert not array[3][tuple(np.rint(at(3, 3)).astype(int))]
+    assert array[2][tuple(np.rint(at(3, 2)).astype(int))]
+    while session.can_undo:
+        session.undo()
+    heard.clear()
     for k in (1, 9):
         assert session.edits.verify(row_ref(session, T, k))
     verified = {c.cell for a in session.annotations for c in a.cells}
@@ -285,20 +281,6 @@ def test_cells_of_verified_tracks_stay_as_drawn(doubtful) -> None:
         np.testing.assert_array_equal(array[t] == k, before[t] == k)
     assert not session.scene.anchored.lost
     assert not any(level == "warning" for level, _ in heard)
-
-
-def test_cells_of_confirmed_events_stay_and_what_is_no_cell_goes(doubtful) -> None:
-    session, array, _ = doubtful
-    before = array.copy()
-    session.edits.note(Kind.CONFIRM, EventRef(Event.MOVE, (row_ref(session, 0, 9),),
-                                        (row_ref(session, 1, 9),)), "click")  # fmt: skip
-    session.edits.note(Kind.CONFIRM, EventRef(Event.FALSE, (row_ref(session, 3, 4),)), "click")
-    session.choose_again()
-    for t in (0, 1):
-        np.testing.assert_array_equal(array[t] == 9, before[t] == 9)
-    assert not (array[2:] == 9).any(), "nobody spoke of these"
-    assert not array[3][tuple(np.rint(at(3, 3)).astype(int))]
-    assert array[2][tuple(np.rint(at(3, 2)).astype(int))]
 
 
 def test_a_search_with_other_settings_begins_anew() -> None:

@@ -11,7 +11,7 @@ from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode
 
 
-def test_the_sample_is_kept_and_belongs_to_its_tracks(table, tmp_path, source, library):
+def test_the_sample_is_kept_and_belongs_to_its_tracks(table, said, source, library):
     questions, session = table.questions, table.session
     questions.check_sample(SampleOptions(3))
     for _ in range(2):
@@ -23,7 +23,7 @@ def test_the_sample_is_kept_and_belongs_to_its_tracks(table, tmp_path, source, l
     again.close()
     table.annotator.accept()
     check = questions.check
-    assert check.finished is not None
+    assert check.finished is not None and said[-1] == ("info", check.words)
     assert table.annotator.picking.mode == Mode.REVIEW
     with pytest.raises(InputError, match="all 3 events were looked at already"):
         questions.check_sample(SampleOptions(3))
