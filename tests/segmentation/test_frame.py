@@ -24,6 +24,14 @@ def test_touching_discs_are_told_apart(sign: int) -> None:
     assert found_share(truth, found) == 1.0
 
 
+@pytest.mark.parametrize(("apart", "cells"), [(12, 1), (16, 2)])
+def test_a_waist_must_be_narrow_to_part_two_cells(apart: int, cells: int) -> None:
+    """Discs of radius 10 of one brightness; half their waist is 8 and 6 pixels."""
+    shape = blobs((80, 120), [(40, 40), (40, 40 + apart)], 10) > 0
+    picture = photograph(shape.astype(np.int32))
+    assert segment_frame(picture, SegmentationSettings(diameter=20)).max() == cells
+
+
 def test_long_cells_stay_whole() -> None:
     truth = np.zeros((120, 160), dtype=np.int32)
     for i, y in enumerate((20, 50, 80)):
