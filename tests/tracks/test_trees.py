@@ -99,7 +99,9 @@ def test_trees_are_drawn_written_and_refused(tracks, tmp_path: Path):
         assert len(drawn.branches) == (3 if more else 5)
     svg = (tmp_path / "all.svg").read_text()
     ticks, axis, _ = svg.partition("time [h]")
-    assert svg.count("<path") > 5 and axis
+    drawn = re.findall(r'id="LineCollection_\d">(.*?)</g>', svg, re.DOTALL)
+    divided, parted, lines = (group.count("<path") for group in drawn)
+    assert (divided, parted) == (2, 1) and lines >= 5 and axis
     last = float(re.findall(r"<!-- ([\d.]+) -->", ticks)[-1])
     assert 1 < last <= 1.5, "three frames of half an hour"
     assert (tmp_path / "one.png").read_bytes()[:4] == b"\x89PNG"
