@@ -13,6 +13,7 @@ import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.cli.main import main
 from bridgetrack.evaluation.sample import SampleOptions
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.results import FORMATS
 from bridgetrack.pipeline.runs import RunInputs, track_again
 from bridgetrack.session.movie import MovieAndCells
@@ -77,6 +78,8 @@ def test_trained_tracked_exported_saved_and_opened_again(arrays, tmp_path):
         session.train()
     for _ in range(12):
         session.answer(session.ask(), "yes")
+    few = session.annotations.counts(Kind.CONFIRM)[Event.DIVIDE]
+    assert any(words.startswith(f"Divisions: {few} so far; ") for words in session.trainer.advice())
     the_model_is_used_before_it_is_known_how_accurate_it_is(session)
     assert session.tracker.track() is session.tracking
     folder = session.save(tmp_path / "movie")
