@@ -323,14 +323,16 @@ def true_events_of(session: Any) -> Any:
 
 
 def train(camera: Camera) -> None:
-    """Learn."""
+    """Learn, and see how accurate it is on answers held out."""
+    from bridgetrack.session.training import JUDGING
+
     trainer = camera.state.session.trainer
     camera.widget.open_step(2)
     camera.widget.train.go.click()
     camera.until(lambda: camera.widget.work.bar.value() > 6 or trainer.training is not None)
     camera.film(3)
     camera.until(lambda: trainer.training is not None)
-    camera.until(lambda: not camera.session.busy("track", "correct"))
+    camera.until(lambda: not camera.session.busy("track", "correct", JUDGING))
     camera.film(6)
     camera.save("train")
 
