@@ -49,7 +49,7 @@ def test_without_answers_the_model_is_asked() -> None:
     [
         (0.3, 0.0, ENOUGH, True, "you can stop now"),
         (0.3, 0.0, ENOUGH - 1, False, "too early"),
-        (0.3, 50.0, ENOUGH, False, "changes its mind"),
+        (0.3, 50.0, ENOUGH, False, "other events still change"),
         (3.2, 0.0, 90, False, "about 3 more wrong links found per 10 clicks"),
     ],
 )

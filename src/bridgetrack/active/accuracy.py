@@ -173,7 +173,7 @@ def verdict_on(
     if little and steady:
         return Verdict(True, f"you can stop now: {found}, and they hardly change the rest")
     if little:
-        return Verdict(False, f"{found}, but the model still changes its mind elsewhere; go on")
+        return Verdict(False, f"{found}, but other events still change with each answer; go on")
     return Verdict(False, f"{found}; it is worth going on")
 
 
