@@ -108,6 +108,17 @@ def test_two_cells_that_became_one_are_both_lost():
     assert "one detection now" in found.lost[0].reason
 
 
+def test_a_cell_that_took_in_a_small_one_beside_it_is_still_itself():
+    """Its label is where it was, to a tenth of its diameter; that of the other is gone."""
+    before = table_of([(0, 1, 50, 50), (0, 2, 50, 55.4), (1, 1, 50, 50), (1, 2, 50, 70)], 2)
+    after = table_of([(0, 1, 50, 51), (1, 1, 50, 50), (1, 2, 50, 70)], 2)
+    found = anchor(moves(before, (0, 2), (1, 3)), after)
+    assert [a.id for a in found.listed] == ["a1"]
+    assert [lost.reason for lost in found.lost] == [
+        "it and another annotated cell are one detection now"
+    ]
+
+
 def test_pairs_are_sorted_by_row_after_relabelling():
     movie = labels_of([{1: (20, 20)}, {1: (20, 20), 2: (20, 40)}])
     before = detections_of(movie)

@@ -259,6 +259,15 @@ def test_the_same_answer_is_the_annotation_that_is_there():
     assert store.history.past == ()
 
 
+def test_another_name_of_an_end_replaces_the_answer_without_one():
+    store = AutosavingStore(None, MOVIE)
+    leaves = [(Kind.CONFIRM, event(Event.DISAPPEAR, [7]))]
+    store.answer(leaves, "click")
+    [stands], replaced = store.answer(leaves, "click", named="death")
+    assert (replaced, list(store.annotations)) == (1, [stands])
+    assert stands.named == "death"
+
+
 def test_a_failed_write_changes_nothing(tmp_path):
     folder = tmp_path / "sub"
     folder.mkdir()
