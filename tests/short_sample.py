@@ -44,7 +44,7 @@ def short_sample(folder: Path, frames: int = 12) -> Path:
 
 def busy_part(folder: Path) -> Path:
     """Write a small part of five frames, with many clicks, into a folder laid out as the sample."""
-    whole, truth, first, corner, side = sample_folder(), Path("01_GT") / "TRA", 17, (144, 48), 200
+    whole, truth, first, corner, side = sample_folder(), Path("01_GT") / "TRA", 17, (144, 72), 200
     part = tuple(slice(c, c + side) for c in corner)
     calibrated = {"resolution": (1 / 0.645,) * 2, "metadata": {"unit": "um", "finterval": 600.0}}
     (folder / truth).mkdir(parents=True)

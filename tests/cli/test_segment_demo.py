@@ -15,7 +15,6 @@ from scipy import ndimage as ndi
 from skimage.filters import threshold_otsu
 
 from bridgetrack.annotations.files import load_annotations
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding, MaskJob, how_found
@@ -180,24 +179,19 @@ def test_readings_that_disagree_are_told_and_kept(run: Run, tmp_path: Path) -> N
 def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample, out = busy_part(tmp_path / "sample"), tmp_path / "demo"
     monkeypatch.setattr("bridgetrack.cli.track.sample_folder", lambda: sample)
-    given = load_annotations(sample / "annotations.json")
-    clicks = len(given)
-    assert clicks >= 8
-    # clicks on merges, splits and false detections speak of masks that are not chosen any more
-    lasting = {a.id for a in given if a.events[0].event in (Event.MOVE, Event.DIVIDE)}
+    clicks = len(load_annotations(sample / "annotations.json"))
+    assert clicks >= 5
     shown = run("demo", "--out", out, "--json")
     assert shown.status == 0, shown.err
     assert shown.err == ""
     result = json.loads(shown.out)
-    scores = list(result["scores"].values())
-    assert len(scores) == 2
-    assert all(s["edge_f1"] > 0.8 and s["tra"] > 0.8 for s in scores)
-    assert result["run"]["annotations"]["given"] == clicks
-    lost = {one["id"] for one in result["run"]["annotations"]["lost"]}
-    used = result["run"]["annotations"]["used"]
-    assert 0 <= clicks - len(lost) - used <= 1, "one is about the last frame"
-    assert len(lost & lasting) <= 0.15 * len(lasting)
-    assert len(lost) <= 0.25 * clicks
+    before, after = result["scores"].values()
+    assert 0.8 < before["edge_f1"] <= after["edge_f1"]
+    assert 0.8 < before["tra"] <= after["tra"]
+    # They are about the cells that are found today: else sample_data/README.md says how to renew
+    # them.
+    answers = result["run"]["annotations"]
+    assert (answers["used"], answers["lost"], answers["unused"]) == (clicks, [], [])
     assert load_model(out / "model.json").keys
     for name in ("detections.csv", "ctc", "tracks.geff", "lineages.svg", "run.json"):
         assert (out / "result" / name).exists()
