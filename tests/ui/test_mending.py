@@ -18,41 +18,22 @@ T, FRAMES = 1, slice(1, 4)
 def begun(*clicks, mode=Mode.CUT):
     """What is picked after clicks at places of labels, and the places of the last."""
     state, places = Picking(mode), ()
-    for frame, y, label, half in clicks:
-        places = state.point(frame, (y, 6.0), label, half=half)
+    for frame, y, label in clicks:
+        places = state.point(frame, (y, 6.0), label)
     return state, places
 
 
 def test_a_cut_is_a_click_on_a_cell_or_a_line_beside_it():
-    assert begun((3, 5.0, 12, False))[1] == ((5.0, 6.0),)
-    line = (3, 5.0, 0, False)
+    assert begun((3, 5.0, 12))[1] == ((5.0, 6.0),)
+    line = (3, 5.0, 0)
     waiting, _ = begun(line)
     assert not waiting.empty and "other side" in waiting.hint
-    assert begun(line, (3, 9.0, 12, False)) == (Picking(Mode.CUT), ((5.0, 6.0), (9.0, 6.0)))
-    elsewhere, places = begun(line, (4, 9.0, 0, False))
+    assert begun(line, (3, 9.0, 12)) == (Picking(Mode.CUT), ((5.0, 6.0), (9.0, 6.0)))
+    elsewhere, places = begun(line, (4, 9.0, 0))
     assert places == () and elsewhere.place == (4, (9.0, 6.0))
     assert Picking(Mode.CUT).click(None) is None
-
-
-def test_two_halves_are_named_by_shift_and_two_clicks_in_one_cell():
-    first = (3, 5.0, 12, True)
-    waiting, places = begun(first)
-    assert places == () and "other half" in waiting.hint
-    for half in (False, True):
-        done = begun(first, (3, 9.0, 12, half))
-        assert done == (Picking(Mode.CUT), ((5.0, 6.0), (9.0, 6.0)))
-    # What is not the same cell cuts nothing; in another frame it begins anew.
-    for label in (0, 13):
-        state, _ = begun(first)
-        with pytest.raises(InputError, match="same cell"):
-            state.point(3, (9.0, 6.0), label)
-        assert state == waiting
-    assert begun(first, (4, 9.0, 12, False))[1] == ((9.0, 6.0),)
-    for before in ((), ((3, 1.0, 0, False),)):
-        with pytest.raises(InputError, match="no cell here"):
-            begun(*before, (3, 5.0, 0, True))
-    # A line that was begun is let go.
-    assert begun((3, 1.0, 0, False), first)[0] == waiting
+    with pytest.raises(InputError, match="no cell here"):
+        begun((3, 5.0, 0), mode=Mode.JOIN)
 
 
 @pytest.fixture
@@ -133,25 +114,6 @@ def enter_cuts_the_cell_under_the_pointer(opened, viewer, hand, qtbot, pair):
     np.testing.assert_array_equal(cells(viewer), before)
     hand.key("R")
     np.testing.assert_array_equal(cells(viewer)[T], after)
-    settled(state, qtbot)
-
-
-def two_clicks_in_a_cell_say_where_the_two_are(opened, viewer, hand, qtbot, pair):
-    state, _, truth = opened
-    before, picking = cells(viewer).copy(), state.annotator.picking
-    places = [middle(truth[T] == k) for k in pair]
-    hand.click(places[0], shift=True)
-    assert state.annotator.picking == picking and not state.session.can_undo, "only after K"
-    hand.key("K")
-    hand.click(places[0], shift=True)
-    np.testing.assert_array_equal(cells(viewer), before)
-    assert state.annotator.picking.half == pair[0]
-    hand.key("Escape")
-    assert state.annotator.picking.empty and state.annotator.picking.mode == Mode.CUT
-    hand.click(places[0], shift=True)
-    hand.click(places[1])
-    parts = [cells(viewer)[T][tuple(np.rint(place / SCALE).astype(int))] for place in places]
-    assert 0 not in parts and parts[0] != parts[1]
     settled(state, qtbot)
 
 
@@ -252,35 +214,14 @@ def what_is_painted_is_an_answer(opened, viewer, hand, qtbot, pair):
     qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=20_000)
 
 
-def the_outline_of_another_layer_is_taken(opened, viewer, hand, qtbot, pair):
-    state, widget, truth = opened
-    place, before = middle(truth[T] == pair[0]), cells(viewer).copy()
-    state.canvas.show(T, None)
-    hand.key("O")
-    hand.click(place, shift=True)
-    assert "No other visible layer of masks" in widget.notice.text()
-    other = viewer.add_labels(truth.copy(), name="others", scale=(1, SCALE, SCALE))
-    state.canvas.activate()
-    hand.click(place, shift=True)
-    np.testing.assert_array_equal(cells(viewer)[T] == pair[0], truth[T] == pair[0])
-    qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=20_000)
-    [answer] = state.session.masks.answers
-    assert answer.kind == MendKind.PAINT and answer.frame == T
-    hand.key("Z")
-    np.testing.assert_array_equal(cells(viewer), before)
-    viewer.layers.remove(other)
-
-
 @pytest.mark.slow
 def test_masks_are_mended_by_keys_clicks_and_brushes(opened, viewer, hand, qtbot, pair):
     session = opened[0].session
     for part in (
         enter_cuts_the_cell_under_the_pointer,
-        two_clicks_in_a_cell_say_where_the_two_are,
         removing_growing_joining_and_outlines,
         all_in_view_is_right,
         what_is_painted_is_an_answer,
-        the_outline_of_another_layer_is_taken,
     ):
         part(opened, viewer, hand, qtbot, pair)
         while session.can_undo:

@@ -313,11 +313,6 @@ class Session:
         return ((), ()) if history is None else (history.past, history.future)
 
     @property
-    def undo_words(self) -> str:
-        """What Undo takes back, in words; nothing where there is nothing."""
-        return step_words(self._steps[0][-1], self.names) if self.can_undo else ""
-
-    @property
     def can_undo(self) -> bool:
         """Whether something can be taken back."""
         return bool(self._steps[0])

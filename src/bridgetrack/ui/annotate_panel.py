@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.pictures import FrameStrip
 from bridgetrack.ui.state import Answer
-from bridgetrack.ui.widgets import DIM, Column, button, grid, heading, row, tell, text
+from bridgetrack.ui.widgets import Column, button, grid, heading, row, text
 
 _EVENTS = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.APPEAR, Mode.FALSE, Mode.VERIFY)
 _MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
@@ -143,7 +143,6 @@ class AnnotatePanel(Panel):
         self.undo = self.key_button("undo", "Undo")
         self.redo = self.key_button("redo", "Redo")
         self.add(row(self.next, self.undo, self.redo, wide=self.next))
-        self.undoes = self.add(text(style=DIM, lines=1))
         self.modes = {mode: self._mode_button(mode) for mode in (*_EVENTS, *_MENDING)}
         self.tabs = QTabWidget()
         self.tabs.tabBar().setDrawBase(False)
@@ -159,7 +158,6 @@ class AnnotatePanel(Panel):
         session, annotator = self.session, self.annotator
         viewer = self.state.viewer
         self.listen(viewer.dims.events.current_step, self._on_frame)
-        self.listen(viewer.layers.selection.events.active, lambda _: self._show_cell())
         self.follow(
             # Once, after the next question was drawn on the image, which would wait for it else.
             qdebounced(self._show_question, timeout=_AFTER, parent=self),
@@ -272,28 +270,12 @@ class AnnotatePanel(Panel):
         self.choices.setVisible(not isinstance(asked, SampleQuestion))
         check = self.questions.check
         self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
-        self._say_undo(asked)
+        if asked is not None:
+            self.reason.setText(_INSTEAD if denied else _reason(asked))
         for part in (self.question, self.reason, self.frames):
             part.setVisible(asked is not None)
         self.redo.setEnabled(self.session.can_redo)
         self._show_cell()
-
-    def _say_undo(self, asked: Suggestion | None) -> None:
-        """Say what Undo takes back.
-
-        Beside a question only where it is not the last answer, in place of the reason, so that
-        the buttons stay under the mouse.
-        """
-        answers, judging = self.session.answers, self.questions.check.running
-        past = () if answers is None else answers.history.past
-        taken = "the last verdict" if judging else self.session.undo_words
-        usual = asked is not None and (judging or not past or bool(past[-1].added))
-        self.undo.setToolTip(f"Undo: {taken or 'the last answer'} (key Z)")
-        words = f"Undo takes back: {taken}" if taken and not usual else ""
-        tell(self.undoes, words if asked is None else "")
-        if asked is not None:
-            said = _INSTEAD if self.questions.denied else _reason(asked)
-            self.reason.setText(words or said)
 
     def _show_cell(self) -> None:
         asked, annotator = self._asked, self.annotator
@@ -310,23 +292,14 @@ class AnnotatePanel(Panel):
     def _alternatives(self, asked: Suggestion) -> list[str]:
         events, names = asked.listed, self.session.names
         words = [choice_words(event, asked, names) for event in events]
-        listed = self._listed(events, words, map(percent, asked.beliefs))
+        listed = _listed(events, words, map(percent, asked.beliefs))
         return listed[int(self.questions.denied) :]
 
     def _proposals(self) -> list[str]:
         found, names = self.annotator.proposals, self.session.names
         words = [short_words(p.event, self.annotator.history, names) for p in found]
         notes = ("ruled out" if p.excluded else percent(p.confidence) for p in found)
-        return self._listed([p.event for p in found], words, notes)
-
-    def _listed(self, events: Sequence[Any], words: Sequence[str], notes: Any) -> list[str]:
-        """Events as lines: sign, words, a note, and the number where its key would answer."""
-        lines = [
-            f"{LOOKS[event.event].sign}  {said}: {note}"
-            for event, said, note in zip(events, words, notes, strict=True)
-        ]
-        ours = self.state.canvas.has_numbers
-        return [f"{k}  {line}" for k, line in enumerate(lines, 1)] if ours else lines
+        return _listed([p.event for p in found], words, notes)
 
     def _list_answers(self) -> None:
         annotations, masks = self.session.annotations, self.session.masks
@@ -351,6 +324,14 @@ _INSTEAD = (
     "Click what is right or press its number. Not in the list: C, Y, L, A or F. Not sure: U. "
     "Wrong masks: K, J, N, E or O."
 )
+
+
+def _listed(events: Sequence[Any], words: Sequence[str], notes: Iterable[str]) -> list[str]:
+    """Events as lines: the number whose key answers, sign, words, and a note."""
+    return [
+        f"{k}  {LOOKS[event.event].sign}  {said}: {note}"
+        for k, (event, said, note) in enumerate(zip(events, words, notes, strict=True), 1)
+    ]
 
 
 def _reason(asked: Suggestion) -> str:

@@ -50,17 +50,12 @@ class Mode(Enum):
     )  # fmt: skip
     CUT = (
         "K", "Two cells",
-        "Click two cells drawn as one; or Shift+click one, then click the other; or click beside "
-        "them on both sides.",
+        "Click two cells drawn as one; or click beside them on both sides, to cut along that line.",
     )  # fmt: skip
     JOIN = "J", "One cell", "Click two pieces of one cell."
     GROW = "N", "New cell", "Click a cell that is not drawn."
     REMOVE = "E", "No cell", "Click what is drawn but is no cell."
-    OUTLINE = (
-        "O", "Outline",
-        "Click a cell for its next outline. Shift+click: the outline that another layer of masks "
-        "in view has here.",
-    )  # fmt: skip
+    OUTLINE = "O", "Outline", "Click a cell for its next outline."
     CHECK = (
         "I", "All right",
         "Correct what is wrong in view first. Then click the image or press Enter: every cell in "
@@ -96,7 +91,6 @@ class Picking:
     source: CellRef | None = None
     targets: tuple[CellRef, ...] = ()
     place: tuple[int, Place] | None = None  # frame and place of the first of two clicks on masks
-    half: int = 0  # label of the cell that the first click was in one half of, 0 where in none
 
     @property
     def empty(self) -> bool:
@@ -108,8 +102,6 @@ class Picking:
         """What to do next, in plain words."""
         if self.empty:
             return self.mode.hint
-        if self.half:
-            return "Click in its other half: the cell is cut between the two. Esc cancels."
         if self.mode == Mode.CUT:
             return "Click on the other side to cut along the line. Esc cancels."
         if self.mode == Mode.JOIN:
@@ -121,7 +113,7 @@ class Picking:
         return "Click both daughters, one after the other. Esc cancels."
 
     def _forget(self) -> None:
-        self.source, self.targets, self.place, self.half = None, (), None, 0
+        self.source, self.targets, self.place = None, (), None
 
     def click(self, cell: CellRef) -> EventRef | None:
         """Pick a cell, in an event mode; the event, once it is complete.
@@ -157,33 +149,23 @@ class Picking:
             self._forget()
         return made
 
-    def point(
-        self, frame: int, place: Place, label: int, *, half: bool = False
-    ) -> tuple[Place, ...]:
+    def point(self, frame: int, place: Place, label: int) -> tuple[Place, ...]:
         """Pick a place, in a mode that mends masks; all places, once none is missing.
 
-        It is on a cell or (label 0) beside all. With `half` it is in one of the two halves of a
-        cell that is to be cut; the next place in that cell is in the other.
+        It is on a cell or (label 0) beside all.
 
         Raises
         ------
         InputError
-            Where there is no cell, or another one.
+            Where there is no cell to join with another.
         """
         first = self.place if self.place is not None and self.place[0] == frame else None
-        begun = self.half if first is not None else 0
-        if begun and label != begun:
-            raise InputError("that is not in the same cell; click in its other half")
         self._forget()
-        joins = self.mode == Mode.JOIN and first is None
-        if not label and (joins or (half and not begun)):
-            raise InputError("there is no cell here; click one")
-        if half and not begun:
-            self.place, self.half = (frame, place), label
-        elif first is not None:
+        if first is not None:
             return first[1], place
-        elif self.mode == Mode.JOIN or (self.mode == Mode.CUT and not label):
+        if self.mode == Mode.JOIN and not label:
+            raise InputError("there is no cell here; click one")
+        if self.mode == Mode.JOIN or (self.mode == Mode.CUT and not label):
             self.place = frame, place
-        else:
-            return (place,)
-        return ()
+            return ()
+        return (place,)
