@@ -186,7 +186,7 @@ def movie_of(
 
 def measure(labels: Movie, image: Movie | None = None) -> Detections:
     """The detections of a movie."""
-    return assemble([table for _, table in measure_frames(labels, image)], labels, image)
+    return assemble(list(measure_frames(labels, image)), labels, image)
 
 
 def measured(situation: Situation) -> Detections:

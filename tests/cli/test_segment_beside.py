@@ -96,7 +96,7 @@ def test_labels_that_are_no_candidates_are_refused(run: Run, rough: Rough, tmp_p
     assert refused.status == 1 and "must be the same" in refused.err
     refused = run(*words, out)
     assert refused.status == 1 and "labels.tif" in refused.err
-    for wrong, said in ((image, "looks like an image"), (files["yes"], "is a yes/no mask")):
+    for wrong, said in ((image, "is this the image"), (files["yes"], "is a yes/no mask")):
         refused = run(*words, wrong)
         assert refused.status == 1 and said in refused.err
     refused = run(*words, files["one"], "--choose", "plain")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,7 @@ from skimage.measure import regionprops
 
 from bridgetrack.detections.labels import foreground
 from bridgetrack.detections.measure import _faces, measure_frame
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import InputError
 from bridgetrack.movie import open_movie
 from bridgetrack.pipeline import scene
 from bridgetrack.progress import run
@@ -172,11 +170,6 @@ def test_no_cell_at_all() -> None:
         measure(movie_of(np.zeros((3, 5, 5), dtype=int), source="empty.tif"))
 
 
-def test_a_mask_of_yes_and_no_holds_no_cells() -> None:
-    with pytest.raises(InputError, match=r"cells\.tif.*yes/no mask"):
-        measure(movie_of(np.ones((2, 4, 4), dtype=bool), source="cells.tif"))
-
-
 def test_image_and_labels_of_different_extent() -> None:
     labels = movie_of(np.ones((3, 8, 9), dtype=int))
     with pytest.raises(InputError, match=r"3 frames of 9 × 8 pixels; the labels .* 8 × 9 pixels"):
@@ -193,36 +186,3 @@ def test_channel_names_are_kept() -> None:
     assert detections.channels == names
     assert {"mean_0", "mean_1", "sum_1"} <= set(detections.table.columns)
     assert measure(movie_of(labels)).channels == ()
-
-
-def test_a_label_in_two_places_far_apart_is_one_cell_and_named() -> None:
-    labels = np.zeros((3, 60, 90), dtype=np.int32)
-    labels[:, 5:15, 5:15] = 4
-    labels[:, 30:40, 30:40] = 9
-    labels[1:, 45:55, 75:85] = 4
-    words = r"cells.tif, frame 1: label 4 \(and 1 other labels in 2 frames\) lies in places"
-    with pytest.warns(BridgetrackWarning, match=words) as told:
-        detections = measure(movie_of(labels, source="cells.tif"))
-    assert len(told) == 1
-    row = detections.table.iloc[detections.row_of(1, 4)]
-    assert row["area"] == 200
-    assert (row["y"], row["x"]) == (29.5, 44.5)
-    assert len(detections) == 6
-
-
-def test_a_background_with_a_number_is_told() -> None:
-    labels = np.full((3, 60, 90), 2, dtype=np.int32)
-    labels[:, 5:15, 5:15] = 4
-    with pytest.warns(BridgetrackWarning, match="label 2 covers most of frame 0") as told:
-        assert len(measure(movie_of(labels))) == 6
-    assert len(told) == 1
-
-
-def test_no_warning_for_close_pieces_and_bent_cells() -> None:
-    labels = np.zeros((1, 60, 60), dtype=np.int32)
-    labels[0, 5:10, 5:10] = labels[0, 5:10, 12:17] = 1
-    labels[0, 30:55, 30] = labels[0, 30, 30:55] = 2  # a thin bent cell
-    labels[0, 40, 5] = 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        measure(movie_of(labels))

@@ -1,4 +1,4 @@
-"""Label frames are checked when they are loaded."""
+"""Label frames are checked when they are loaded, and told from images and yes/no masks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.files import sample_folder
 from bridgetrack.movie import label_frame, open_labels, open_movie
+from bridgetrack.movie.movie import check_labels
 
 FRAMES = np.zeros((3, 6, 7), dtype=np.float32)
 
@@ -54,3 +58,62 @@ def test_every_file_of_a_folder_keeps_its_own_type(
     else:
         with pytest.raises(InputError, match=rf"frame 1.*{why}"):
             label_frame(labels, 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 9), st.integers(1, 12))
+def test_touching_blocks_are_labels(seed: int, side: int, across: int) -> None:
+    numbers = np.random.default_rng(seed).permutation(across**2).reshape(across, across)
+    blocks = np.kron(numbers, np.ones((side, side), dtype=int)).astype(np.uint16)
+    check_labels(open_labels(blocks[None], axes="TYX"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(40, 60_000))
+def test_noise_is_an_image(seed: int, levels: int) -> None:
+    noise = np.random.default_rng(seed).integers(0, levels, (1, 50, 50)).astype(np.uint16)
+    with pytest.raises(InputError, match="looks like an image"):
+        check_labels(open_labels(noise, axes="TYX"))
+
+
+def test_points_of_one_pixel_are_labels() -> None:
+    points = np.zeros((1, 60, 60), dtype=np.uint16)
+    points[0, ::3, ::3] = np.arange(1, 401).reshape(20, 20)
+    check_labels(open_labels(points, axes="TYX"))
+
+
+def test_the_sample() -> None:
+    check_labels(open_labels(sample_folder() / "01_GT" / "TRA"))
+    with pytest.raises(InputError, match="bridgetrack segment"):
+        check_labels(open_movie(sample_folder() / "01"))
+
+
+@pytest.mark.parametrize(
+    ("name", "image"),
+    [("HL60-3D-small/01", True), ("MouseEpidermis-01-masks/01_GT/TRA", False)],
+)
+def test_real_movies(shared_data: Path, name: str, image: bool) -> None:
+    movie = open_movie(shared_data / name)
+    if not image:
+        check_labels(movie)
+        return
+    with pytest.raises(InputError, match="looks like an image"):
+        check_labels(movie)
+
+
+def test_a_mask_of_yes_and_no_is_refused_and_one_cell_in_pieces_is_not() -> None:
+    frames = np.zeros((3, 40, 40), dtype=np.uint8)
+    frames[:, 5:15, 5:15] = 255
+    frames[:, 20, 20] = 255  # a speck beside the only cell
+    check_labels(open_labels(frames))
+    frames[:, 25:33, 25:33] = 255
+    for mask in (frames, frames > 0):
+        with pytest.raises(InputError, match=r"yes/no mask.*--choose plain"):
+            check_labels(open_labels(mask))
+
+
+def test_a_background_with_a_number_is_told() -> None:
+    labels = np.full((3, 60, 90), 2, dtype=np.int32)
+    labels[:, 5:15, 5:15] = 4
+    with pytest.warns(BridgetrackWarning, match="label 2 covers most of the frame"):
+        check_labels(open_labels(labels))

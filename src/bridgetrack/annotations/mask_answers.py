@@ -393,7 +393,7 @@ def with_events(
     held: list[MaskAnswer] = []
     for k, t in enumerate(frames):
         yield Progress("Looking at your answers", k / len(frames))
-        drawn, when = label_frame(labels, t).reshape(-1), now()
+        drawn, when = label_frame(labels, t).astype(np.int64).reshape(-1), now()
         here = (rows[detections.frame[rows] == t] for rows in (right, none))
         cells, others = (tuple(_outlines(drawn, detections.label[rows])) for rows in here)
         if cells:

@@ -1,4 +1,4 @@
-"""One frame of labels: checked, told from an image, and its pixels numbered by cell."""
+"""The cells of one frame of labels as runs of pixels."""
 
 from __future__ import annotations
 
@@ -11,104 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index
-from bridgetrack.errors import InputError
-from bridgetrack.movie.movie import Movie, as_labels
-
-MIXED = 0.25
-"""Share of neighbouring pixels of different number from which a frame may be an image.
-
-Of the label movies at hand the highest share is 0.005, of camera images the lowest 0.3."""
-
-_FEW = 20
-_TINY = 4
-_TORN = 3
-
-
-def checked_labels(labels: Movie, t: int) -> NDArray[np.integer]:
-    """Labels of frame `t` as whole numbers, shape ([Z,] Y, X); unsigned ones as they are stored.
-
-    Raises
-    ------
-    InputError
-        Where labels are negative, NaN or not whole numbers.
-    """
-    raw = labels.channel_frame(t)
-    if raw.dtype.kind == "b":
-        raise InputError(
-            f"{labels.source}, frame {t}: this is a yes/no mask, not a label image; "
-            f"{number_first(labels)}"
-        )
-    if raw.dtype.kind == "u" and raw.dtype.itemsize <= 4:
-        return raw
-    return as_labels(raw, f"{labels.source}, frame {t}")
-
-
-def number_first(labels: Movie) -> str:
-    """What to do about a yes/no mask."""
-    return (
-        "number its cells first, which parts those that touch, too: bridgetrack segment "
-        f"{labels.source} --choose plain --out numbered.tif"
-    )
-
-
-def refuse_image(labels: Movie, t: int = 0) -> None:
-    """Refuse a label movie that looks like an image in frame `t`.
-
-    Raises
-    ------
-    InputError
-        Where neighbouring pixels mostly have different numbers and the numbers are many: specks
-        of a few pixels, or each in many places.
-    """
-    frame = labels.channel_frame(t)
-    if frame.dtype.kind not in "uif" or neighbours_differ(frame) <= MIXED:
-        return
-    from skimage.measure import label
-
-    _, numbers = np.unique(frame[frame != 0], return_inverse=True)
-    count = int(numbers.max(initial=-1)) + 1
-    whole = np.zeros(frame.shape, dtype=np.int64)
-    whole[frame != 0] = numbers + 1
-    pieces = int(label(whole, background=0, connectivity=1).max())
-    if count >= _FEW and (numbers.size < _TINY * count or pieces > _TORN * count):
-        raise InputError(
-            f"{labels.source}, frame {t}: this looks like an image, not like labels: it has "
-            f"{count} different numbers in {pieces} separate places, and neighbouring pixels "
-            "mostly differ. Labels give every pixel the number of its cell, 0 is background: "
-            "segment the image first (bridgetrack segment), or give the label movie"
-        )
-
-
-def refuse_unnumbered(labels: Movie) -> None:
-    """Refuse labels that give no cells to choose from; their middle frame is looked at.
-
-    Raises
-    ------
-    InputError
-        Where it is an image, or a yes/no mask of several cells.
-    """
-    from skimage.measure import label
-
-    t = labels.n_frames // 2
-    refuse_image(labels, t)
-    frame = checked_labels(labels, t)
-    if len(np.unique(frame[frame > 0])) == 1 and label(frame > 0).max() > 1:
-        raise InputError(
-            f"{labels.source}, frame {t}: every cell has one number, so this is a yes/no mask; "
-            f"{number_first(labels)}"
-        )
-
-
-def neighbours_differ(frame: NDArray[Any]) -> float:
-    """Share of the neighbouring pixels that are both not 0 whose values differ."""
-    pairs = different = 0
-    for axis in range(frame.ndim):
-        here = np.moveaxis(frame, axis, 0)[1:]
-        there = np.moveaxis(frame, axis, 0)[:-1]
-        both = (here != 0) & (there != 0)
-        pairs += int(both.sum())
-        different += int((both & (here != there)).sum())
-    return different / max(pairs, 1)
 
 
 @dataclass(frozen=True)

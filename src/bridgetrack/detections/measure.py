@@ -9,31 +9,29 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
-from bridgetrack.detections.labels import Foreground, checked_labels, foreground, number_first
+from bridgetrack.detections.labels import Foreground, foreground
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
-from bridgetrack.movie.movie import Movie
-from bridgetrack.notes import plural
+from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.spread import THREADS, spread
 
-Measured = tuple[pd.DataFrame, Index]
-_FILLED = 0.5
-_APART = 1.5
+_LOOKED_AT, _FEWEST = 3, 5
+"""Frames in which the distance of slices is estimated, and whole cells that it takes."""
+_CLEAR = 1.5
+"""Cells differ from balls by as much; a smaller ratio says nothing of the slices."""
 
 
 def measure_frames(
     labels: Movie, image: Movie | None = None, client: Any = None
-) -> Iterator[tuple[int, pd.DataFrame]]:
+) -> Iterator[pd.DataFrame]:
     """Measure a movie frame by frame, a few frames at a time in parallel.
 
     Parameters
@@ -47,50 +45,23 @@ def measure_frames(
 
     Yields
     ------
-    t, table
-        The frame's number and its measurements (see `measure_frame`) with ``frame``, in order.
+    table
+        The measurements of a frame (see `measure_frame`) with ``frame``, in order.
 
     Raises
     ------
     InputError
         Where labels are negative or not whole.
-        Where the only label of the movie lies in places far apart: it stands for all cells.
-
-    Warns
-    -----
-    BridgetrackWarning
-        Where a label lies in places far apart, or seems to be the background; it is measured as
-        one cell.
     """
     found = spread(_measured, (labels, image), range(labels.n_frames), client, THREADS)
-    numbers, apart, background = set[int](), dict[int, Index](), dict[int, int]()
-    size = int(np.prod(labels.geometry.shape or ()))
-    for t, (table, scattered) in enumerate(found):
-        numbers.update(table["label"].tolist())
-        if len(scattered):
-            apart[t] = scattered
-        if len(table) > 1 and table["area"].sum() == size < 2 * table["area"].max():
-            background[t] = int(table["label"][table["area"].argmax()])
-        yield t, table.assign(frame=t)
-    if len(numbers) == 1 and 2 * len(apart) > labels.n_frames:
-        what = f"every cell has the number {numbers.pop()}, so this is a yes/no mask"
-        raise InputError(f"{labels.source}: {what}; {number_first(labels)}")
-    if apart and 2 * len(background) <= labels.n_frames:
-        _warn_scattered(labels.source, apart)
-    if 2 * len(background) > labels.n_frames:
-        t, label = next(iter(background.items()))
-        warnings.warn(
-            f"{labels.source}: no pixel is 0, and label {label} covers most of frame {t}; it is "
-            "measured as a cell; if it is the background, give its pixels the number 0",
-            BridgetrackWarning,
-            stacklevel=2,
-        )
+    for t, table in enumerate(found):
+        yield table.assign(frame=t)
 
 
-def _measured(movie: tuple[Movie, Movie | None], t: int) -> Measured:
+def _measured(movie: tuple[Movie, Movie | None], t: int) -> pd.DataFrame:
     labels, image = movie
     pixels = None if image is None else image.frame(t)
-    return _measure(checked_labels(labels, t), pixels, labels.geometry.scale)
+    return measure_frame(label_frame(labels, t), pixels, labels.geometry.scale)
 
 
 def measure_frame(
@@ -112,7 +83,30 @@ def measure_frame(
     pandas.DataFrame
         One row per label, ascending; the columns of `Detections.table` without ``frame``.
     """
-    return _measure(labels, image, scale)[0]
+    spacing = np.asarray(scale, dtype=np.float64)
+    fg = foreground(labels)
+    ndim = labels.ndim
+    axes = ("z", "y", "x")[-ndim:]
+    if not len(fg.labels):
+        return pd.DataFrame({"label": np.zeros(0, dtype=np.int64)})
+    area, centroid, cov = moments(fg, spacing)
+    values, vectors = np.linalg.eigh(cov)
+    factor = 4.0 if ndim == 2 else 2 * np.sqrt(5.0)
+    outline, touching = _faces(fg, spacing)
+    columns: dict[str, Any] = {"label": fg.labels}
+    columns |= {axis: centroid[:, k] for k, axis in enumerate(axes)}
+    columns["area"] = area
+    columns["major"] = factor * np.sqrt(np.maximum(values[:, -1], 0))
+    columns["minor"] = factor * np.sqrt(np.maximum(values[:, 0], 0))
+    columns |= {f"axis_{axis}": vectors[:, k, -1] for k, axis in enumerate(axes)}
+    columns["roundness"] = _roundness(area * float(np.prod(spacing)), outline, ndim)
+    columns["touching"] = touching / np.maximum(outline, 1e-12)
+    columns["border_distance"] = _border_distance(fg, labels.shape, spacing)
+    if image is not None:
+        pixels = fg.pixels()
+        for channel, intensities in enumerate(image):
+            columns |= _intensities(pixels, area, intensities, channel)
+    return pd.DataFrame(columns)
 
 
 def assemble(
@@ -158,38 +152,6 @@ def assemble_anew(
         last = rows.stop
     parts.append(old.table.iloc[last:])
     return assemble(parts, labels, image)
-
-
-def _measure(
-    labels: NDArray[Any], image: NDArray[Any] | None, scale: tuple[float, ...]
-) -> Measured:
-    """The measurements of a frame, and the labels that lie in places far apart."""
-    spacing = np.asarray(scale, dtype=np.float64)
-    fg = foreground(labels)
-    ndim = labels.ndim
-    axes = ("z", "y", "x")[-ndim:]
-    if not len(fg.labels):
-        return pd.DataFrame({"label": np.zeros(0, dtype=np.int64)}), fg.labels
-    area, centroid, cov = moments(fg, spacing)
-    values, vectors = np.linalg.eigh(cov)
-    factor = 4.0 if ndim == 2 else 2 * np.sqrt(5.0)
-    outline, touching = _faces(fg, spacing)
-    columns: dict[str, Any] = {"label": fg.labels}
-    columns |= {axis: centroid[:, k] for k, axis in enumerate(axes)}
-    columns["area"] = area
-    columns["major"] = factor * np.sqrt(np.maximum(values[:, -1], 0))
-    columns["minor"] = factor * np.sqrt(np.maximum(values[:, 0], 0))
-    columns |= {f"axis_{axis}": vectors[:, k, -1] for k, axis in enumerate(axes)}
-    columns["roundness"] = _roundness(area * float(np.prod(spacing)), outline, ndim)
-    columns["touching"] = touching / np.maximum(outline, 1e-12)
-    columns["border_distance"] = _border_distance(fg, labels.shape, spacing)
-    if image is not None:
-        pixels = fg.pixels()
-        for channel, intensities in enumerate(image):
-            columns |= _intensities(pixels, area, intensities, channel)
-    suspects = _loose(area * float(np.prod(spacing)), cov)
-    scattered = fg.labels[_in_places_apart(fg, suspects, spacing)]
-    return pd.DataFrame(columns), scattered
 
 
 def moments(fg: Foreground, scale: Array) -> tuple[Array, Array, Array]:
@@ -296,53 +258,41 @@ def _background(image: NDArray[Any]) -> float:
     return float(np.quantile(sample, 0.05)) if sample.size else 0.0
 
 
-def _loose(volume: Array, covariance: Array) -> Index:
-    """Cells that fill less than half of the ellipse with their second moments.
+def with_slice_distance(labels: Movie) -> Movie:
+    """The same movie with slices as far apart as its cells say, where its scale is unknown.
 
-    A solid ellipse fills it, two discs a diameter apart fill half of it.
+    Cells are taken to reach as far along z as across, on the median.
+
+    Warns
+    -----
+    BridgetrackWarning
+        Where they are taken to be farther apart than its pixels.
     """
-    ndim = covariance.shape[1]
-    unit = 4.0 * np.pi if ndim == 2 else 4.0 / 3.0 * np.pi * 5.0**1.5
-    ellipse = unit * np.sqrt(np.maximum(np.linalg.det(covariance), 0.0))
-    return np.flatnonzero(volume < _FILLED * ellipse)
-
-
-def _in_places_apart(fg: Foreground, suspects: Index, scale: Array) -> Index:
-    """Those of the suspects whose pieces lie more than 1.5 of their diameters apart."""
-    if not len(suspects):
-        return suspects
-    owner, places = fg.pixels()
-    chosen = np.flatnonzero(np.isin(owner, suspects))
-    chosen = chosen[np.argsort(owner[chosen], kind="stable")]
-    cuts = np.searchsorted(owner[chosen], suspects)[1:]
-    coordinates = np.stack(np.unravel_index(places[chosen], fg.shape), axis=1)
-    return suspects[[_apart(cell, scale) for cell in np.split(coordinates, cuts)]]
-
-
-def _apart(coordinates: Index, scale: Array) -> bool:
-    """Whether the largest piece of a cell lies far from another of its pieces."""
-    n, ndim = coordinates.shape
-    pairs = cKDTree(coordinates).query_pairs(np.sqrt(ndim) + 1e-6, output_type="ndarray")
-    links = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-    count, piece = connected_components(links, directed=False)
-    if count < 2:
-        return False
-    size = np.bincount(piece)
-    centre = np.stack([np.bincount(piece, c) / size for c in coordinates.T], axis=1) * scale
-    distance = np.linalg.norm(centre - centre[np.argmax(size)], axis=1)
-    volume = n * float(np.prod(scale))
-    diameter = 2 * np.sqrt(volume / np.pi) if ndim == 2 else np.cbrt(6 * volume / np.pi)
-    return bool(distance.max() > _APART * diameter)
-
-
-def _warn_scattered(source: str, scattered: dict[int, Index]) -> None:
-    """Warn of labels in places far apart, by frame; once, by the first of them."""
-    t, labels = next(iter(scattered.items()))
-    others = sum(map(len, scattered.values())) - 1
-    more = f" (and {others} other labels in {plural(len(scattered), 'frame')})" if others else ""
+    geometry = labels.geometry
+    if geometry.ndim == 2 or geometry.unit != "pixel" or set(geometry.scale) != {1.0}:
+        return labels
+    ratio = float(f"{_ratio(labels):.2g}")
+    if ratio < _CLEAR:
+        return labels
     warnings.warn(
-        f"{source}, frame {t}: label {labels[0]}{more} lies in places far apart and is measured as "
-        "one cell; if these are different cells, give each its own number",
+        f"{labels.source}: the scale is unknown; slices are taken to be {ratio:g} pixels apart, as "
+        "cells reach over so few of them; give the scale of z, y and x if this is wrong",
         BridgetrackWarning,
-        stacklevel=3,
+        stacklevel=2,
     )
+    return replace(labels, geometry=replace(geometry, scale=(ratio, 1.0, 1.0)))
+
+
+def _ratio(labels: Movie) -> float:
+    """Spread of the pixels of a cell across over that along z, in pixels; 1 where cells are few."""
+    found = []
+    for t in np.unique(np.linspace(0, labels.n_frames - 1, _LOOKED_AT).astype(int)).tolist():
+        cells = foreground(label_frame(labels, t))
+        z, last = cells.index[0], cells.shape[0] - 1
+        cut = np.unique(cells.owner[(z == 0) | (z == last)])
+        whole = np.setdiff1d(np.arange(len(cells.labels)), cut)
+        _, _, spread = moments(cells, np.ones(3))
+        along, across = spread[whole, 0, 0], (spread[whole, 1, 1] + spread[whole, 2, 2]) / 2
+        found.append(np.sqrt(across / along))
+    every = np.concatenate(found)
+    return float(np.median(every)) if len(every) >= _FEWEST else 1.0

@@ -10,11 +10,11 @@ import pandas as pd
 from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
-from bridgetrack.detections.labels import checked_labels, count_pairs, numbered
+from bridgetrack.detections.labels import count_pairs, numbered
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.tracks.tracks import Tracks
 
 COVERED = 0.5
@@ -77,7 +77,7 @@ def movie_overlaps(first: CellIds, second: CellIds) -> Overlaps:
         )
 
     def one_frame(t: int) -> Index:
-        here, there = (checked_labels(side.labels, t).ravel() for side in sides)
+        here, there = (label_frame(side.labels, t).ravel() for side in sides)
         seen = (here > 0) | (there > 0)
         (mine, a), (theirs, b) = numbered(here[seen]), numbered(there[seen])
         a, b, pixels = count_pairs(a, b)

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
-from bridgetrack.detections.labels import Foreground, checked_labels, foreground, shifted_overlap
+from bridgetrack.detections.labels import Foreground, foreground, shifted_overlap
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.hypotheses.missed import Missed, find_missed
 from bridgetrack.hypotheses.motion import Motion, motion_steps
-from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.progress import Progress, Steps, begin
 from bridgetrack.spread import THREADS, spread
 
@@ -130,7 +130,7 @@ class _Frames:
 
     def cells(self, t: int) -> Foreground:
         """The cells of a frame."""
-        return foreground(checked_labels(self.labels, t))
+        return foreground(label_frame(self.labels, t))
 
     def compare(self, t: int, before: Foreground, after: Foreground) -> Overlaps:
         """Overlaps of the cells of frame t and of the next."""

@@ -9,6 +9,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
+from skimage.measure import label
 
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import BridgetrackWarning, InputError
@@ -153,9 +154,30 @@ class EditedFrames(LazyFrames):
 # ---------------------------------------------------------------------- labels
 
 
-def label_frame(movie: Movie, t: int) -> Index:
+def label_frame(movie: Movie, t: int) -> NDArray[np.integer]:
     """Load one frame of a label movie, shape ([Z,] Y, X), and check that it holds labels."""
-    return as_labels(pixels_of(movie.array[t, 0]), f"{movie.source}, frame {t}")
+    return as_labels(movie.channel_frame(t), f"{movie.source}, frame {t}")
+
+
+def as_labels(pixels: NDArray[Any], where: str) -> NDArray[np.integer]:
+    """Check one label image and give it as whole numbers, unsigned ones as they are stored.
+
+    Raises
+    ------
+    InputError
+        If a pixel is negative, not finite or not a whole number; the message says which.
+    """
+    if pixels.dtype.kind == "u" and pixels.dtype.itemsize <= 4:
+        return pixels
+    if pixels.dtype.kind == "f":
+        _refuse(~np.isfinite(pixels), pixels, where, "is not a finite number")
+        _refuse(pixels != np.round(pixels), pixels, where, "is not a whole number")
+    elif pixels.dtype.kind not in "bui":
+        raise InputError(f"{where}: labels must be whole numbers, not {pixels.dtype}")
+    if pixels.dtype.kind in "if":
+        _refuse(pixels < 0, pixels, where, "is negative")
+    _refuse(pixels > _HIGHEST, pixels, where, f"is above {_HIGHEST}")
+    return pixels.astype(np.int64)
 
 
 _EVEN = 0.9
@@ -181,23 +203,72 @@ def looks_like_labels(movie: Movie) -> bool:
     return bool(inside.any() and (left == right)[inside].mean() >= _EVEN)
 
 
-def as_labels(pixels: NDArray[Any], where: str) -> Index:
-    """Check one label image and give it as integers; whole-number floats are accepted.
+_MIXED = 0.25
+"""Share of neighbouring pixels of different number from which a frame may be an image.
+
+Of the label movies at hand the highest share is 0.005, of camera images the lowest 0.3."""
+_MANY = 20
+"""Numbers from which on they may be those of an image."""
+_TINY, _TORN = 4, 3
+"""Pixels of a number, and places where it stands, which say that it is none of a cell."""
+_ALIKE = 0.25
+"""Size of the second largest piece beside the largest from which on both are cells."""
+
+
+def check_labels(labels: Movie) -> None:
+    """Refuse a label movie whose middle frame looks like an image or a yes/no mask.
 
     Raises
     ------
     InputError
-        If a pixel is negative, not finite or not a whole number; the message says which.
+        Where neighbouring pixels mostly have different numbers and the numbers are many: specks
+        of a few pixels, or each in many places. Where all cells have one number.
+
+    Warns
+    -----
+    BridgetrackWarning
+        Where a label seems to be the background; it is measured as a cell.
     """
-    if pixels.dtype.kind == "f":
-        _refuse(~np.isfinite(pixels), pixels, where, "is not a finite number")
-        _refuse(pixels != np.round(pixels), pixels, where, "is not a whole number")
-    elif pixels.dtype.kind not in "bui":
-        raise InputError(f"{where}: labels must be whole numbers, not {pixels.dtype}")
-    if pixels.dtype.kind in "if":
-        _refuse(pixels < 0, pixels, where, "is negative")
-    _refuse(pixels > _HIGHEST, pixels, where, f"is above {_HIGHEST}")
-    return pixels.astype(np.int64)
+    t = labels.n_frames // 2
+    frame = label_frame(labels, t)
+    numbers, area = np.unique(frame[frame > 0], return_counts=True)
+    where = f"{labels.source}, frame {t}"
+    if len(numbers) >= _MANY and _share_mixed(frame) > _MIXED:
+        pieces = int(label(frame, background=0, connectivity=1).max())
+        if area.sum() < _TINY * len(numbers) or pieces > _TORN * len(numbers):
+            raise InputError(
+                f"{where}: this looks like an image, not like labels: it has {len(numbers)} "
+                f"different numbers in {pieces} separate places, and neighbouring pixels mostly "
+                "differ. Labels give every pixel the number of its cell, 0 is background: segment "
+                "the image first (bridgetrack segment), or give the label movie"
+            )
+    if len(numbers) == 1:
+        sizes = np.sort(np.bincount(label(frame > 0).reshape(-1))[1:])
+        if len(sizes) > 1 and sizes[-2] >= _ALIKE * sizes[-1]:
+            raise InputError(
+                f"{where}: every cell has the number {numbers[0]}, so this is a yes/no mask; "
+                "number its cells first, which parts those that touch, too: bridgetrack segment "
+                f"{labels.source} --choose plain --out numbered.tif"
+            )
+    elif area.sum() == frame.size < 2 * area.max(initial=0):
+        warnings.warn(
+            f"{where}: no pixel is 0, and label {numbers[area.argmax()]} covers most of the frame; "
+            "it is measured as a cell; if it is the background, give its pixels the number 0",
+            BridgetrackWarning,
+            stacklevel=2,
+        )
+
+
+def _share_mixed(frame: NDArray[Any]) -> float:
+    """Share of the neighbouring pixels that are both not 0 whose values differ."""
+    pairs = different = 0
+    for axis in range(frame.ndim):
+        here = np.moveaxis(frame, axis, 0)[1:]
+        there = np.moveaxis(frame, axis, 0)[:-1]
+        both = (here != 0) & (there != 0)
+        pairs += int(both.sum())
+        different += int((both & (here != there)).sum())
+    return different / max(pairs, 1)
 
 
 def check_same_extent(

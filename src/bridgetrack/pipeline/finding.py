@@ -17,11 +17,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates
-from bridgetrack.detections.labels import refuse_unnumbered
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.movie.movie import Movie, check_same_extent, label_frame, looks_like_labels
+from bridgetrack.movie.movie import (
+    Movie,
+    check_labels,
+    check_same_extent,
+    label_frame,
+    looks_like_labels,
+)
 from bridgetrack.pipeline.joint import (
     CHOOSING,
     PER_CELL,
@@ -180,7 +185,7 @@ class MaskJob:
         """
         for other in finding.brought:
             check_same_extent(image, other)
-            refuse_unnumbered(other)
+            check_labels(other)
         number, network, estimate = image.channel_number(channel), None, None
         if finding.backend == "cellpose":
             network = Cellpose(finding.network, finding.settings)
@@ -268,7 +273,8 @@ class MaskJob:
         labels = labels_of(regions, choice.chosen, t)
         rows = np.flatnonzero(choice.chosen)
         numbers = np.arange(len(rows) + 1, dtype=np.int32)
-        before = label_frame(finding.brought[0], t) if finding.brought else None
+        brought = label_frame(finding.brought[0], t) if finding.brought else None
+        before = None if brought is None else brought.astype(np.int64)
         outlines = choice.candidates.read if finding.given is None else before
         if outlines is not None:
             outlines = self._not_said_wrong(outlines, t)
@@ -390,7 +396,7 @@ def find_masks(
         tables += [] if step.margins is None else [step.margins]
         counts.append(len(np.unique(step.labels[step.labels > 0])))
         if how.given is not None:
-            before = label_frame(how.given, step.frame)
+            before = label_frame(how.given, step.frame).astype(np.int64)
             changed += changes(before, step.labels, step.frame)
             had = had or bool(before.any())
     if how.given is not None:
@@ -416,7 +422,7 @@ def chosen_again(
     had: list[bool] = []
 
     def compare(masks: NDArray[np.int32]) -> None:
-        before, t = label_frame(labels, len(had)), len(had)
+        before, t = label_frame(labels, len(had)).astype(np.int64), len(had)
         mend = repainted(before, masks, t, named.get(t, 0))
         changed.extend([] if mend is None else [mend])
         had.append(bool(before.any()))

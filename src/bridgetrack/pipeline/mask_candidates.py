@@ -90,7 +90,7 @@ class MaskReader:
         view = FrameView(image, self.segmentation, scale)
         named = zip(label_sources(self.labels), self.labels, strict=True)
         read = None
-        drawn: dict[str, Index] = {name: label_frame(labels, t) for name, labels in named}
+        drawn = {name: label_frame(labels, t).astype(np.int64) for name, labels in named}
         if self.network is not None:
             drawn[_NETWORK] = self.network.of(image, scale).astype(np.int64)
         if not drawn:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, honoured
 from bridgetrack.arrays import Array, Index
-from bridgetrack.detections.labels import checked_labels
 from bridgetrack.errors import InputError
-from bridgetrack.movie.movie import EditedFrames, Movie
+from bridgetrack.movie.movie import EditedFrames, Movie, label_frame
 from bridgetrack.regions.mend import Mend, MendKind
 
 Cells = tuple[int, ...]
@@ -179,14 +178,14 @@ def changes_again(labels: Movie, answers: MaskAnswers, anew: bool = False) -> tu
     """
     by_frame = _by_frame(answers.past)
     chosen = {a.frame for a in answers.past if a.says_nothing}
-    fits = [_led(checked_labels(labels, t), by_frame[t]) for t in chosen]
+    fits = [_led(label_frame(labels, t), by_frame[t]) for t in chosen]
     others = 2 * sum(fits) < len(fits)  # these are other masks than those chosen from
     if others:
         by_frame = _by_frame(answers)
     found: Changes = {}
     lost = len(chosen) if others and not anew else 0
     for t, mine in by_frame.items():
-        frame, (pixels, _, after) = checked_labels(labels, t), _composed(mine)
+        frame, (pixels, _, after) = label_frame(labels, t), _composed(mine)
         if np.array_equal(frame.reshape(-1)[pixels], after):
             continue
         if _led(frame, mine):

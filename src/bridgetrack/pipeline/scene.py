@@ -15,13 +15,12 @@ from bridgetrack.annotations.annotation import Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import Constraints, compile_constraints, required_events
 from bridgetrack.arrays import Index, Mask
-from bridgetrack.detections.depth import with_slice_distance
-from bridgetrack.detections.labels import checked_labels, refuse_image
 from bridgetrack.detections.measure import (
     assemble,
     assemble_anew,
     measure_frame,
     measure_frames,
+    with_slice_distance,
 )
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import (
@@ -38,7 +37,7 @@ from bridgetrack.hypotheses.generate import LAST_RESORT, generate_hypotheses
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.movie.movie import Movie, check_same_extent
+from bridgetrack.movie.movie import Movie, check_labels, check_same_extent, label_frame
 from bridgetrack.progress import Progress, Steps, begin
 
 _DEAR = 1000.0
@@ -170,7 +169,7 @@ def measure(
             )
         return source
     check_same_extent(image, source)
-    refuse_image(source)
+    check_labels(source)
     if source.n_frames == 1:
         warnings.warn(
             f"{source.source}: there is only one frame, so no cell has anywhere to go; tracking "
@@ -182,7 +181,7 @@ def measure(
     tables = []
     yield begin("Measuring cells")
     source = with_slice_distance(source)
-    for t, table in measure_frames(source, image, client):
+    for t, table in enumerate(measure_frames(source, image, client)):
         tables.append(table)
         yield Progress("Measuring cells", (t + 1) / source.n_frames)
     return assemble(tables, source, image)
@@ -293,7 +292,7 @@ def remeasure(
     for k, t in enumerate(sorted(frames)):
         yield Progress("Measuring cells", k / len(frames))
         pixels = None if image is None else image.frame(t)
-        anew[t] = measure_frame(checked_labels(labels, t), pixels, labels.geometry.scale)
+        anew[t] = measure_frame(label_frame(labels, t), pixels, labels.geometry.scale)
     yield Progress("Measuring cells", 1.0)
     detections = assemble_anew(old, anew, labels, image)
     evidence = yield from gather_evidence(detections, labels, (scene.evidence, frames))

@@ -15,10 +15,9 @@ from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, with_events
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Array, Index
-from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
-from bridgetrack.movie.movie import EditedFrames
+from bridgetrack.movie.movie import EditedFrames, label_frame
 from bridgetrack.pipeline.finding import chosen_again, chosen_as
 from bridgetrack.pipeline.mask_changes import changes_again, highest_named
 from bridgetrack.progress import Steps
@@ -317,7 +316,7 @@ class MovieMasks:
     # ------------------------------------------------------------------ pixels
 
     def _frame(self, t: int) -> NDArray[np.integer]:
-        return checked_labels(self.labels, t)
+        return label_frame(self.labels, t)
 
     def _write(self, t: int, pixels: Index, labels: Index) -> None:
         where = np.unravel_index(pixels, self.labels.geometry.shape or ())
