@@ -42,8 +42,7 @@ from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
-from bridgetrack.training.outcome import Training
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.train import Training, train_steps
 from common import (
     DATA,
     SETS,

@@ -36,9 +36,8 @@ from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, run
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.outcome import Training
 from bridgetrack.training.sources import Source, Strategy, open_source
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.train import Training, train_steps
 
 Report = Callable[[Progress], object]
 

@@ -18,7 +18,7 @@ from bridgetrack.may_write import signed
 from bridgetrack.models.library import ENVIRONMENT
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.training.outcome import TrainingProgress
+from bridgetrack.training.train import TrainingProgress
 from cli.conftest import Run, draw_answers, one_line, project_of
 from project_files import write_project
 

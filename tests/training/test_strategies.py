@@ -15,9 +15,8 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.outcome import TrainingProgress
-from bridgetrack.training.sources import as_start, check_strategy, lacking
-from bridgetrack.training.train import TIE, train_steps
+from bridgetrack.training.sources import as_start, check_strategy, unknown_to
+from bridgetrack.training.train import TIE, TrainingProgress, train_steps
 from training.training_cases import (
     bad_prior,
     blind_prior,
@@ -99,15 +98,18 @@ def test_delta_takes_a_source_that_lacks_features() -> None:
 
 
 def test_a_source_without_an_image_says_nothing_of_intensities() -> None:
-    features = plain_scene().matrix.features
+    scene = plain_scene()
+    features = scene.matrix.features
+    cells = replace(scene.detections, channels=("DNA",))
+    imaged = replace(scene, evidence=replace(scene.evidence, detections=cells))
     image = {f.key for f in features.features if f.needs == "image"}
     assert image
     other = Model(features.keys, np.full(len(features), 9.0), ("1",) * len(features), name="blind")
     blind = replace(other, provenance={"image": False})
-    assert set(lacking(blind, features, image=True)) == image
-    assert lacking(blind, features, image=False) == ()
-    assert lacking(other, features, image=True) == ()
-    start = as_start(blind, features, True, untrained_model())
+    assert set(unknown_to(blind, imaged)) == image
+    assert unknown_to(blind, scene) == ()
+    assert unknown_to(other, imaged) == ()
+    start = as_start(blind, imaged, untrained_model())
     shipped = dict(zip(untrained_model().keys, untrained_model().weights, strict=True))
     for key, weight in zip(start.keys, start.weights, strict=True):
         assert weight == (shipped[key] if key in image else 9.0)
@@ -132,7 +134,7 @@ def test_wrong_combinations(
 
 def test_more_wrong_use() -> None:
     movie = earlier_movie()
-    with pytest.raises(InputError, match="they go with transfer or union"):
+    with pytest.raises(InputError, match="projects go with transfer"):
         check_strategy("delta", [movie])
     with pytest.raises(InputError, match="needs the regularizer l2"):
         run(train_steps(this_movie(), None, L1, strategy="union", sources=[movie]))

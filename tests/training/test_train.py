@@ -15,9 +15,8 @@ from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import Progress, run
 from bridgetrack.training.fit import errors_of
 from bridgetrack.training.options import TrainingOptions, default_lambda
-from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.train import Training, TrainingProgress, train_steps
 from bridgetrack.training.training_set import build_training_set
 from training.training_cases import (
     bad_prior,

@@ -15,9 +15,8 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
 from bridgetrack.training.fit import errors_of
 from bridgetrack.training.options import TrainingOptions, default_lambda
-from bridgetrack.training.outcome import Training
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.train import Training, train_steps
 from bridgetrack.training.training_set import build_training_set
 from gallery import movie_of
 from training.training_cases import (

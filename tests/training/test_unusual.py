@@ -10,17 +10,16 @@ from scipy.stats import binom
 
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
-from bridgetrack.training.outcome import choice
-from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import train_steps
-from bridgetrack.training.training_set import build_training_set
-from bridgetrack.training.unusual import (
+from bridgetrack.training.fit import (
     CONFIDENT,
     SLIPS,
     UNUSUAL,
     explained_by_slips,
     margins_of_answers,
 )
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.train import choice, train_steps
+from bridgetrack.training.training_set import build_training_set
 from partition_problems import interval_covers, problem_of
 from training.training_cases import (
     confirmed,

@@ -52,7 +52,7 @@ from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, known_solution
 from bridgetrack.progress import Steps, begin
 from bridgetrack.training.estimate import ErrorEstimate
-from bridgetrack.training.outcome import population_of
+from bridgetrack.training.train import population_of
 
 
 class ActiveSession:

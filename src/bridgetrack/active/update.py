@@ -26,8 +26,8 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.training.fit import Learned, Objective, errors_of, learn
 from bridgetrack.training.options import FOLDS, TrainingOptions, default_lambda
-from bridgetrack.training.outcome import population_of
 from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.train import population_of
 from bridgetrack.training.training_set import balanced, build_training_set
 
 _PRECISION = 5e-3

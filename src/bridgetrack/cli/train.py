@@ -43,8 +43,8 @@ from bridgetrack.pipeline.runs import (
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.progress import Progress
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.sources import Strategy
+from bridgetrack.training.train import Training, TrainingProgress
 
 
 def suggest(

@@ -55,7 +55,7 @@ from bridgetrack.session.settings import KeptSettings
 from bridgetrack.session.tracker import Tracker
 from bridgetrack.session.training import Trainer
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.outcome import Training
+from bridgetrack.training.train import Training
 
 _REPLIES = {"yes": Kind.CONFIRM, "no": Kind.REJECT, "cannot tell": Kind.CANNOT_TELL}
 """What a script may say to a question."""

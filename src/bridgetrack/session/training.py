@@ -19,8 +19,7 @@ from bridgetrack.pipeline.project import Outcome
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.progress import Steps
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.outcome import Training
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.train import Training, train_steps
 
 JOB, JUDGING = "train", "judge"
 

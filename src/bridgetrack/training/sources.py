@@ -11,7 +11,6 @@ import numpy as np
 
 from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError, ModelError
-from bridgetrack.features.feature import FeatureSet
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.project import is_project, load_project
@@ -68,55 +67,49 @@ def name_of(source: Source) -> str:
     return where.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def lacking(model: Model, features: FeatureSet, image: bool) -> tuple[str, ...]:
-    """Features of a movie (with intensities measured or not) that a model never saw."""
+def unknown_to(model: Model, scene: Scene) -> tuple[str, ...]:
+    """Features of a movie that a model never saw; of intensities where it had no image."""
     known = set(model.keys)
-    blind = image and model.provenance.get("image") is False
+    blind = bool(scene.detections.channels) and model.provenance.get("image") is False
     return tuple(
-        f.key for f in features.features if f.key not in known or (blind and f.needs == "image")
+        f.key
+        for f in scene.matrix.features.features
+        if f.key not in known or (blind and f.needs == "image")
     )
 
 
-def as_start(model: Model, features: FeatureSet, image: bool, prior: Model) -> Model:
+def as_start(model: Model, scene: Scene, prior: Model) -> Model:
     """The source's predictor as weights over the features of a movie (004).
 
     Its own weights stay as they are; features that it never saw start from the prior, and are
     tied as loosely.
     """
-    unknown = sorted(set(model.keys) - set(features.keys))
-    if unknown:
+    features = scene.matrix.features
+    foreign = sorted(set(model.keys) - set(features.keys))
+    if foreign:
         raise ModelError(
             f"the source model {model.name!r} has features that this program lacks: "
-            f"{', '.join(unknown)}; train it again with this version of Bridgetrack"
+            f"{', '.join(foreign)}; train it again with this version of Bridgetrack"
         )
-    missing = set(lacking(model, features, image))
-    own = dict(zip(model.keys, model.weights, strict=True))
-    base = dict(zip(features.keys, prior.aligned(features), strict=True))
-    weights = [base[key] if key in missing else own[key] for key in features.keys]
-    tightness = None if model.tightness is None else _tightness(model, features, prior)
+
+    def filled(values: Array, others: Array) -> Array:
+        known = dict(zip(model.keys, values, strict=True))
+        pairs = zip(features.keys, others, strict=True)
+        return np.asarray([known.get(key, other) for key, other in pairs], dtype=np.float64)
+
+    weights, tightness = prior.aligned(features), model.tightness
+    new = np.isin(features.keys, unknown_to(model, scene))
+    if tightness is not None:
+        theirs = prior.tightness_for(features)
+        middle = np.full(len(features), np.median(tightness))
+        tightness = filled(tightness, middle if theirs is None else theirs)
     return replace(
         model,
         keys=features.keys,
-        weights=np.asarray(weights, dtype=np.float64),
+        weights=np.where(new, weights, filled(model.weights, weights)),
         units=tuple(f.unit for f in features.features),
         tightness=tightness,
     )
-
-
-def _tightness(model: Model, features: FeatureSet, prior: Model) -> Array:
-    """The source's tightness; that of the prior, or the middle one, where it has none."""
-    assert model.tightness is not None
-    own = dict(zip(model.keys, model.tightness.tolist(), strict=True))
-    theirs = prior.tightness_for(features)
-    middle = np.full(len(features), np.median(model.tightness))
-    base = zip(features.keys, middle if theirs is None else theirs, strict=True)
-    return np.asarray([own.get(key, value) for key, value in base], dtype=np.float64)
-
-
-def split_sources(sources: Sequence[Source]) -> tuple[list[Model], list[Scene]]:
-    """Models and annotated movies among some sources."""
-    models = [s for s in sources if isinstance(s, Model)]
-    return models, [s for s in sources if isinstance(s, Scene)]
 
 
 def check_strategy(strategy: str, sources: Sequence[Source], prior: Model | None = None) -> None:
@@ -125,34 +118,22 @@ def check_strategy(strategy: str, sources: Sequence[Source], prior: Model | None
         raise InputError(
             f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}"
         )
-    models, movies = split_sources(sources)
-    if strategy == "target" and sources:
-        raise InputError("the strategy target uses no source; leave it out, or choose another one")
-    if strategy in JOINT and (models or not movies):
-        raise InputError(
-            f"the strategy {strategy} learns from annotated movies: give projects as sources"
-            + (
-                f", not the model {models[0].name!r} (it goes with prior or delta)"
-                if models
-                else ""
-            )
-        )
-    if strategy in ("delta", "prior") and (movies or len(models) != 1):
-        raise InputError(
-            f"the strategy {strategy} starts from a model: give exactly one model file as source"
-            + (", not annotated movies (they go with transfer or union)" if movies else "")
-        )
+    models = sum(isinstance(source, Model) for source in sources)
+    if strategy == "target":
+        fit, words = not sources, "uses no source; leave it out, or choose another one"
+    elif strategy in JOINT:
+        fit = bool(sources) and not models
+        words = "learns from annotated movies: give projects as sources, no model"
+    else:
+        fit = len(sources) == models == 1
+        words = "starts from exactly one model (projects go with transfer and union)"
+    if not fit:
+        raise InputError(f"the strategy {strategy} {words}")
     if strategy == "prior" and prior is not None:
         raise InputError("the strategy prior takes its source as the prior; leave the other out")
 
 
-def origin_of(strategy: str, sources: Sequence[Source]) -> tuple[str, ...]:
-    """Strategy and sources, as `Training.origin` keeps them; empty without sources."""
-    if not sources:
-        return ()
-    return (strategy, *(_described(source) for source in sources))
-
-
-def _described(source: Source) -> str:
+def described(source: Source) -> str:
+    """A source as provenance tells it."""
     name = name_of(source)
     return name if isinstance(source, Model) else f"{name} ({len(source.constraints)} annotations)"

@@ -26,55 +26,108 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 import numpy as np
 
+from bridgetrack.annotations.annotation import Annotation, describe
 from bridgetrack.arrays import Array, Mask
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.learning import TrainingStep
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.solve import solve
+from bridgetrack.learning import TrainingResult, TrainingStep
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.pipeline.tracking import explain_contradiction
 from bridgetrack.progress import Progress, Steps, begin
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 from bridgetrack.training.fit import (
+    CONFIDENT,
+    UNUSUAL,
     Objective,
     annotations_of,
     errors_of,
+    explained_by_slips,
     folds_of,
     learn,
+    margins_of_answers,
 )
 from bridgetrack.training.options import TrainingOptions, default_lambda
-from bridgetrack.training.outcome import (
-    Training,
-    TrainingProgress,
-    choice,
-    per_kind,
-    plain_model,
-    population_of,
-    remarks,
-    trained_model,
-)
 from bridgetrack.training.sources import (
     Source,
     Strategy,
     as_start,
     check_strategy,
-    lacking,
+    described,
     name_of,
-    origin_of,
-    split_sources,
+    unknown_to,
 )
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import balanced, build_training_set
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 
 TIE = 100.0
 """``rho n`` of transfer with n annotations of the target."""
 
 COMPARING = "Comparing with the starting model"
+
+_LISTED = 3
+"""Unusual answers that a note lists."""
+
+
+@dataclass(frozen=True)
+class TrainingProgress(Progress):
+    """Progress of a training."""
+
+    # best objective so far and its duality gap
+    objective: float = np.nan
+    gap: float = np.nan
+    # the best model so far, which can be saved if training is cancelled. None while nothing was
+    # learned
+    model: Model | None = None
+
+
+@dataclass(frozen=True)
+class Training:
+    """A finished training."""
+
+    model: Model  # the trained model
+    lambda_: float  # the λ used
+    # how strongly the weights of several movies were tied; infinite: the same weights
+    rho: float | None
+    step: float  # share of the step from the starting to the fitted weights that was taken
+    result: TrainingResult  # what the learner reports
+    # events chosen with the prior and with the new model, per kind
+    changes: dict[str, tuple[int, int]]
+    # events gained and lost from the one to the other, per kind
+    exchanged: dict[str, tuple[int, int]]
+    n_annotations: int  # annotations used
+    # notes: annotations that were not used, kinds of events without annotations
+    notes: tuple[Note, ...]
+    # strategy and names of the sources, if there were any (`train.train_steps`)
+    origin: tuple[str, ...] = ()
+    # annotations that contradict the starting model by a wide margin; most of them are mistakes,
+    # unless there are many
+    unusual: tuple[Annotation, ...] = ()
+    # whether mistakes can explain their number; otherwise the starting model does not suit the
+    # movie
+    suited: bool = True
+    # errors of the trained and the starting model on held-out answers, as a sentence; empty until
+    # it is judged
+    words: str = ""
+    # accuracy on held-out annotations; None if there are too few, or until it is judged
+    estimate: ErrorEstimate | None = None
+    # makes the same training with ``words`` and ``estimate``
+    judge: Callable[[Training], Steps[Training]] | None = field(default=None, repr=False)
+
+    def judged(self) -> Steps[Training]:
+        """The same with the cross-validated accuracy of the model."""
+        if self.judge is None:
+            return self
+        return replace((yield from self.judge(self)), judge=None)
 
 
 def train_steps(
@@ -132,14 +185,15 @@ def train_steps(
         If annotations exclude each other; the message names them.
     """
     check_strategy(strategy, sources, prior)
-    models, movies = split_sources(sources)
     start, options = prior or shipped_model(), options or TrainingOptions()
+    movies = [source for source in sources if isinstance(source, Scene)]
     notes: tuple[Note, ...] = ()
-    if models:
-        start, notes = _start_of(strategy, models[0], scene, start)
+    for model in sources:
+        if isinstance(model, Model):
+            start, notes = _start_of(strategy, model, scene, start)
     training = yield from _train(strategy, scene, movies, start, options, chosen)
-    origin = origin_of(strategy, sources)
-    if origin:
+    if sources:
+        origin = (strategy, *map(described, sources))
         more: dict[str, object] = {"strategy": strategy, "sources": list(origin[1:])}
         if training.rho is not None:
             more["rho"] = training.rho if math.isfinite(training.rho) else None
@@ -177,10 +231,10 @@ def _train(
         rho = TIE / n
     metric = prior.tightness_for(features)
     objective = Objective(learned_from, tuple(others), start, metric, lambda_, rho, options)
-    precision = options.precision
-    learned = yield from learn(objective, scene, _told(precision, features, start))
-    weights, step, fitted = learned.weights, learned.step, learned.result
-    assert fitted is not None
+    told = _told(options.precision, features, start)
+    learned = yield from learn(objective, scene, told)
+    weights, result = learned.weights, learned.result
+    assert result is not None
     yield Progress(COMPARING, 0.0)
     after = choice(scene, weights)
     population = population_of(scene, after)
@@ -190,8 +244,8 @@ def _train(
         if target is not None and learned_from is None:  # learned from other movies only
             unseen = errors_of(target, weights)
         elif target is not None and (fold := folds_of(target.data)) is not None:
-            again = replace(objective, state=fitted.state)
-            unseen = yield from again.held_out_errors(step, fold)
+            again = replace(objective, state=result.state)
+            unseen = yield from again.held_out_errors(learned.step, fold)
         estimate = None
         if target is not None and unseen is not None:
             estimate = _estimated(target, unseen, weights, population)
@@ -203,17 +257,40 @@ def _train(
             notes=training.notes if estimate is None else (*training.notes, *estimate.warnings),
         )
 
+    n_annotations = 0 if data is None else data.n_annotations
     unusual, suited, notes = ((), True, ()) if data is None else remarks(scene, data, start)
-    plain = plain_model(weights, features)
+    model = replace(
+        plain_model(weights, features),
+        name="trained",
+        loss=options.loss,
+        regularizer=options.regularizer,
+        strength=lambda_,
+        history={
+            "objective": [float(s.objective) for s in result.steps],
+            "gap": [float(s.gap) if np.isfinite(s.gap) else None for s in result.steps],
+            "bounds": [s.n_bounds for s in result.steps],
+        },
+        provenance={
+            "movies": [name_of(scene)],
+            "annotations": n_annotations,
+            "prior": prior.name,
+            "step": learned.step,
+            "image": bool(scene.detections.channels),
+            "scaling": "features are divided by the cell diameter and the robust spread of the "
+            "movie they are computed on",
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
+        tightness=metric,
+    )
     return Training(
-        model=trained_model(plain, prior, options, lambda_, fitted, scene, data, step),
+        model=model,
         lambda_=lambda_,
         rho=rho if sources else None,
-        step=step,
-        result=replace(fitted, state=None),  # it holds the solvers
+        step=learned.step,
+        result=replace(result, state=None),  # it holds the solvers
         changes=per_kind(scene, before, after),
         exchanged=per_kind(scene, after & ~before, before & ~after),
-        n_annotations=0 if data is None else data.n_annotations,
+        n_annotations=n_annotations,
         notes=notes,
         unusual=unusual,
         suited=suited,
@@ -293,8 +370,7 @@ def _start_of(
     """The source over the features of the movie, and remarks."""
     if strategy != "delta":
         return source, ()
-    features, image = scene.matrix.features, bool(scene.detections.channels)
-    start, new = as_start(source, features, image, shipped), lacking(source, features, image)
+    start, new = as_start(source, scene, shipped), unknown_to(source, scene)
     if not new:
         return start, ()
     words = (
@@ -302,3 +378,67 @@ def _start_of(
         f"{shipped.name!r}: {', '.join(new)}"
     )
     return start, (Note(NoteKind.REMARK, words),)
+
+
+def plain_model(weights: Array, features: FeatureSet) -> Model:
+    """Weights as a model without further information."""
+    units = tuple(f.unit for f in features.features)
+    return Model(features.keys, np.asarray(weights, dtype=np.float64), units)
+
+
+def remarks(
+    scene: Scene, data: TrainingSet, start: Array
+) -> tuple[tuple[Annotation, ...], bool, tuple[Note, ...]]:
+    """Unusual annotations, whether the starting model suits the movie, and notes.
+
+    Notes tell of annotations that were not used, of kinds of events without any, and of those that
+    contradict the starting model, whose weights (d,) are `start`.
+    """
+    used, notes, margin = scene.constraints.annotation, [], margins_of_answers(data, start)
+    unusual = tuple(scene.anchored.listed[k] for k in used[margin <= -UNUSUAL])
+    against, about = int((margin <= -CONFIDENT).sum()), int((np.abs(margin) >= CONFIDENT).sum())
+    suited = explained_by_slips(against, about - against)
+    why = {lost.id: f"{lost.cell}: {lost.reason}" for lost in scene.anchored.lost}
+    unused = [
+        Note(NoteKind.UNUSED, f"annotation {name} was not used: {words}")
+        for name, words in (*why.items(), *scene.constraints.unused.items())
+    ]
+    if not data.single.any():
+        notes.append("all annotations are rejections; confirm some events, too")
+    for event in (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR):
+        if not (data.event == event).any():
+            notes.append(f"no {event.key} was annotated; its weights stay near the starting model")
+    if unusual:
+        names = ", ".join(f"{a.id} ({describe(a)})" for a in unusual[:_LISTED])
+        more = f" and {len(unusual) - _LISTED} more" if len(unusual) > _LISTED else ""
+        notes.append(
+            f"{plural(len(unusual), 'unusual answer')}, for which the starting model would clearly "
+            f"choose another event; please check: {names}{more}"
+        )
+    if not suited:
+        notes.append(
+            f"{against} of {about} answers contradict events that the starting model is very "
+            "confident about: it does not suit this movie"
+        )
+    return unusual, suited, (*unused, *(Note(NoteKind.REMARK, words) for words in notes))
+
+
+def choice(scene: Scene, weights: Array) -> Mask:
+    """Hypotheses that are chosen under the annotations; those that leave no choice are named."""
+    try:
+        found = solve(scene.problem, scene.matrix.scores(weights), scene.constraints.allowed)
+    except InfeasibleError as error:
+        raise explain_contradiction(scene) from error
+    return found.chosen
+
+
+def population_of(scene: Scene, chosen: Mask) -> Array:
+    """How often each kind of event is among some hypotheses, shape (len(Event),)."""
+    count = np.bincount(scene.hypotheses.event[chosen], minlength=len(Event))
+    return count.astype(np.float64)
+
+
+def per_kind(scene: Scene, one: Mask, other: Mask) -> dict[str, tuple[int, int]]:
+    """How many hypotheses of each kind of event are in two selections."""
+    counts = (population_of(scene, mask).astype(int).tolist() for mask in (one, other))
+    return {event.key: pair for event, pair in zip(Event, zip(*counts, strict=True), strict=True)}
