@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -21,7 +20,7 @@ from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import Finding, find_masks, usual_choice
+from bridgetrack.pipeline.finding import CellSearch, Finding, usual_choice
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.runs import (
     OpenOptions,
@@ -244,16 +243,12 @@ class Masks:
         Number or name of the channel that showed the cells.
     changes
         Changes made by a repair (cells cut, joined, added, dropped or outlined again), by frame.
-    margins
-        How certain each cell is, if masks were chosen among candidates: a table of ``frame``,
-        ``label``, ``score`` and ``margin_at_least``, see `SegmentedFrame`.
     """
 
     labels: Movie
     finding: Finding
     channel: int | str = 0
     changes: tuple[MaskChange, ...] = ()
-    margins: pd.DataFrame | None = None
 
     @property
     def words(self) -> str:
@@ -327,11 +322,9 @@ def find_cells(
     beside = tuple(map(open_labels, labels))
     how = Finding(settings, choose or usual_choice(backend), backend, network, beside=beside)
     said, weights = _mask_answers(answers, movie), open_model(model)
-
-    masks, keep = _empty(movie)
-    work = find_masks(how, movie, keep, said, weights, channel=channel, client=client)
-    found = run(work, progress)
-    return Masks(_labels(masks, movie), found.finding, channel, margins=found.margins)
+    search = CellSearch.of(movie, how)
+    found = run(search.steps(said, weights, channel=channel, client=client), progress)
+    return Masks(_labels(search.labels, movie), found.finding, channel)
 
 
 def repair(
@@ -371,11 +364,9 @@ def repair(
     """
     cells, movie = _opened(labels, image, reading)
     said = _mask_answers(answers, movie)
-    masks, keep = _empty(movie)
-    how, weights = Finding(given=cells), open_model(model)
-    work = find_masks(how, movie, keep, said, weights, channel=channel, client=client)
-    found = run(work, progress)
-    return Masks(_labels(masks, cells), found.finding, channel, found.changes)
+    search, weights = CellSearch.of(movie, Finding(given=cells)), open_model(model)
+    found = run(search.steps(said, weights, channel=channel, client=client), progress)
+    return Masks(_labels(search.labels, cells), found.finding, channel, found.changes)
 
 
 def _opened(labels: Any, image: Any, reading: dict[str, Any]) -> tuple[Movie, Movie]:
@@ -390,17 +381,6 @@ def _opened(labels: Any, image: Any, reading: dict[str, Any]) -> tuple[Movie, Mo
 
 def _mask_answers(given: MaskAnswers | Path | str | None, movie: Movie) -> MaskAnswers | None:
     return load_mask_answers(given, movie.geometry) if isinstance(given, Path | str) else given
-
-
-def _empty(movie: Movie) -> tuple[NDArray[np.int32], Callable[[NDArray[np.int32]], None]]:
-    """An empty array for the masks of a movie, and a function that adds the next frame."""
-    masks = np.zeros((movie.n_frames, *(movie.geometry.shape or ())), dtype=np.int32)
-    free = iter(masks)
-
-    def keep(frame: NDArray[np.int32]) -> None:
-        next(free)[...] = frame
-
-    return masks, keep
 
 
 def _labels(masks: NDArray[np.int32], movie: Movie) -> Movie:

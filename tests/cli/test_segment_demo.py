@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import tifffile
 from scipy import ndimage as ndi
@@ -16,13 +15,10 @@ from skimage.filters import threshold_otsu
 
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.models.model import load_model
-from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import Finding, MaskJob, how_found
-from bridgetrack.pipeline.joint import FrameChoice
-from bridgetrack.progress import run as run_steps
-from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.movie.opening import open_labels
+from bridgetrack.pipeline.finding import how_found
 from cli.conftest import Run, write_tiff
-from drawn_movie import drawn, ringed
+from drawn_movie import ringed
 from fake_networks import cellpose_that
 from short_sample import busy_part
 
@@ -117,42 +113,6 @@ def test_cells_of_a_network_stay_as_they_are_unless_asked(
     found = how_found(out)
     assert found is not None
     assert not found.chooses
-
-
-def test_how_sure_each_mask_is_stands_beside_the_labels(run: Run, tmp_path: Path) -> None:
-    images, truth = drawn()
-    image = write_tiff(tmp_path / "image.tif", images.astype(np.float32))
-    brought = write_tiff(tmp_path / "brought.tif", (truth + 20 * (truth > 0)).astype(np.uint16))
-    out, table = tmp_path / "labels.tif", tmp_path / "labels.masks.csv"
-    words = ("segment", image, "--out", out, "--diameter", 14, "--foreground", "bright")
-    settings = SegmentationSettings(diameter=14, foreground="bright")
-    job = run_steps(MaskJob.of(Finding(settings), open_movie(images)))
-    chosen = [step for step in job.choices() if isinstance(step, FrameChoice)]
-    for more in (), ("--candidates", brought):
-        assert run(*words, *more).status == 0
-        sure, labels = pd.read_csv(table), tifffile.imread(out)
-        assert list(sure) == ["frame", "label", "score", "margin_at_least"]
-        known = {(t, int(k)) for t in range(4) for k in np.unique(labels[t]) if k}
-        assert set(zip(sure["frame"], sure["label"], strict=True)) == known
-        assert len(sure) == len(known) and sure["margin_at_least"].is_monotonic_increasing
-        assert (sure["margin_at_least"] >= 0).all()
-        if not more:
-            there = [c.margin[c.chosen] for c in chosen]
-            np.testing.assert_allclose(
-                np.sort(np.concatenate(there)), sure["margin_at_least"], atol=1e-3
-            )
-            place = sure.set_index(["frame", "label"])
-            c = chosen[2]
-            for row in np.flatnonzero(c.chosen):
-                label = labels[2].ravel()[c.candidates.regions.region_pixels(row)[0]]
-                score = place.loc[(2, label), "score"]
-                assert score == pytest.approx(c.candidates.scores[row], abs=1e-3)
-    assert run(*words, "--choose", "plain").status == 0
-    assert not table.exists()
-    table.write_text("mine")
-    refused = run(*words)
-    assert refused.status == 1 and "labels.masks.csv" in refused.err
-    assert table.read_text() == "mine"
 
 
 def test_readings_that_disagree_are_told_and_kept(run: Run, tmp_path: Path) -> None:

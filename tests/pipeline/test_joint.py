@@ -145,7 +145,6 @@ def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) 
     parts, _ = solve(scores, window=frames, overlap=overlap)
     for choice in (*whole, *parts):
         labels_of(choice.candidates.regions, choice.chosen, choice.frame)  # raises where they share
-        assert not (choice.margin < 0).any()
     assert all(chosen for chosen in names)
 
 

@@ -18,7 +18,6 @@ from bridgetrack.pipeline.finding import (
     FINDING_FILE,
     Finding,
     MaskJob,
-    SegmentedFrame,
     finding_to_json,
 )
 from bridgetrack.pipeline.joint import FrameChoice
@@ -42,9 +41,9 @@ def found(
     image: Movie, how: Finding | None = None, answers: MaskAnswers | None = None
 ) -> list[np.ndarray]:
     job = run(MaskJob.of(how or Finding(NUCLEI), image, answers))
-    frames = [s for s in job.frames() if isinstance(s, SegmentedFrame)]
-    assert [f.frame for f in frames] == list(range(image.n_frames))
-    return [f.labels for f in frames]
+    frames = [step for step in job.frames() if isinstance(step, np.ndarray)]
+    assert len(frames) == image.n_frames
+    return frames
 
 
 def choices(
@@ -78,7 +77,7 @@ def test_cells_of_a_network_are_candidates_beside_others(monkeypatch: pytest.Mon
     finding = Finding(NUCLEI, backend="cellpose")
     assert finding.words.startswith("together with their tracks, beside those of cellpose")
     job = run(MaskJob.of(finding, movie))
-    got = [s.labels for s in job.frames() if isinstance(s, SegmentedFrame)]
+    got = [step for step in job.frames() if isinstance(step, np.ndarray)]
     assert all(found_share(true, mask) == 1 for true, mask in zip(labels, got, strict=True))
     assert len(looked) == len(images), "frames from which the movie teaches are not found twice"
     assert pickle.loads(pickle.dumps(job.reader.network)) == job.reader.network

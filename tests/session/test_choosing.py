@@ -14,12 +14,10 @@ from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.annotations.mask_answers import MaskAnswers, honoured
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import CellSearch, Finding, find_masks
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import Mend, MendKind
-from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.session.movie import MovieAndCells
 from drawn_movie import NUCLEI, PLACES, added, drawn, squares
 
@@ -283,21 +281,10 @@ def test_cells_of_verified_tracks_and_confirmed_events_stay_as_drawn(doubtful) -
     assert not any(level == "warning" for level, _ in heard)
 
 
-def test_a_search_with_other_settings_begins_anew() -> None:
-    movie = open_movie(drawn(2)[0], axes="TYX")
-    finding = Finding(SegmentationSettings(diameter=14.0), "plain")
-    first = CellSearch.of(movie, finding)
-    labels, _ = run(first.steps(None, shipped_model()))
-    again = Finding(SegmentationSettings(diameter=14.0), "plain")
-    assert labels.max() and CellSearch.of(movie, again, first).complete
-    other = Finding(SegmentationSettings(diameter=18.0), "plain")
-    assert not CellSearch.of(movie, other, first).done
-
-
 def test_progress_of_a_search_only_goes_forward() -> None:
     movie, shares = open_movie(drawn(2)[0], axes="TYX"), list[float]()
     run(
-        CellSearch.of(movie, Finding()).steps(None, shipped_model()),
+        CellSearch.of(movie, Finding()).steps(),
         lambda s: shares.append(s.done),
     )
     assert len(set(shares)) > 2 and shares == sorted(shares) and shares[-1] <= 1

@@ -12,7 +12,7 @@ import typer
 
 from bridgetrack.cli.console import Answer, note_lines, show
 from bridgetrack.cli.options import cluster_at, parse_channel
-from bridgetrack.may_write import refuse_inputs, refuse_other, signed
+from bridgetrack.may_write import refuse_inputs, signed
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
@@ -20,8 +20,8 @@ from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, p
 from bridgetrack.pipeline.finding import (
     Finding,
     FoundMasks,
-    beside_labels,
     find_masks,
+    record_beside,
     usual_choice,
 )
 from bridgetrack.pipeline.runs import (
@@ -29,7 +29,6 @@ from bridgetrack.pipeline.runs import (
     masks_record,
     open_mask_answers,
     write_json,
-    write_margins,
 )
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 
@@ -50,8 +49,7 @@ def segment(
 ) -> Answer:
     """Segment the cells of a movie; all settings are estimated unless given.
 
-    Beside the labels it writes LABELS.run.json with the settings, and LABELS.masks.csv, which says
-    how certain each cell is.
+    Beside the labels it writes LABELS.run.json with the settings.
     """
     way = choose or usual_choice(backend)
     brought = candidates or []
@@ -59,15 +57,12 @@ def segment(
         raise typer.BadParameter(
             "--annotations and --candidates need candidates to choose from: --choose jointly"
         )
-    record_file, margins_file = beside_labels(out, "run"), beside_labels(out, "masks", "csv")
+    record_file = record_beside(out)
     inputs = [image, None if network is None else Path(network), annotations, *brought]
-    refuse_inputs([out, record_file, margins_file], inputs)
-    refuse_other(margins_file)
+    refuse_inputs([out, record_file], inputs)
     notes, began, number = list[Note](), time.perf_counter(), parse_channel(channel)
     with ExitStack() as places:  # the labels take theirs first, the record the last
         record_spare = places.enter_context(signed(record_file))
-        if way == "jointly":
-            margins_spare = places.enter_context(signed(margins_file))
         spare = places.enter_context(signed(out))
         with collecting_warnings(notes), ExitStack() as cluster:
             movie = reading.open_image(image)
@@ -81,8 +76,6 @@ def segment(
             said = open_mask_answers(annotations, movie, needed=True)
             with label_writer(spare, movie.geometry) as write:
                 found = show(find_masks(how, movie, write, said, channel=number, client=client))
-        if found.margins is not None:
-            write_margins(found.margins, margins_spare)
         notes += _remarks(movie, found, number)
         counts, seconds = found.counts, time.perf_counter() - began
         record = {
@@ -99,8 +92,6 @@ def segment(
             "labels": [str(path) for path in brought],
         }
         write_json(masks_record(given, movie, found, number) | record, record_spare)
-    if found.margins is None:
-        margins_file.unlink(missing_ok=True)  # of other labels
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
     lines = [
         f"{cells} in {frames} ({min(counts)} to {max(counts)} per frame)",

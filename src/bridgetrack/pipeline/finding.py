@@ -7,13 +7,12 @@ numbers and outlines.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Generator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates
@@ -55,6 +54,8 @@ from bridgetrack.segmentation.segment import Cellpose, check_backend
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 from bridgetrack.spread import spread
 
+_LOOKING = 0.1
+"""Share of a search that looking at the whole movie takes, about."""
 _WAYS = {"jointly": "together with their tracks", "plain": "by the plain segmentation"}
 
 
@@ -148,18 +149,6 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class SegmentedFrame:
-    """One frame that is done."""
-
-    frame: int  # its number
-    labels: NDArray[np.int32]  # labels 1 to n, 0 for background, shape ([Z,] Y, X)
-    # how sure each cell is, where masks were chosen among candidates: a table of ``frame``,
-    # ``label``, ``score`` (log-odds that it is a cell) and ``margin_at_least``, by how much the
-    # total score would be lower without it
-    margins: pd.DataFrame | None = None
-
-
-@dataclass(frozen=True)
 class MaskJob:
     """Finding the cells of a movie, with nothing left open."""
 
@@ -205,12 +194,11 @@ class MaskJob:
         return cls(finding, reader, estimate if finding.backend == "builtin" else None)
 
     def frames(
-        self, weights: Model | None = None, frames: Sequence[int] | None = None
-    ) -> Generator[Progress | SegmentedFrame, None, None]:
-        """Find the cells, giving each frame's labels between the steps of the work.
+        self, weights: Model | None = None
+    ) -> Generator[Progress | NDArray[np.int32], None, None]:
+        """Find the cells: labels of one frame after the other, between the steps of the work.
 
-        `weights` are those of events, the shipped ones where None. Where masks are not chosen, some
-        `frames` can be found alone.
+        `weights` are those of events, the shipped ones where None.
         """
         if self.finding.chooses:
             for step in self.choices(weights):
@@ -218,12 +206,11 @@ class MaskJob:
             return
         yield Progress("Finding cells", 0.0)
         n = self.reader.movie.n_frames
-        todo = range(n) if frames is None else frames
         alone = replace(self, reader=replace(self.reader, client=None))
-        found = spread(MaskJob.plain_frame, alone, todo, self.reader.client)
-        for t, labels in zip(todo, found, strict=True):
-            yield SegmentedFrame(t, labels)
-            yield Progress("Finding cells", (t + 1) / n)
+        found = spread(MaskJob.plain_frame, alone, range(n), self.reader.client)
+        for t, labels in enumerate(found, 1):
+            yield labels
+            yield Progress("Finding cells", t / n)
 
     def plain_frame(self, t: int) -> NDArray[np.int32]:
         """Labels of a frame that is read in one way."""
@@ -262,17 +249,15 @@ class MaskJob:
         stays = choice.candidates.pinned | regions.voted(*label_sources(self.reader.labels))
         return replace(choice, chosen=choice.chosen & (stays | ~regions.at_edge()))
 
-    def _labelled(self, choice: FrameChoice) -> SegmentedFrame:
+    def _labelled(self, choice: FrameChoice) -> NDArray[np.int32]:
         """Labels; those brought along keep their numbers where cells stay as they are.
 
         Cells that are repaired are drawn as they were where they stay. Cells that are found have
         the outline of the built-in method where that is larger, since candidates end above some
         share of their height. What somebody drew or called right is drawn as chosen.
         """
-        regions, t, finding = choice.candidates.regions, choice.frame, self.finding
-        labels = labels_of(regions, choice.chosen, t)
-        rows = np.flatnonzero(choice.chosen)
-        numbers = np.arange(len(rows) + 1, dtype=np.int32)
+        t, finding = choice.frame, self.finding
+        labels = labels_of(choice.candidates.regions, choice.chosen, t)
         brought = label_frame(finding.brought[0], t) if finding.brought else None
         before = None if brought is None else brought.astype(np.int64)
         outlines = choice.candidates.read if finding.given is None else before
@@ -280,19 +265,7 @@ class MaskJob:
             outlines = self._not_said_wrong(outlines, t)
             sure, found = self._said_right(labels, t), finding.given is None
             labels = with_outlines_of(outlines, labels, sure, larger=found)
-        if before is not None:
-            shown, first = np.unique(labels, return_index=True)
-            labels = keep_numbers(before, labels)
-            numbers[shown] = labels.reshape(-1)[first]
-        margins = pd.DataFrame(
-            {
-                "frame": t,
-                "label": numbers[1:],
-                "score": choice.candidates.scores[rows],
-                "margin_at_least": choice.margin[rows],
-            }
-        )
-        return SegmentedFrame(t, labels, margins)
+        return labels if before is None else keep_numbers(before, labels)
 
     def _not_said_wrong(self, labels: NDArray[Any], t: int) -> NDArray[Any]:
         """Labels of a frame without the cells that somebody called wrong."""
@@ -332,8 +305,6 @@ class FoundMasks:
     finding: Finding  # how, with the settings that suited the movie
     counts: list[int]  # cells of every frame
     estimate: SettingsEstimate | None = None  # how the settings were decided
-    # how sure each cell is, where masks were found by choosing; see `SegmentedFrame`
-    margins: pd.DataFrame | None = None
     # what was cut, joined, added, dropped and outlined anew where masks were repaired, in order of
     # time
     changes: tuple[MaskChange, ...] = ()
@@ -383,26 +354,33 @@ def find_masks(
             BridgetrackWarning,
             stacklevel=2,
         )
-    job = yield from MaskJob.of(how, image, answers, channel=channel, client=client)
+    share = 0.0  # of the whole work, which never becomes less
+
+    def looking(step: Progress) -> Progress:
+        nonlocal share
+        share = max(share, _LOOKING * step.done)
+        return replace(step, done=share)
+
+    work = MaskJob.of(how, image, answers, channel=channel, client=client)
+    job = yield from relayed(work, looking)
     counts: list[int] = []
-    tables: list[pd.DataFrame] = []
     changed: list[MaskChange] = []
     had = False
     for step in job.frames(weights):
         if isinstance(step, Progress):
-            yield step
+            if step.stage != CHOOSING:  # which begins anew with every window of frames
+                share = max(share, _LOOKING + (1 - _LOOKING) * step.done)
+            yield replace(step, done=share)
             continue
-        write(step.labels)
-        tables += [] if step.margins is None else [step.margins]
-        counts.append(len(np.unique(step.labels[step.labels > 0])))
+        write(step)
         if how.given is not None:
-            before = label_frame(how.given, step.frame).astype(np.int64)
-            changed += changes(before, step.labels, step.frame)
+            before = label_frame(how.given, len(counts)).astype(np.int64)
+            changed += changes(before, step, len(counts))
             had = had or bool(before.any())
+        counts.append(len(np.unique(step[step > 0])))
     if how.given is not None:
         check_some_left(how.given, had, any(counts))
-    margins = pd.concat(tables, ignore_index=True) if tables else None
-    return FoundMasks(job.finding, counts, job.estimate, margins, tuple(changed))
+    return FoundMasks(job.finding, counts, job.estimate, tuple(changed))
 
 
 def chosen_again(
@@ -432,63 +410,37 @@ def chosen_again(
     return changed, found.finding.learned
 
 
-_LOOKING = 0.1
-"""Share of a search that looking at the whole movie takes, about."""
-
-
 @dataclass
 class CellSearch:
-    """A search and the frames that it has found so far."""
+    """A search that keeps the frames found so far, which can be shown."""
 
     # movie, finding: where it looks, and how
     movie: Movie
     finding: Finding
-    labels: NDArray[Any]  # cells found, shape (T, [Z,] Y, X); 0 in frames to come
-    # frames found, each after its labels are complete: another thread may read them
-    done: list[int] = field(default_factory=list)
+    labels: NDArray[np.int32]  # cells found, shape (T, [Z,] Y, X); 0 in frames to come
+    done: int = 0  # frames found, counted once they are complete: another thread may read them
 
     @classmethod
-    def of(cls, movie: Movie, finding: Finding, before: CellSearch | None = None) -> CellSearch:
-        """A new search, which goes on with one in this movie, where that looked in the same way.
-
-        Masks that are chosen depend on each other through time: their search begins anew.
-        """
-        if before is not None and not finding.chooses and before.finding == finding:
-            done = list(before.done)  # first: its thread may just find another frame
-            return cls(movie, finding, before.labels.copy(), done)
+    def of(cls, movie: Movie, finding: Finding) -> CellSearch:
+        """One that has found nothing yet."""
         shape = (movie.n_frames, *(movie.geometry.shape or ()))
         return cls(movie, finding, np.zeros(shape, dtype=np.int32))
 
     @property
     def complete(self) -> bool:
         """Whether all frames are found."""
-        return len(self.done) == self.movie.n_frames
+        return self.done == self.movie.n_frames
 
     def steps(
-        self, answers: MaskAnswers | None, weights: Model
-    ) -> Steps[tuple[NDArray[Any], Finding]]:
-        """Look at the frames that are left; gives all cells and how they were found.
+        self, answers: MaskAnswers | None = None, weights: Model | None = None, **where: Any
+    ) -> Steps[FoundMasks]:
+        """Look at all frames; see `find_masks`, also for the rest of the arguments."""
 
-        Steps tell how much of the whole search is done, which never becomes less.
-        """
-        share = 0.0
+        def keep(frame: NDArray[np.int32]) -> None:
+            self.labels[self.done] = frame
+            self.done += 1
 
-        def looking(step: Progress) -> Progress:
-            nonlocal share
-            share = max(share, _LOOKING * step.done)
-            return replace(step, done=share)
-
-        job = yield from relayed(MaskJob.of(self.finding, self.movie, answers), looking)
-        left = [t for t in range(self.movie.n_frames) if t not in set(self.done)]
-        for step in job.frames(weights, left):
-            if isinstance(step, Progress):
-                if step.stage != CHOOSING:  # which begins anew with every window of frames
-                    share = max(share, _LOOKING + (1 - _LOOKING) * step.done)
-                yield replace(step, done=share)
-            else:
-                self.labels[step.frame] = step.labels
-                self.done.append(step.frame)
-        return self.labels, job.finding
+        return (yield from find_masks(self.finding, self.movie, keep, answers, weights, **where))
 
 
 # ---------------------------------------------------------------------- records
@@ -531,15 +483,15 @@ FINDING_FILE = FileFormat(
 """Records of how cells were found, as `Finding`; None where others had a part in it."""
 
 
-def beside_labels(cells: Path, what: str, suffix: str = "json") -> Path:
-    """The file beside labels: their record (``"run"``), or how sure they are (``"masks"``)."""
+def record_beside(cells: Path) -> Path:
+    """The file beside labels that says how they were found."""
     name = cells.stem if cells.suffix.lower() in (".tif", ".tiff", ".zarr") else cells.name
-    return cells.with_name(f"{name.removesuffix('.ome')}.{what}.{suffix}")
+    return cells.with_name(f"{name.removesuffix('.ome')}.run.json")
 
 
 def how_found(cells: Path) -> Finding | None:
     """How cells were found, by the record beside them; None where nothing is known."""
-    record = beside_labels(cells, "run")
+    record = record_beside(cells)
     if not record.exists():
         return None
     try:

@@ -19,7 +19,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bridgetrack.arrays import Array, Index, Mask
+from bridgetrack.arrays import Array, Mask
 from bridgetrack.detections.measure import measure_frame
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InfeasibleError, InputError
@@ -28,7 +28,6 @@ from bridgetrack.features.feature import FeatureMatrix, compute_features
 from bridgetrack.features.view import describe_cells
 from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_alternatives
 from bridgetrack.hypotheses.events import Event, Events, active_slots
-from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.inference.solve import solve_steps
@@ -99,7 +98,6 @@ class FrameChoice:
     frame: int  # its number
     candidates: Candidates  # what there was to choose from
     chosen: Mask  # which regions exist, shape (R,)
-    margin: Array  # what it costs at least to decide otherwise about each region, shape (R,)
 
 
 def measure_regions(
@@ -146,15 +144,12 @@ class RegionScene:
         named = np.append(pinned, False)[events.sources].any(axis=1)
         return np.asarray((events.event != Event.FALSE) | ~named)
 
-    def deciding(self, chosen: Mask) -> Index:
-        """The chosen hypothesis that decides whether each region exists, shape (R,)."""
-        events, out = self.hypotheses, np.full(len(self.regions), -1, dtype=np.int64)
-        picked = np.flatnonzero(chosen)
-        for side in (events.targets, events.sources):  # a fate decides where there is one
-            for column in side.T:
-                named = picked[column[picked] >= 0]
-                out[column[named]] = named
-        return out
+    def existing(self, chosen: Mask) -> Mask:
+        """Which regions exist by a choice of hypotheses, shape (R,)."""
+        absent = chosen & (self.hypotheses.event == Event.FALSE)
+        exist = np.ones(len(self.regions), dtype=bool)
+        exist[self.hypotheses.sources[absent, 0]] = False
+        return exist
 
 
 def region_scene(regions: Regions, detections: Detections, likely: Mask) -> RegionScene:
@@ -217,7 +212,7 @@ def choose_jointly(
             yield Progress("Finding candidates", t / n)
             found = next(candidates)
             likely = choose_by_frame(found.regions, found.scores - BIAS)
-            held.append(FrameChoice(t, found, likely, np.zeros(len(likely))))
+            held.append(FrameChoice(t, found, likely))
         yield Progress(CHOOSING, first / n)
         if n == 1 or not any(len(one.chosen) for one in held):
             held = [_alone(one) for one in held]
@@ -228,7 +223,7 @@ def choose_jointly(
         # The last decided frame ties the next window to the past: only what exists is left of it.
         past, *held = (one for one in held if one.frame >= stop - 1)
         exist = past.candidates.only(past.chosen)
-        held = [FrameChoice(past.frame, exist, exist.pinned, exist.scores), *held]
+        held = [FrameChoice(past.frame, exist, exist.pinned), *held]
         first = stop
 
 
@@ -243,7 +238,7 @@ def _alone(one: FrameChoice) -> FrameChoice:
         raise InputError(_EXCLUDE.format(f"frame {one.frame}"))
     closed = there | (atoms.T @ taken > 0)
     chosen = choose_by_frame(regions, np.where(closed, -1.0, worth)) | there
-    return replace(one, chosen=chosen, margin=np.abs(worth))
+    return replace(one, chosen=chosen)
 
 
 def _together(
@@ -272,9 +267,6 @@ def _together(
     except InfeasibleError as error:
         frames = f"frames {window[0].frame} to {window[-1].frame}"
         raise InputError(_EXCLUDE.format(frames)) from error
-    deciding = scene.deciding(solution.chosen)
-    exist = scene.hypotheses.event[deciding] != Event.FALSE
-    margin = margin_bounds(scene.problem, scores, solution, allowed)[deciding]
     ends = np.cumsum([len(one.chosen) for one in window])[:-1]
-    each = zip(window, np.split(exist, ends), np.split(margin, ends), strict=True)
-    return [replace(one, chosen=chosen, margin=least) for one, chosen, least in each]
+    exist = np.split(scene.existing(solution.chosen), ends)
+    return [replace(one, chosen=chosen) for one, chosen in zip(window, exist, strict=True)]

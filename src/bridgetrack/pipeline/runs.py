@@ -63,8 +63,8 @@ from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Steps
 from bridgetrack.schema import json_text
 
-FOUND_HERE = ("labels.tif", "labels.run.json", "labels.masks.csv")
-"""Masks that were found on the way, how, and how sure each is, written beside the results."""
+FOUND_HERE = ("labels.tif", "labels.run.json")
+"""Masks that were found on the way, and how, written beside the results."""
 REPAIRED, REPAIRS = "repaired", "repairs.csv"
 """Repaired masks and the list of what was changed, written beside the results."""
 
@@ -401,8 +401,6 @@ def _find_into(
     about = masks_record({"image": str(given.image)}, image, found, given.channel)
     about |= {"labels": str(given.labels), "cells": found.counts, "notes": note_texts(told)}
     write_json(about, folder / FOUND_HERE[1])
-    if found.margins is not None:
-        write_margins(found.margins, folder / FOUND_HERE[2])
     cells = _written(folder / FOUND_HERE[0], given.labels, image.geometry)
     return _Opened(cells, image, model, open_answers(given.annotations), found.finding)
 
@@ -514,13 +512,6 @@ def geometry_record(geometry: Geometry) -> dict[str, Any]:
         "unit": geometry.unit,
         "frame_interval_minutes": geometry.frame_interval,
     }
-
-
-def write_margins(margins: pd.DataFrame, path: Path) -> Path:
-    """Write how sure masks are, the least sure first; returns where."""
-    ordered = margins.sort_values(["margin_at_least", "frame", "label"])
-    ordered.to_csv(path, index=False, float_format="%.4f", lineterminator="\n")
-    return path
 
 
 def masks_record(

@@ -13,7 +13,7 @@ from superqt.utils import qdebounced
 
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
-from bridgetrack.pipeline.finding import CellSearch, Finding
+from bridgetrack.pipeline.finding import CellSearch, Finding, FoundMasks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation import SegmentationSettings, available_backends, segment_frame
 from bridgetrack.segmentation.builtin import complete_settings
@@ -266,20 +266,17 @@ class FindCells(Column):
         session = self._panel.session
         finding, weights = replace(self._finding(), settings=settings), session.model
         said = self._source.said_of_masks()
-        before = self._search if self._looked_in is layer else None
-        search = self._search = CellSearch.of(movie, finding, before)
+        search = self._search = CellSearch.of(movie, finding)
         self._looked_in = layer
-        if search.done:
-            self.words.setText(f"Continuing after {len(search.done)} frames.")
 
-        def work() -> Steps[tuple[NDArray[Any], Finding]]:
+        def work() -> Steps[FoundMasks]:
             answers = yield from said
             return (yield from search.steps(answers, weights))
 
         session.run(
             "segment",
             work,
-            lambda found: self._add(layer, *found),
+            lambda found: self._add(layer, search.labels, found.finding),
             self._failed,
             what=f"The search for the cells of “{layer.name}”",
         )
@@ -296,9 +293,9 @@ class FindCells(Column):
         elif shown is None and search.done:
             found = layers.cells_over(self._looked_in, search.labels, "Found so far", layers.FOUND)
             layers.add_below(viewer, found)
-        elif shown is not None and len(search.done) > self._shown:
+        elif shown is not None and search.done > self._shown:
             shown.refresh()
-        self._shown = len(search.done)
+        self._shown = search.done
 
     def _cancelled(self) -> str:
         """Keep the frames that a search found before it was cancelled; what is told."""
@@ -309,12 +306,11 @@ class FindCells(Column):
         if used is not None and not layers.tags_of(used).get("partial"):
             self.words.setText("Cancelled; your cells are unchanged.")
             return self.words.text()
-        n = len(search.done)
         self._add(layer, search.labels.copy(), search.finding, partial=True)
-        more = "a new search for masks chosen over time begins at the first frame"
-        if not search.finding.chooses:
-            more = "press the button to continue from there"
-        words = f"Cancelled: the cells of {n} of {search.movie.n_frames} frames are kept; {more}."
+        words = (
+            f"Cancelled: the cells of {search.done} of {search.movie.n_frames} frames are kept; a "
+            "new search begins at the first frame."
+        )
         self.words.setText(words)
         return words
 
