@@ -46,16 +46,6 @@ def test_ends_that_somebody_named_are_told(tracks):
     assert "1 dies, as somebody saw." in found.words
 
 
-def test_uncertain_tracks_are_left_out(tracks):
-    events = tracks.events
-    doubted = [5 in s or 5 in t for s, t in zip(events["sources"], events["targets"], strict=True)]
-    events = events.assign(margin=np.where(doubted, 0.0, 3.0))
-    given = bt.Tracks(**{**vars(tracks), "events": events})
-    found = cell_cycles(given, certainty=0.9)
-    assert 3 not in found.cycles["track_id"].tolist() and found.left_out == 1
-    assert cell_cycles(given, certainty=0.4).left_out == 0
-
-
 def test_the_survival_curve_is_that_of_scipy():
     rng = np.random.default_rng(3)
     lived, divides = rng.integers(1, 9, 60).astype(float), rng.random(60) < 0.4

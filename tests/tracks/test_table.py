@@ -1,4 +1,4 @@
-"""The table of tracks, and tracks as napari's arrays."""
+"""The table of tracks, tracks as napari's arrays, and plots."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 from bridgetrack.errors import InputError
 from bridgetrack.progress import run
-from bridgetrack.tracks.numbers import numbers_of
-from bridgetrack.tracks.table import to_napari, track_table
+from bridgetrack.tracks.numbers import layer_data, numbers_of
+from bridgetrack.tracks.table import track_table
 from lineage_cases import tracks_of
 
 NODES = [
@@ -45,51 +45,29 @@ def test_merges_gaps_pieces_and_single_frames() -> None:
     assert table["generation"].tolist() == [0, 0, 0]
 
 
-def test_a_division() -> None:
-    nodes = [(0, 1, 5, 5, 1), (1, 1, 6, 5, 1), (2, 1, 4, 5, 2), (2, 2, 8, 5, 3)]
-    tracks = tracks_of(nodes, [(0, 1, "move"), (1, 2, "divide"), (1, 3, "divide")])
-    data, properties, graph = to_napari(tracks)
-    assert data.tolist() == [[1, 0, 5, 5], [1, 1, 6, 5], [2, 2, 4, 5], [3, 2, 8, 5]]
-    assert graph == {2: [1], 3: [1]}
-    assert properties["event"].tolist() == ["start", "move", "divide", "divide"]
-    assert properties["lineage_id"].tolist() == [1, 1, 1, 1]
-    assert properties["label"].tolist() == [1, 1, 1, 2]
-
-
-def test_pieces_are_one_row_and_a_gap_stays_inside() -> None:
+def test_pieces_are_one_row_of_a_layer_and_a_gap_stays_inside() -> None:
     nodes = [(0, 1, 5, 5, 1), (1, 1, 5, 4, 1), (1, 2, 5, 8, 1), (4, 1, 5, 5, 1)]
     edges = [(0, 1, "split"), (0, 2, "split"), (1, 3, "merge"), (2, 3, "merge")]
-    tracks = tracks_of(nodes, edges)
+    tracks = tracks_of(nodes, edges, scale=(1.0, 0.5))
     tracks.nodes.loc[1, "area"] = 30.0
-    data, properties, graph = to_napari(tracks)
-    assert data.tolist() == [[1, 0, 5, 5], [1, 1, 5, 5], [1, 4, 5, 5]]
-    assert properties["pieces"].tolist() == [1, 2, 1]
-    assert properties["area"].tolist() == [10, 40, 10]
+    data, features, graph = layer_data(tracks)
+    assert data.tolist() == [[1, 0, 5, 5], [1, 1, 5, 5], [1, 4, 5, 5]], "in pixels"
+    assert features["node_id"].tolist() == [0, 1, 3] and features["label"].tolist() == [1, 1, 1]
+    assert features["area"].tolist() == [10, 40, 10]
     assert graph == {}
 
 
-def test_a_merge_has_several_parents() -> None:
+def test_a_merge_has_several_parents_in_a_layer() -> None:
     nodes = [(0, 1, 5, 5, 1), (0, 2, 5, 9, 2), (1, 1, 5, 7, 3)]
-    tracks = tracks_of(nodes, [(0, 2, "merge"), (1, 2, "merge")])
-    _, properties, graph = to_napari(tracks)
+    _, _, graph = layer_data(tracks_of(nodes, [(0, 2, "merge"), (1, 2, "merge")]))
     assert graph == {3: [1, 2]}
-    assert properties["event"].tolist()[-1] == "merge"
-
-
-def test_margins_come_from_edges_and_appearances() -> None:
-    tracks = tracks_of([(0, 1, 1, 1, 1), (1, 1, 1, 1, 1), (1, 2, 9, 9, 2)], [(0, 1, "move")])
-    tracks.edges["margin_at_least"] = 2.5
-    tracks.events.loc[tracks.events["event"] == "appear", "margin_at_least"] = 0.5
-    _, properties, _ = to_napari(tracks)
-    assert np.array_equal(properties["margin_at_least"], [np.nan, 2.5, 0.5], equal_nan=True)
-    assert properties["event"].tolist() == ["start", "move", "appear"]
 
 
 def test_a_bar_for_each_count() -> None:
     numbers = run(numbers_of(tracks_of(NODES, EDGES, n_frames=5)))
-    found = numbers.distribution("track:detections", [1])
-    assert found.edges.tolist() == [1.5, 2.5, 3.5], "of 2 and of 3 cells"
-    assert (found.counts.tolist(), found.chosen.tolist()) == ([2, 1], [0, 1])
+    edges, counts, chosen = numbers.distribution("track:detections", [1])
+    assert edges.tolist() == [1.5, 2.5, 3.5], "of 2 and of 3 cells"
+    assert (counts.tolist(), chosen.tolist()) == ([2, 1], [0, 1])
 
 
 def test_no_edge_stays_in_a_frame() -> None:

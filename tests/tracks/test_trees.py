@@ -40,9 +40,6 @@ def test_trees_have_mothers_over_their_daughters(tracks):
     assert len({x[2], x[3], x[4], x[5]}) > 2 and min(x[4], x[5]) > max(x[2], x[3]) + 1
     assert drawn.nearest(x[3] + 0.2, 2.4) == (3, 2)
     assert drawn.nearest(x[2] - 3, 2) is None
-    assert lineages(tracks, [4]).branches["track_id"].tolist() == [4, 5]
-    with pytest.raises(bt.BridgetrackError, match="no family 9"):
-        lineages(tracks, [9])
 
 
 @settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate])
@@ -94,9 +91,9 @@ def test_pieces_of_one_cell_are_one_sight():
 
 def test_trees_are_drawn_written_and_refused(tracks, tmp_path: Path):
     for name in ("all.svg", "one.png"):
-        more = {"families": [1], "colour": "area"} if name == "one.png" else {}
+        more = {"colour": "area"} if name == "one.png" else {}
         drawn = bt.save_lineages(tracks, tmp_path / name, **more)
-        assert len(drawn.branches) == (3 if more else 5)
+        assert len(drawn.branches) == 5
     svg = (tmp_path / "all.svg").read_text()
     ticks, axis, _ = svg.partition("time [h]")
     drawn = re.findall(r'id="LineCollection_\d">(.*?)</g>', svg, re.DOTALL)
@@ -106,7 +103,7 @@ def test_trees_are_drawn_written_and_refused(tracks, tmp_path: Path):
     assert 1 < last <= 1.5, "three frames of half an hour"
     assert (tmp_path / "one.png").read_bytes()[:4] == b"\x89PNG"
     before = sorted(tmp_path.iterdir())
-    for name, more in (("x.txt", {}), ("x.svg", {"families": [3]}), ("x.svg", {"colour": "blue"})):
+    for name, more in (("x.txt", {}), ("x.svg", {"colour": "blue"})):
         with pytest.raises(bt.BridgetrackError):
             bt.save_lineages(tracks, tmp_path / name, **more)
     assert sorted(tmp_path.iterdir()) == before

@@ -24,13 +24,12 @@ from bridgetrack.io.tables import (
 )
 from bridgetrack.io.text_table import TextTable, read_text_table
 from bridgetrack.movie.geometry import geometry_to_json
-from bridgetrack.tracks.table import sizes_known, space_unit, track_table
+from bridgetrack.tracks.table import sizes_known, track_table, units
 from bridgetrack.tracks.tracks import (
     EDGE_EVENTS,
     MARGINS,
     Tracks,
     assemble_tracks,
-    rows_by_id,
 )
 
 _AT_ONCE = 10_000
@@ -112,7 +111,7 @@ def first_parents(tracks: Tracks) -> pd.Series[Any]:
     """Id of the (first) parent of every node, missing at roots; nullable integers."""
     source, target = (tracks.edges[name].to_numpy() for name in ("source", "target"))
     order = np.argsort(source, kind="stable")[::-1]  # the first of several is written last
-    place = rows_by_id(tracks)(target[order])
+    place = pd.Index(tracks.nodes["id"]).get_indexer(target[order])
     parent, root = np.zeros(len(tracks.nodes), np.int64), np.ones(len(tracks.nodes), bool)
     parent[place], root[place] = source[order], False
     return pd.Series(pd.arrays.IntegerArray(parent, root), copy=False)
@@ -155,7 +154,7 @@ def _sidecar(tracks: Tracks, columns: list[str], notes: tuple[str, ...]) -> dict
 
 
 def _units(tracks: Tracks, columns: list[str]) -> dict[str, str]:
-    unit, geometry = space_unit(tracks.geometry), tracks.geometry
+    unit, geometry = units(tracks.geometry)["major"], tracks.geometry
     known = dict.fromkeys(("z", "y", "x", "area"), "px")
     if geometry.unit == "micrometer" and set(geometry.scale) == {1.0}:
         known = dict.fromkeys(("z", "y", "x"), "um") | {"area": f"um{geometry.ndim}"}

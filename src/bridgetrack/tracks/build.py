@@ -7,8 +7,7 @@ theirs when the region parts again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -62,9 +61,11 @@ def build_tracks(
     kept[events.sources[events.of(Event.FALSE), 0]] = False
     linking = events.take((events.event == Event.MOVE) | (events.event == Event.SKIP))
     chain, first, last = _chains(detections, linking)
-    ends = _chain_ends(detections, first, last)
-    diameter = cell_diameter(detections)
-    track, links = _tracks_of_chains(detections, events, chain, ends, diameter)
+    state = resolve_identities(detections, first, last, _junctions(detections, events, chain))
+    track, links = state.track, list(state.links)
+    for row in events.of(Event.DIVIDE):
+        mother = int(track[chain[events.sources[row, 0]]])
+        links += [(int(track[chain[d]]), mother, "divide") for d in events.targets[row]]
     number, table = _numbered(kept, track, first, links)
     nodes = _nodes(detections, kept, number[track], chain, roots(int(number.max()), table))
     edges = _edges(events, values)
@@ -119,56 +120,25 @@ class Junction(NamedTuple):
     after: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class ChainEnds:
-    """First and last detection of every chain: positions, log areas, and frames in between."""
-
-    first_position: Array
-    last_position: Array
-    first_size: Array
-    last_size: Array
-    length: Index
-
-
-def _chain_ends(detections: Detections, first: Index, last: Index) -> ChainEnds:
-    """What chains look like at their first and their last cells."""
-    position, frame = detections.position, detections.frame
-    area = detections.table["area"].to_numpy(dtype=np.float64)
-    size, later = (np.log(np.maximum(area[rows], 1e-9)) for rows in (first, last))
-    return ChainEnds(position[first], position[last], size, later, frame[last] - frame[first] + 1)
-
-
-def _tracks_of_chains(
-    detections: Detections, events: Events, chain: Index, ends: ChainEnds, diameter: float
-) -> tuple[Index, list[tuple[int, int, str]]]:
-    """Founding chain of every chain's track, and the links between tracks."""
-    if not len(chain):
-        return np.zeros(0, dtype=np.int64), []
-    frame = detections.frame
-    junctions = []
+def _junctions(detections: Detections, events: Events, chain: Index) -> list[Junction]:
+    """The splits and merges, in order of time."""
+    found = []
     for row in (*events.of(Event.SPLIT), *events.of(Event.MERGE)):
         sources, targets = (side[row][side[row] >= 0] for side in (events.sources, events.targets))
         before, after = tuple(chain[sources].tolist()), tuple(chain[targets].tolist())
-        junctions.append(Junction(int(frame[targets[0]]), before, after))
-    state = resolve_identities(len(ends.length), junctions, ends, diameter)
-    links = list(state.links)
-    for row in events.of(Event.DIVIDE):
-        mother = int(state.track[chain[events.sources[row, 0]]])
-        for daughter in events.targets[row]:
-            links.append((int(state.track[chain[daughter]]), mother, "divide"))
-    return state.track, links
+        found.append(Junction(int(detections.frame[targets[0]]), before, after))
+    return sorted(found, key=lambda j: (j.frame, j.before))
 
 
 def resolve_identities(
-    n_chains: int, junctions: Iterable[Junction], ends: ChainEnds, diameter: float
+    detections: Detections, first: Index, last: Index, junctions: Sequence[Junction]
 ) -> Identities:
     """Decide which chains are one cell, junction by junction in the order of time.
 
-    Distances count in diameters, which makes them comparable with differences of log areas.
+    `first` and `last` are the rows of the first and last cells of the chains, shapes (chains,).
     """
-    junctions = sorted(junctions, key=lambda j: (j.frame, j.before))
     joins = {frozenset(j.before) for j in junctions if len(j.before) == 2}
-    state = Identities(np.arange(n_chains), ends, diameter)
+    state = Identities(detections, first, last)
     for junction in junctions:
         if len(junction.before) == 2:
             (one, two), (region,) = junction.before, junction.after
@@ -179,40 +149,50 @@ def resolve_identities(
     return state
 
 
-@dataclass
 class Identities:
-    """Track of every chain, filled in time order."""
+    """Track of every chain, filled in time order.
 
-    track: Index  # track of each chain (named by the chain that founded it), shape (chains,)
-    # ends, diameter: what chains look like at their ends, how large a cell is
-    ends: ChainEnds
-    diameter: float
-    # for merged regions: the tracks inside, with the chain on which each was last seen alone
-    occupants: dict[int, dict[int, int]] = field(default_factory=dict)
-    # (track, parent track, event) of tracks founded by a merge or a parting
-    links: list[tuple[int, int, str]] = field(default_factory=list)
+    Attributes
+    ----------
+    track
+        Track of each chain (named by the chain that founded it), shape (chains,).
+    links
+        (track, parent track, event) of tracks founded by a merge or a parting.
+    """
+
+    def __init__(self, detections: Detections, first: Index, last: Index) -> None:
+        self.track, self.links = np.arange(len(first)), list[tuple[int, int, str]]()
+        # Of merged regions: the tracks inside, with the chain on which each was last seen alone.
+        self._occupants: dict[int, dict[int, int]] = {}
+        self._first, self._last = first, last
+        self._length = detections.frame[last] - detections.frame[first] + 1
+        # Distances in diameters can be compared with differences of log areas.
+        self._position, self._diameter = detections.position, cell_diameter(detections)
+        area = detections.table["area"].to_numpy(dtype=np.float64)
+        self._size = np.log(np.maximum(area, 1e-9))
 
     def _inside(self, chain: int) -> dict[int, int]:
         """Tracks drawn as this chain, each with the chain it was last seen alone on."""
-        return self.occupants.get(chain, {int(self.track[chain]): chain})
+        return self._occupants.get(chain, {int(self.track[chain]): chain})
 
     def merge(self, one: int, two: int, region: int) -> None:
         """Two chains are drawn as one region from here on."""
         if self.track[one] == self.track[two]:
             self.track[region] = self.track[one]
             return
-        self.occupants[region] = {**self._inside(one), **self._inside(two)}
+        self._occupants[region] = {**self._inside(one), **self._inside(two)}
         self.links += [(region, int(self.track[c]), "merge") for c in (one, two)]
 
     def split(self, whole: int, one: int, two: int, join_again: bool) -> None:
         """A chain parts: cells that were in it, or two that touched all along, or pieces of one."""
-        inside, ends = self._inside(whole), self.ends
+        inside = self._inside(whole)
         if len(inside) > 1:
             self._part(inside, one, two)
-        elif min(ends.length[one], ends.length[two]) >= PART_AFTER and not join_again:
-            larger = one if ends.first_size[one] >= ends.first_size[two] else two
+        elif min(self._length[one], self._length[two]) >= PART_AFTER and not join_again:
+            one_is_larger = self._size[self._first[one]] >= self._size[self._first[two]]
+            larger, smaller = (one, two) if one_is_larger else (two, one)
             self.track[larger] = self.track[whole]
-            self.links.append((two if larger == one else one, int(self.track[whole]), "split"))
+            self.links.append((smaller, int(self.track[whole]), "split"))
         else:
             self.track[one] = self.track[two] = self.track[whole]
 
@@ -220,10 +200,9 @@ class Identities:
         """Give the parts of a merged region back to the cells that were in it."""
 
         def unlike(track: int, part: int) -> float:
-            last, ends = inside[track], self.ends
-            shift = ends.first_position[part] - ends.last_position[last]
-            size = abs(float(ends.first_size[part] - ends.last_size[last]))
-            return float(np.linalg.norm(shift)) / self.diameter + size
+            before, after = self._last[inside[track]], self._first[part]
+            shift = float(np.linalg.norm(self._position[after] - self._position[before]))
+            return shift / self._diameter + abs(float(self._size[after] - self._size[before]))
 
         preference = sorted(inside, key=lambda t: unlike(t, one) - unlike(t, two))
         half = max(1, len(preference) // 2)
@@ -231,7 +210,7 @@ class Identities:
             if len(tracks) == 1:
                 self.track[part] = tracks[0]
             else:
-                self.occupants[part] = {t: inside[t] for t in tracks}
+                self._occupants[part] = {t: inside[t] for t in tracks}
                 self.links += [(part, t, "merge") for t in tracks]
 
 

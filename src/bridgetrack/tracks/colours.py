@@ -17,11 +17,10 @@ from bridgetrack.tracks.table import (
     cell_features,
     cells_by_track,
     certainties,
-    feature_unit,
     generations,
     sights,
+    titles,
     track_table,
-    track_titles,
 )
 from bridgetrack.tracks.tracks import Tracks
 
@@ -104,20 +103,14 @@ def family_shades(numbers: NDArray[Any]) -> Array:
 
 def colourings(tracks: Tracks) -> dict[str, str]:
     """What tracks can be coloured by, with words for people."""
-    names, titles = ("family", "certainty", "track", "generation"), track_titles(tracks.geometry)
-    known = {name: name for name in names}
-    known |= {name: title_of(name, tracks.geometry) for name in cell_features(tracks)}
-    return known | {name: _plain(titles.get(name, name)) for name in _OF_TRACKS}
+    known = {name: name for name in ("family", "certainty", "track", "generation")}
+    numbers = (*cell_features(tracks), *_OF_TRACKS)
+    return known | {name: title_of(name, tracks.geometry) for name in numbers}
 
 
 def title_of(name: str, geometry: Geometry) -> str:
-    """Name of a number of cells with its unit, for axes and legends."""
-    unit = feature_unit(name, geometry)
-    return _plain(f"{name} [{unit}]" if unit else name)
-
-
-def _plain(title: str) -> str:
-    return title.replace("_", " ")
+    """Name of a number of cells or tracks with its unit, for axes and legends."""
+    return titles(geometry).get(name, name).replace("_", " ")
 
 
 def colouring(tracks: Tracks, by: str = "family") -> Colouring:
@@ -171,9 +164,7 @@ def colouring(tracks: Tracks, by: str = "family") -> Colouring:
 
 
 def _of_tracks(tracks: Tracks, name: str) -> pd.Series[Any]:
-    table = track_table(tracks).set_index("track_id")
-    column = next(c for c in table.columns if c.split(" [")[0] == name)
-    return table[column]
+    return track_table(tracks).set_index("track_id")[titles(tracks.geometry).get(name, name)]
 
 
 def _range(values: Array, whole: bool) -> tuple[float, float]:

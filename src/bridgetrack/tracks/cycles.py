@@ -10,7 +10,7 @@ import pandas as pd
 
 from bridgetrack.arrays import Array, Mask
 from bridgetrack.notes import plural
-from bridgetrack.tracks.table import time_unit, track_table, track_titles
+from bridgetrack.tracks.table import titles, track_table, units
 from bridgetrack.tracks.tracks import Tracks
 
 
@@ -33,10 +33,6 @@ class CellCycles:
     generations
         One row per generation: ``tracks``, ``divide``, mean and standard deviation of the
         durations of those that divide, medians of growth and speed.
-    certainty
-        Tracks below it are left out.
-    left_out
-        How many that were.
     unit
         Of all times, ``min`` or ``frames``.
     """
@@ -44,8 +40,6 @@ class CellCycles:
     cycles: pd.DataFrame
     survival: pd.DataFrame
     generations: pd.DataFrame
-    certainty: float
-    left_out: int
     unit: str
 
     @property
@@ -62,11 +56,10 @@ class CellCycles:
     def words(self) -> str:
         """The numbers in plain words."""
         n, divide = len(self.cycles), int(self.cycles["divides"].sum())
-        out = f"; {self.left_out} less certain ones are left out" if self.left_out else ""
         if not n:
-            return f"No cell is born by a division in view{out}."
+            return "No cell is born by a division in view."
         again = {0: "none divides", 1: "one divides"}.get(divide, f"{divide} of them divide")
-        told = [f"{n} cells are born by a division in view, and {again} again{out}."]
+        told = [f"{n} cells are born by a division in view, and {again} again."]
         half, low, high = self.median
         reach = f"{_time(low, self.unit)} to {_time(high, self.unit)}"
         if np.isnan(high):
@@ -90,36 +83,20 @@ class CellCycles:
         return " ".join(told)
 
 
-def cell_cycles(tracks: Tracks, certainty: float = 0.0) -> CellCycles:
-    """Times between divisions and what goes with them.
-
-    Parameters
-    ----------
-    tracks
-        The tracks.
-    certainty
-        Tracks that are less certain (see `track_table`) are left out; those of which nothing is
-        known stay.
-
-    Returns
-    -------
-    CellCycles
-    """
+def cell_cycles(tracks: Tracks) -> CellCycles:
+    """Times between divisions and what goes with them."""
     geometry = tracks.geometry
-    title, unit, interval = track_titles(geometry), time_unit(geometry), geometry.frame_interval
+    title, unit, per = titles(geometry), units(geometry)["time"], geometry.frame_interval or 1.0
     table = track_table(tracks)
     born = tracks.links[tracks.links["event"] == "divide"].drop_duplicates("track_id")
     mothers = pd.Series(born["parent_id"].to_numpy(), index=born["track_id"].to_numpy())
     start = table.set_index("track_id")[title["start"]]
     # When the daughters of every mother begin.
     after = start.reindex(mothers.index).groupby(mothers).min()
-    table = table[table["track_id"].isin(mothers.index)]
-    sure = ~(table["certainty"] < certainty)
-    kept = table[sure]
+    kept = table[table["track_id"].isin(mothers.index)]
     ids, first = kept["track_id"], kept[title["start"]].to_numpy(dtype=np.float64)
     divides = ids.isin(after.index).to_numpy(dtype=bool)
     until = np.where(divides, after.reindex(ids), kept[title["end"]]).astype(np.float64)
-    per = interval or 1.0
     duration = (until - first) * per
     cycles = pd.DataFrame(
         {
@@ -148,9 +125,7 @@ def cell_cycles(tracks: Tracks, certainty: float = 0.0) -> CellCycles:
             f"median {title['mean_speed']}": groups[title["mean_speed"]].median(),
         }
     ).reset_index()
-    return CellCycles(
-        cycles, survival(duration, divides), generations, certainty, int((~sure).sum()), unit
-    )
+    return CellCycles(cycles, survival(duration, divides), generations, unit)
 
 
 def survival(duration: Array, divides: Mask) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,32 +14,37 @@ from numpy.typing import NDArray
 from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.movie import LazyFrames, Movie, label_frame
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.tracks.colours import UNKNOWN, Colouring, family_shades, paint, title_of
-from bridgetrack.tracks.table import (
-    cell_features,
-    cells_by_track,
-    certainties,
-    to_napari,
-    track_table,
-)
+from bridgetrack.tracks.colours import UNKNOWN, Colouring, paint, title_of
+from bridgetrack.tracks.table import cell_features, cells_by_track, sights, track_table
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.tracks.trees import Lineages, lineages
 
 
 def layer_data(tracks: Tracks) -> tuple[Array, pd.DataFrame, dict[int, list[int]]]:
-    """Rows (id, t, [z,] y, x), the values by which a layer is coloured, and parents of tracks."""
-    data, properties, graph = to_napari(tracks)
-    known = pd.Series(certainties(tracks).to_numpy(), index=tracks.nodes["id"])
-    node = np.asarray(properties["node_id"])
-    features = pd.DataFrame(
-        {
-            "lineage": family_shades(properties["lineage_id"]),
-            # What nothing speaks against is certain.
-            "certainty": np.clip(2 * known.reindex(node).fillna(1.0).to_numpy() - 1, 0, 1),
-            **{name: properties[name] for name in ("node_id", "label", "lineage_id", "area")},
-        }
-    )
-    return data, features, graph
+    """Arrays for ``viewer.add_tracks(data, features=..., graph=...)``.
+
+    Returns
+    -------
+    data
+        ``ID, T, (Z), Y, X`` in pixels, sorted by track and frame, shape (n, 2 + ndim). A track
+        has one row per frame: pieces of one cell give their area-weighted centroid. A gap stays
+        inside its track.
+    features
+        One row each: ``node_id`` and ``label`` (of the largest piece), ``lineage_id``, ``area``
+        (the sum of the pieces).
+    graph
+        Track → tracks it came from; several after a merge.
+    """
+    geometry = tracks.geometry
+    pixels = replace(geometry, scale=(1.0,) * geometry.ndim)
+    table = sights(replace(tracks, geometry=pixels)).rename(columns={"id": "node_id"})
+    labels = tracks.nodes.set_index("id")["label"]
+    table["label"] = labels.loc[table["node_id"]].to_numpy(dtype=np.int64)
+    graph: dict[int, list[int]] = {}
+    for child, parent in tracks.links[["track_id", "parent_id"]].to_numpy(dtype=np.int64).tolist():
+        graph.setdefault(child, []).append(parent)
+    data = table[["track_id", "frame", *geometry.axes]].to_numpy(dtype=np.float64)
+    return data, table[["node_id", "label", "lineage_id", "area"]], graph
 
 
 class CellsByTrack(LazyFrames):
@@ -129,25 +134,6 @@ _BINS = 40
 
 
 @dataclass(frozen=True)
-class Distribution:
-    """How often values occur.
-
-    Parameters
-    ----------
-    edges
-        Of the bins, shape (n + 1,).
-    counts
-        Of all, shape (n,).
-    chosen
-        Of those chosen, shape (n,).
-    """
-
-    edges: Array
-    counts: Index
-    chosen: Index
-
-
-@dataclass(frozen=True)
 class TrackNumbers:
     """What the tracks of a movie amount to.
 
@@ -196,36 +182,36 @@ class TrackNumbers:
         found = nodes.loc[nodes["id"] == row, "track_id"]
         return int(found.iloc[0]) if len(found) else None
 
-    def families(self, chosen: Collection[int]) -> list[int]:
-        """The families of some tracks."""
-        found = self.table.loc[self.table["track_id"].isin(list(chosen)), "lineage_id"]
-        return sorted(set(found.tolist()))
-
     def curves(self, feature: str, chosen: Sequence[int]) -> pd.DataFrame:
         """A number of the cells of some tracks over time: ``track_id``, ``time``, its values."""
         own = self.cells[self.cells["track_id"].isin(list(chosen))]
         names = ["track_id", *dict.fromkeys(("time", feature))]
         return own[names].reset_index(drop=True)
 
-    def distribution(self, feature: str, chosen: Collection[int] = ()) -> Distribution:
-        """How a number is distributed over all cells or tracks, and over those chosen."""
+    def distribution(
+        self, feature: str, chosen: Collection[int] = ()
+    ) -> tuple[Array, Index, Index]:
+        """How a number is distributed over all cells or tracks.
+
+        Returns
+        -------
+        edges
+            Of the bins, shape (n + 1,).
+        counts, counts_of_chosen
+            How many of all and of those chosen are in each, shapes (n,).
+        """
         of_tracks = feature.startswith("track:")
         table = self.table if of_tracks else self.cells
         values = table[feature.removeprefix("track:")].to_numpy(dtype=np.float64)
         known = np.isfinite(values)
         mine = table["track_id"].isin(list(chosen)).to_numpy(dtype=bool) & known
         whole = values[known]
-        if not len(whole):
-            return Distribution(np.array([0.0, 1.0]), np.zeros(1, np.int64), np.zeros(1, np.int64))
         counted = len(np.unique(whole)) <= _BINS and bool((whole == np.rint(whole)).all())
-        edges = (
-            np.arange(whole.min(), whole.max() + 2) - 0.5
-            if counted and np.ptp(whole) < 5 * _BINS
-            else np.histogram_bin_edges(whole, _BINS)
-        )
-        return Distribution(
-            edges, np.histogram(whole, edges)[0], np.histogram(values[mine], edges)[0]
-        )
+        if counted and len(whole) and np.ptp(whole) < 5 * _BINS:
+            edges = np.arange(whole.min(), whole.max() + 2) - 0.5
+        else:
+            edges = np.histogram_bin_edges(whole, _BINS)
+        return edges, np.histogram(whole, edges)[0], np.histogram(values[mine], edges)[0]
 
 
 def numbers_of(tracks: Tracks) -> Steps[TrackNumbers]:

@@ -1,4 +1,4 @@
-"""Tracks in numbers: one row per track, one per cell and frame, and the arrays of a layer."""
+"""Tracks in numbers: one row per track, and one per cell and frame."""
 
 from __future__ import annotations
 
@@ -8,50 +8,38 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.hypotheses.events import FATES, Event, Events
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.tracks import Tracks, margin_column, rows_by_id
+from bridgetrack.tracks.tracks import Tracks, margin_column
 
 VERIFIED, NAMED = "verified", "named"
 """Columns of nodes: whether its track is verified, what ends or begins there; only where any is."""
 
 
-def space_unit(geometry: Geometry) -> str:
-    """``um`` where the scale is known, else ``px``."""
-    return "um" if geometry.unit == "micrometer" else "px"
+def units(geometry: Geometry) -> dict[str, str]:
+    """Units of the columns of `track_table` and of `cells_by_track` that have one.
+
+    ``um`` and ``min`` where the scale and the interval are known, else ``px`` and ``frames``.
+    """
+    scaled, timed = geometry.unit == "micrometer", geometry.frame_interval is not None
+    um, size = ("um", f"um{geometry.ndim}") if scaled else ("px", "px")
+    minutes, speed = ("min", f"{um}/min") if timed else ("frames", f"{um}/frame")
+    places = ("z", "y", "x", "major", "minor", "border_distance", "path_length", "displacement")
+    return {
+        **dict.fromkeys(places, um),
+        **dict.fromkeys(("area", "mean_area"), size),
+        **dict.fromkeys(("speed", "mean_speed"), speed),
+        **dict.fromkeys(("time", "duration"), minutes),
+        **dict.fromkeys(("start", "end"), "frame"),
+        "growth": "1/h" if timed else "1/frame",
+    }
 
 
-def time_unit(geometry: Geometry) -> str:
-    """``min`` where the interval is known, else ``frames``."""
-    return "frames" if geometry.frame_interval is None else "min"
-
-
-def size_unit(geometry: Geometry) -> str:
-    """``um2`` or ``um3`` where the scale is known, else ``px``."""
-    return f"um{geometry.ndim}" if geometry.unit == "micrometer" else "px"
-
-
-def feature_unit(name: str, geometry: Geometry) -> str:
-    """Unit of a column of `cells_by_track`, empty if it has none."""
-    um, minutes = space_unit(geometry), time_unit(geometry)
-    per = "min" if minutes == "min" else "frame"
-    known = {"area": size_unit(geometry), "speed": f"{um}/{per}", "time": minutes}
-    known |= dict.fromkeys(("z", "y", "x", "major", "minor", "border_distance"), um)
-    return known.get(name, "")
-
-
-def track_titles(geometry: Geometry) -> dict[str, str]:
-    """Columns of `track_table` that have units, by their names without."""
-    um, minutes = space_unit(geometry), time_unit(geometry)
-    units = {
-        "start": "frame", "end": "frame", "duration": minutes, "path_length": um,
-        "displacement": um, "mean_speed": feature_unit("speed", geometry),
-        "mean_area": size_unit(geometry), "growth": "1/h" if minutes == "min" else "1/frame",
-    }  # fmt: skip
-    return {name: f"{name} [{unit}]" for name, unit in units.items()}
+def titles(geometry: Geometry) -> dict[str, str]:
+    """The columns that have units, with these in brackets, by their names without."""
+    return {name: f"{name} [{unit}]" for name, unit in units(geometry).items()}
 
 
 def sizes_known(tracks: Tracks) -> bool:
@@ -81,25 +69,45 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
         ``birth``, ``entry`` or nothing. Units stand in brackets in the header: um, min and 1/h
         where scale and interval are known, else px, frames and 1/frame.
     """
-    geometry, margins = tracks.geometry, node_margins(tracks)
-    title = track_titles(geometry)
-    table = _summary(tracks, margins)
-    ids, start, end = (table[name].to_numpy() for name in ("track_id", "start", "end"))
-    if not (table["largest"].max() > table["smallest"].min()):  # sizes are unknown
-        table["growth"] = np.nan
-    if not sizes_known(tracks):
-        table["mean_area"] = np.nan
-    parents, kinds = _parents(ids, tracks.links)
-    table["parent_id"], table["link"] = parents, kinds
-    table["generation"] = generations(ids, start, tracks.links)
-    table["ends_in"] = _endings(ids, start, end, table["at_edge"].to_numpy(), tracks)
-    more = [name for name in (VERIFIED,) if name in tracks.nodes.columns]
-    if NAMED in tracks.nodes.columns:
+    geometry, nodes, links, steps = tracks.geometry, tracks.nodes, tracks.links, sights(tracks)
+    groups, axes = steps.groupby("track_id"), list(geometry.axes)
+    first, last = groups.first(), groups.last()
+    ids = first.index.to_numpy(dtype=np.int64)
+    start, end = first["frame"].to_numpy(), last["frame"].to_numpy()
+    hop = steps[axes].diff().to_numpy()
+    hop[~steps["track_id"].duplicated().to_numpy(dtype=bool)] = 0.0
+    steps["hop"] = np.sqrt((hop**2).sum(axis=1))
+    path = steps.groupby("track_id")["hop"].sum().to_numpy()
+    duration = (end - start) * (geometry.frame_interval or 1)
+    area = groups["area"].mean().to_numpy() * float(np.prod(geometry.scale_array))
+    # Without sizes all areas are alike.
+    sized = len(steps) > 0 and steps["area"].max() > steps["area"].min()
+    parents, kinds = _parents(ids, links)
+    columns: dict[str, Any] = {
+        "track_id": ids,
+        "lineage_id": first["lineage_id"].to_numpy(),
+        "parent_id": parents,
+        "link": kinds,
+        "start": start,
+        "end": end,
+        "duration": duration,
+        "detections": nodes.groupby("track_id").size().to_numpy(),
+        "path_length": path,
+        "displacement": np.sqrt(((last[axes] - first[axes]).to_numpy() ** 2).sum(axis=1)),
+        "mean_speed": path / np.where(duration > 0, duration, np.nan),
+        "generation": generations(ids, start, links),
+        "ends_in": _endings(ids, start, end, _at_edge(last, geometry), tracks),
+        "divisions": _divisions(ids, start, links),
+        "mean_area": area if sizes_known(tracks) else np.nan,
+        "growth": _growth(steps, geometry) if sized else np.nan,
+        "certainty": certainties(tracks).groupby(nodes["track_id"]).min().to_numpy(),
+    }
+    if VERIFIED in nodes.columns:
+        columns[VERIFIED] = nodes.groupby("track_id")[VERIFIED].first().to_numpy()
+    table = pd.DataFrame(columns)
+    if NAMED in nodes.columns:
         _take_names(table, tracks)
-        more.append("begins_in")
-    table["divisions"] = _divisions(ids, start, tracks.links)
-    table = table.rename(columns=title)
-    return table[[title.get(name, name) for name in (*_COLUMNS, *more)]]
+    return table.rename(columns=titles(geometry))
 
 
 def _take_names(table: pd.DataFrame, tracks: Tracks) -> None:
@@ -112,57 +120,6 @@ def _take_names(table: pd.DataFrame, tracks: Tracks) -> None:
             ends = FATES[name][0] == Event.DISAPPEAR
             if table["end" if ends else "start"].iloc[row[track]] == frame:
                 table.loc[row[track], "ends_in" if ends else "begins_in"] = name
-
-
-_COLUMNS = (
-    "track_id", "lineage_id", "parent_id", "link", "start", "end", "duration", "detections",
-    "path_length", "displacement", "mean_speed", "generation", "ends_in", "divisions", "mean_area",
-    "growth", "certainty",
-)  # fmt: skip
-"""Of the table of tracks, without units."""
-
-
-def _summary(tracks: Tracks, margins: Array) -> pd.DataFrame:
-    """What is known of every track by its own cells, with the smallest and largest area."""
-    steps, nodes, geometry = sights(tracks), tracks.nodes, tracks.geometry
-    interval = geometry.frame_interval or 1.0
-    first = steps.groupby("track_id").first()
-    last = steps.groupby("track_id").last()
-    axes = list(geometry.axes)
-    hop = steps[axes].diff().to_numpy()
-    hop[~steps["track_id"].duplicated().to_numpy(dtype=bool)] = 0.0
-    steps["hop"] = np.sqrt((hop**2).sum(axis=1))
-    path = steps.groupby("track_id")["hop"].sum().to_numpy()
-    reach = np.sqrt(((last[axes] - first[axes]).to_numpy() ** 2).sum(axis=1))
-    start, end = first["frame"].to_numpy(), last["frame"].to_numpy()
-    duration = (end - start) * interval
-    elapsed = np.where(duration > 0, duration, np.nan)
-    size, groups = float(np.prod(geometry.scale_array)), nodes.groupby("track_id")
-    areas = steps.groupby("track_id")["area"]
-    certainty = pd.Series(certainty_of(margins), index=nodes.index)
-    known = {}
-    if VERIFIED in nodes.columns:
-        known[VERIFIED] = groups[VERIFIED].first().to_numpy()
-    return pd.DataFrame(
-        {
-            "track_id": first.index.to_numpy(dtype=np.int64),
-            "lineage_id": groups["lineage_id"].first().to_numpy(),
-            "start": start,
-            "end": end,
-            "duration": duration if geometry.frame_interval else end - start,
-            "detections": groups.size().to_numpy(),
-            "path_length": path,
-            "displacement": reach,
-            "mean_speed": path / elapsed,
-            "mean_area": areas.mean().to_numpy() * size,
-            "growth": _growth(steps, geometry),
-            "certainty": certainty.groupby(nodes["track_id"]).min().to_numpy(),
-            "at_edge": _at_edge(last, geometry),
-            "smallest": areas.min().to_numpy(),
-            "largest": areas.max().to_numpy(),
-            **known,
-        }
-    )
 
 
 def certainties(tracks: Tracks) -> pd.Series[float]:
@@ -188,13 +145,12 @@ def node_margins(tracks: Tracks) -> Array:
     A lower bound on it, where that is all that is known of the events.
     """
     margin = margin_column(tracks.events)
-    ids, row_of = tracks.nodes["id"].to_numpy(dtype=np.int64), rows_by_id(tracks)
+    ids = pd.Index(tracks.nodes["id"])
     least, seen = np.full(len(ids), np.inf), np.zeros(len(ids), bool)
-    for side in ("sources", "targets") if len(ids) else ():
+    for side in ("sources", "targets"):
         named = tracks.events[[side, margin]].explode(side).dropna().to_numpy(dtype=np.float64)
-        cell = named[:, 0].astype(np.int64)
-        place = row_of(cell)
-        known = ids[place] == cell  # events of false detections name what is no node
+        place = ids.get_indexer(named[:, 0].astype(np.int64))
+        known = place >= 0  # events of false detections name what is no node
         seen[place[known]] = True
         np.minimum.at(least, place[known], named[known, 1])
     least[~seen] = np.nan
@@ -210,7 +166,7 @@ def cells_by_track(tracks: Tracks) -> pd.DataFrame:
         Sorted by ``track_id`` and ``frame``: ``id`` (of the largest piece), ``lineage_id``,
         ``time``, position, ``area``, ``speed`` (by the step from the last sight; empty at the
         first), and whatever else was measured, the mean of the pieces weighted by their areas.
-        Units: see `feature_unit`.
+        Units: see `units`.
     """
     geometry, more = tracks.geometry, _measured(tracks)
     table = sights(tracks, more)
@@ -392,66 +348,3 @@ def verified_tracks(tracks: Tracks) -> frozenset[int]:
     if VERIFIED not in tracks.nodes.columns:
         return frozenset()
     return frozenset(tracks.nodes.loc[tracks.nodes[VERIFIED], "track_id"].tolist())
-
-
-# ---------------------------------------------------------------------- for napari
-
-
-def to_napari(tracks: Tracks) -> tuple[Array, dict[str, NDArray[Any]], dict[int, list[int]]]:
-    """Arrays for ``viewer.add_tracks(data, properties=..., graph=...)``.
-
-    Returns
-    -------
-    data
-        ``ID, T, (Z), Y, X`` in pixels, sorted by track and frame, shape (n, 2 + ndim). A track
-        has one row per frame: pieces of one cell give their area-weighted centroid. A gap stays
-        inside its track.
-    properties
-        One value per row: ``frame``, ``label`` (of the largest piece), ``node_id`` (of the
-        largest piece), ``pieces`` (number of detections), ``area`` (their sum), ``lineage_id``,
-        ``event`` (how the cell got here: ``start``, ``appear``, ``move``, ``skip``, ``divide``,
-        ``split`` or ``merge``), ``score`` and margin (one of `MARGINS`) of that event.
-    graph
-        Track → tracks it came from; several after a merge.
-    """
-    geometry = tracks.geometry
-    pixels = replace(geometry, scale=(1.0,) * geometry.ndim)
-    table = sights(replace(tracks, geometry=pixels))
-    ids, frame = table["id"].to_numpy(), table["frame"].to_numpy()
-    labels = tracks.nodes.set_index("id")["label"]
-    pieces = tracks.nodes.groupby(["track_id", "frame"]).size()
-    properties: dict[str, NDArray[Any]] = {
-        "frame": frame,
-        "label": labels.loc[ids].to_numpy(dtype=np.int64),
-        "node_id": ids,
-        "pieces": pieces.to_numpy(),
-        "area": table["area"].to_numpy(),
-        "lineage_id": table["lineage_id"].to_numpy(),
-    }
-    properties |= _histories(tracks, ids, frame)
-    data = table[["track_id", "frame", *geometry.axes]].to_numpy(dtype=np.float64)
-    return data, properties, _graph(tracks)
-
-
-def _histories(tracks: Tracks, ids: Index, frame: Index) -> dict[str, Any]:
-    incoming = tracks.edges.drop_duplicates("target").set_index("target").reindex(ids)
-    event = incoming["event"].astype(object).to_numpy(copy=True)
-    unknown = incoming["event"].isna().to_numpy(dtype=bool)
-    event[unknown] = np.where(frame[unknown] == 0, "start", "appear")
-    means = (margin_column(tracks.edges), "score")
-    values = {name: incoming[name].to_numpy(dtype=np.float64, copy=True) for name in means}
-    appear = tracks.events[tracks.events["event"] == "appear"]
-    named = pd.Index([target[0] for target in appear["targets"]], dtype=np.int64)
-    at = named.get_indexer(pd.Index(ids))
-    fresh = unknown & (at >= 0)
-    for name in means:
-        values[name][fresh] = appear[name].to_numpy(dtype=np.float64)[at[fresh]]
-    return {"event": np.asarray(event.tolist(), dtype=str), **values}
-
-
-def _graph(tracks: Tracks) -> dict[int, list[int]]:
-    graph: dict[int, list[int]] = {}
-    links = tracks.links
-    for child, parent in zip(links["track_id"].tolist(), links["parent_id"].tolist(), strict=True):
-        graph.setdefault(int(child), []).append(int(parent))
-    return graph

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,15 +61,6 @@ class Tracks:
         return int(self.nodes["track_id"].nunique())
 
 
-def rows_by_id(tracks: Tracks) -> Callable[[Index], Index]:
-    """A function that gives the rows of nodes by their ids; any row for an id that no node has."""
-    ids = tracks.nodes["id"].to_numpy(dtype=np.int64)
-    if (np.diff(ids) >= 0).all():
-        return lambda wanted: np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    rank = np.argsort(ids, kind="stable")
-    return lambda wanted: rank[np.minimum(np.searchsorted(ids, wanted, sorter=rank), len(ids) - 1)]
-
-
 EDGE_EVENTS = ("move", "skip", "divide", "split", "merge")
 EVENT_COLUMNS = ["frame", "event", "sources", "targets", "score"]
 EXACT, AT_LEAST = "margin", "margin_at_least"
@@ -91,26 +82,34 @@ def events_from_edges(
     frame of an event with several later cells is that of the earliest. `src` and `tgt` are the
     rows of `nodes` that every edge joins, shapes (E,).
     """
-    ids = nodes["id"].to_numpy(dtype=np.int64)
-    frame = nodes["frame"].to_numpy(dtype=np.int64)
-    name = margin_column(edges)
-    ends = pd.DataFrame(
-        {
-            "source": ids[src],
-            "target": ids[tgt],
-            "frame": frame[tgt],
-            "event": edges["event"].to_numpy(dtype=object),
-            "score": edges["score"].to_numpy(),
-            name: edges[name].to_numpy(),
-        }
-    ).sort_values(["source", "target"], kind="stable")
-    parts = [_grouped(kind, ends[ends["event"] == kind], name) for kind in EDGE_EVENTS]
-    n = len(nodes)
-    orphan = (np.bincount(tgt, minlength=n) == 0) & (frame > 0)
-    leaf = (np.bincount(src, minlength=n) == 0) & (frame < n_frames - 1)
-    parts.append(_lonely("appear", ids[orphan], frame[orphan], name))
-    parts.append(_lonely("disappear", ids[leaf], frame[leaf], name))
-    return sort_events(pd.concat(parts, ignore_index=True))
+    ids, frame, n = (*(nodes[c].to_numpy(dtype=np.int64) for c in ("id", "frame")), len(nodes))
+    name, kind = margin_column(edges), edges["event"].to_numpy(dtype=object)
+    # One event has the edges of a kind that share an end, or a move or skip alone.
+    shared = np.where(kind == "merge", tgt, src)
+    other = np.where(np.isin(kind, ("move", "skip")), tgt, -1)
+    order = np.lexsort((ids[tgt], ids[src]))
+    parts = pd.DataFrame({"kind": kind, "shared": shared, "other": other}).iloc[order]
+    number = parts.groupby(list(parts), sort=False).ngroup().to_numpy()
+    order = order[np.argsort(number, kind="stable")]
+    first = np.searchsorted(np.sort(number), np.arange(number.max(initial=-1) + 1))
+    spans = list(pairwise([*first.tolist(), len(order)]))
+    sources, targets = (
+        [tuple(dict.fromkeys(cells[a:b])) for a, b in spans]
+        for cells in (ids[src[order]].tolist(), ids[tgt[order]].tolist())
+    )
+    begin = np.flatnonzero((np.bincount(tgt, minlength=n) == 0) & (frame > 0))
+    end = np.flatnonzero((np.bincount(src, minlength=n) == 0) & (frame < n_frames - 1))
+    known, nobody = edges.iloc[order[first]], np.full(len(begin) + len(end), np.nan)
+    kinds = [*known["event"], *["appear"] * len(begin), *["disappear"] * len(end)]
+    table = {
+        "frame": np.r_[np.minimum.reduceat(frame[tgt[order]], first), frame[begin], frame[end]],
+        "event": pd.Series(kinds, dtype=object),
+        "sources": [*sources, *[()] * len(begin), *((i,) for i in ids[end].tolist())],
+        "targets": [*targets, *((i,) for i in ids[begin].tolist()), *[()] * len(end)],
+        "score": np.r_[known["score"].to_numpy(), nobody],
+        name: np.r_[known[name].to_numpy(), nobody],
+    }
+    return sort_events(pd.DataFrame(table))
 
 
 def sort_events(table: pd.DataFrame) -> pd.DataFrame:
@@ -120,46 +119,6 @@ def sort_events(table: pd.DataFrame) -> pd.DataFrame:
     rank = table["event"].map({e.key: int(e) for e in Event}).to_numpy(dtype=np.int64)
     order = np.lexsort((first, rank, table["frame"].to_numpy(dtype=np.int64)))
     return table.iloc[order][[*EVENT_COLUMNS, margin_column(table)]].reset_index(drop=True)
-
-
-def _grouped(kind: str, ends: pd.DataFrame, margin: str) -> pd.DataFrame:
-    if kind in ("move", "skip"):
-        spans = np.arange(len(ends) + 1)
-    else:
-        by = "target" if kind == "merge" else "source"
-        ends = ends.sort_values(by, kind="stable")
-        spans = np.r_[0, np.flatnonzero(np.diff(ends[by].to_numpy())) + 1, len(ends)]
-        spans = spans[: len(spans) if len(ends) else 1]
-    pairs = list(zip(spans[:-1].tolist(), spans[1:].tolist(), strict=True))
-    sources, targets = ends["source"].tolist(), ends["target"].tolist()
-    one_source, one_target = kind != "merge", kind in ("move", "skip", "merge")
-    starts = spans[:-1]
-    frame = ends["frame"].to_numpy(dtype=np.int64)
-    return pd.DataFrame(
-        {
-            "frame": np.minimum.reduceat(frame, starts) if len(starts) else frame,
-            "event": np.full(len(starts), kind, dtype=object),
-            "sources": [tuple(sources[a : a + 1 if one_source else b]) for a, b in pairs],
-            "targets": [tuple(targets[a : a + 1 if one_target else b]) for a, b in pairs],
-            "score": ends["score"].to_numpy(dtype=np.float64)[starts],
-            margin: ends[margin].to_numpy(dtype=np.float64)[starts],
-        }
-    )
-
-
-def _lonely(kind: str, ids: Index, frame: Index, margin: str) -> pd.DataFrame:
-    named = [(i,) for i in ids.tolist()]
-    nobody: list[tuple[int, ...]] = [()] * len(ids)
-    return pd.DataFrame(
-        {
-            "frame": frame,
-            "event": np.full(len(ids), kind, dtype=object),
-            "sources": named if kind == "disappear" else nobody,
-            "targets": named if kind == "appear" else nobody,
-            "score": np.full(len(ids), np.nan),
-            margin: np.full(len(ids), np.nan),
-        }
-    )
 
 
 def assemble_tracks(
@@ -233,40 +192,29 @@ def edge_rows(nodes: pd.DataFrame, edges: pd.DataFrame, source: str) -> tuple[In
     InputError
         As `assemble_tracks`.
     """
-    ids = nodes["id"].to_numpy(dtype=np.int64)
-    order = np.argsort(ids, kind="stable")
-    ordered = ids[order]
-    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(repeated):
-        raise InputError(f"{source}: the id {repeated[0]} is used twice; ids must be unique")
-    src = _rows_of(ordered, order, edges["source"].to_numpy(dtype=np.int64), source)
-    tgt = _rows_of(ordered, order, edges["target"].to_numpy(dtype=np.int64), source)
-    frame = nodes["frame"].to_numpy(dtype=np.int64)
-    backwards = np.flatnonzero(frame[src] >= frame[tgt])
+    ids = pd.Index(nodes["id"].to_numpy(dtype=np.int64))
+    if not ids.is_unique:
+        again = ids[ids.duplicated()].min()
+        raise InputError(f"{source}: the id {again} is used twice; ids must be unique")
+    ends = edges[["source", "target"]].to_numpy(dtype=np.int64)
+    rows = ids.get_indexer(ends.ravel()).reshape(-1, 2)
+    if (rows < 0).any():
+        raise InputError(
+            f"{source}: an edge names the id {ends[rows < 0][0]}, but there is no such detection"
+        )
+    frame = nodes["frame"].to_numpy(dtype=np.int64)[rows]
+    backwards = np.flatnonzero(frame[:, 0] >= frame[:, 1])
     if len(backwards):
-        e = backwards[0]
+        (i, j), (early, late) = ends[backwards[0]], frame[backwards[0]]
         raise InputError(
-            f"{source}: the edge from {ids[src[e]]} (frame {frame[src[e]]}) to {ids[tgt[e]]} "
-            f"(frame {frame[tgt[e]]}) does not run forward in time; a parent must be in an "
-            "earlier frame than its child"
+            f"{source}: the edge from {i} (frame {early}) to {j} (frame {late}) does not run "
+            "forward in time; a parent must be in an earlier frame than its child"
         )
-    pairs = src * len(ids) + tgt
-    _, first, counts = np.unique(pairs, return_index=True, return_counts=True)
-    if np.any(counts > 1):
-        e = first[counts > 1][0]
-        raise InputError(f"{source}: the edge from {ids[src[e]]} to {ids[tgt[e]]} is listed twice")
-    return src, tgt
-
-
-def _rows_of(ordered: Index, order: Index, wanted: Index, source: str) -> Index:
-    at = np.searchsorted(ordered, wanted)
-    at = np.minimum(at, max(len(ordered) - 1, 0))
-    unknown = ordered[at] != wanted if len(ordered) else np.ones(len(wanted), dtype=bool)
-    if np.any(unknown):
-        raise InputError(
-            f"{source}: an edge names the id {wanted[unknown][0]}, but there is no such detection"
-        )
-    return order[at] if len(ordered) else at
+    again = edges.duplicated(["source", "target"]).to_numpy()
+    if again.any():
+        i, j = ends[again][0]
+        raise InputError(f"{source}: the edge from {i} to {j} is listed twice")
+    return rows[:, 0], rows[:, 1]
 
 
 def _complete_edges(
@@ -295,7 +243,7 @@ def components(n: int, src: Index, tgt: Index) -> Index:
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
-def chains(n: int, src: Index, tgt: Index, allowed: Mask | None = None) -> Index:
+def chains(n: int, src: Index, tgt: Index, allowed: Mask) -> Index:
     """Number of the longest unbranched path of every node, from 1 by first node, shape (n,).
 
     Parameters
@@ -305,12 +253,10 @@ def chains(n: int, src: Index, tgt: Index, allowed: Mask | None = None) -> Index
     src, tgt
         Index that every edge joins, shapes (E,) and (E,).
     allowed
-        Edges that a path may take, shape (E,); all if None.
+        Edges that a path may take, shape (E,).
     """
-    simple = np.bincount(src, minlength=n)[src] == 1
-    simple &= np.bincount(tgt, minlength=n)[tgt] == 1
-    if allowed is not None:
-        simple &= allowed
+    alone = (np.bincount(src, minlength=n)[src] == 1) & (np.bincount(tgt, minlength=n)[tgt] == 1)
+    simple = allowed & alone
     component = components(n, src[simple], tgt[simple])
     _, first, inverse = np.unique(component, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +11,9 @@ import numpy as np
 import pandas as pd
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.errors import InputError, OutputError
+from bridgetrack.errors import OutputError
 from bridgetrack.files import as_path, replacing
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, colouring, paint
-from bridgetrack.tracks.table import generations
 from bridgetrack.tracks.tracks import Tracks
 
 if TYPE_CHECKING:
@@ -47,10 +45,9 @@ class Lineages:
     ----------
     branches
         One row per track, sorted by ``track_id``: ``lineage_id``, ``x`` (columns of width 1),
-        ``start``, ``end`` (first and last frame), ``generation``.
+        ``start``, ``end`` (first and last frame).
     links
-        One row per link of `Tracks` between two of them: rows of ``child`` and ``parent`` in
-        `branches`, ``event``, and ``main``, false for the further parents of a merged track.
+        One row per link of `Tracks`: rows of ``child`` and ``parent`` in `branches`, ``event``.
     """
 
     branches: pd.DataFrame
@@ -132,14 +129,8 @@ class Lineages:
         return int(self._order[k]), int(np.clip(round(frame), first[k], last[k]))
 
 
-def lineages(tracks: Tracks, families: Collection[int] | None = None) -> Lineages:
-    """Lay out all families side by side, or some of them.
-
-    Raises
-    ------
-    InputError
-        If there is no such family.
-    """
+def lineages(tracks: Tracks) -> Lineages:
+    """Lay out all families side by side."""
     nodes = tracks.nodes
     groups = nodes.groupby("track_id")
     table = pd.DataFrame(
@@ -149,57 +140,27 @@ def lineages(tracks: Tracks, families: Collection[int] | None = None) -> Lineage
             "end": groups["frame"].max(),
         }
     ).reset_index()
-    ids, start = table["track_id"].to_numpy(), table["start"].to_numpy()
-    table["generation"] = generations(ids, start, tracks.links)
-    if families is not None:
-        missing = sorted(set(families) - set(table["lineage_id"].tolist()))
-        if missing:
-            raise InputError(
-                f"there is no family {missing[0]}: a family has the number of its first track, "
-                "see lineage_id in tracks.csv"
-            )
-        table = table[table["lineage_id"].isin(list(families))].reset_index(drop=True)
-    links = _known_links(table["track_id"].to_numpy(), tracks.links)
+    ids = table["track_id"].to_numpy()
+    known = tracks.links[tracks.links[["track_id", "parent_id"]].isin(ids).all(axis=1)]
+    ends = {"child": known["track_id"], "parent": known["parent_id"]}
+    rows = {name: np.searchsorted(ids, tracks_of) for name, tracks_of in ends.items()}
+    links = pd.DataFrame({**rows, "event": known["event"].to_numpy(dtype=object)})
     table["x"] = _places(table, links)
     return Lineages(table, links)
 
 
-def _known_links(ids: Index, links: pd.DataFrame) -> pd.DataFrame:
-    known = links["track_id"].isin(ids) & links["parent_id"].isin(ids)
-    links = links[known]
-    return pd.DataFrame(
-        {
-            "child": np.searchsorted(ids, links["track_id"].to_numpy(dtype=np.int64)),
-            "parent": np.searchsorted(ids, links["parent_id"].to_numpy(dtype=np.int64)),
-            "event": links["event"].to_numpy(dtype=object),
-            "main": ~links["track_id"].duplicated().to_numpy(dtype=bool),
-        }
-    )
-
-
-def _children(links: pd.DataFrame) -> dict[int, list[int]]:
-    """Index of the tracks that come from each row, by their first parents."""
-    found: dict[int, list[int]] = {}
-    main = links[links["main"]]
-    for child, parent in zip(main["child"].tolist(), main["parent"].tolist(), strict=True):
-        found.setdefault(parent, []).append(child)
-    return found
-
-
-def _roots(table: pd.DataFrame, links: pd.DataFrame) -> list[int]:
-    """Index without a parent, those of one family next to each other."""
-    rootless = np.ones(len(table), dtype=bool)
-    rootless[links["child"].to_numpy(dtype=np.int64)] = False
-    rows = np.flatnonzero(rootless)
-    return rows[np.argsort(table["lineage_id"].to_numpy()[rows], kind="stable")].tolist()
-
-
 def _places(table: pd.DataFrame, links: pd.DataFrame) -> Array:
     """Horizontal place of every track, depth first without recursion, shape (tracks,)."""
-    children, family = _children(links), table["lineage_id"].tolist()
+    children: dict[int, list[int]] = {}
+    first = links.drop_duplicates("child")  # the parent under which a track stands
+    for child, parent in first[["child", "parent"]].to_numpy(dtype=np.int64).tolist():
+        children.setdefault(parent, []).append(child)
+    family = table["lineage_id"].to_numpy()
+    roots = np.setdiff1d(np.arange(len(table)), first["child"])
+    roots = roots[np.argsort(family[roots], kind="stable")]
     place = np.full(len(table), np.nan)
     free, last = 0.0, None
-    for root in _roots(table, links):
+    for root in roots.tolist():
         if last is not None and family[root] != last:
             free += _APART
         last = family[root]
@@ -216,13 +177,7 @@ def _places(table: pd.DataFrame, links: pd.DataFrame) -> Array:
     return place
 
 
-def save_lineages(
-    tracks: Tracks,
-    path: Path | str,
-    *,
-    families: Collection[int] | None = None,
-    colour: str = "generation",
-) -> Lineages:
+def save_lineages(tracks: Tracks, path: Path | str, *, colour: str = "generation") -> Lineages:
     """Draw lineage trees, as the end of the name of the file says.
 
     Parameters
@@ -231,8 +186,6 @@ def save_lineages(
         The tracks.
     path
         A picture, ``.svg``, ``.png`` or ``.pdf``.
-    families
-        Which families, by the numbers of their first tracks; all if None.
     colour
         What the branches are coloured by, one of `colourings`.
 
@@ -244,7 +197,7 @@ def save_lineages(
     Raises
     ------
     InputError
-        If there is no such family, or nothing to colour by.
+        If there is nothing to colour by.
     OutputError
         If the file cannot be written, or its name ends otherwise.
     """
@@ -255,7 +208,7 @@ def save_lineages(
             f"{path}: lineage trees are written as {', '.join(PICTURES)}; let the name end in one "
             "of these"
         )
-    drawn = lineages(tracks, families)
+    drawn = lineages(tracks)
     figure = _figure(tracks, drawn, colour)
     # Without a date equal figures give equal files.
     more: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}

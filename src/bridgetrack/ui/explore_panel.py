@@ -266,7 +266,7 @@ class ExplorePanel(Panel):
         feature, chosen = str(self.feature.currentData()), self._looks.chosen
         words, of_tracks = column_words(numbers.features[feature]), feature.startswith("track:")
         if of_tracks or not chosen:
-            self.plot.show_bars(numbers.distribution(feature, chosen))
+            self.plot.show_bars(*numbers.distribution(feature, chosen))
             self.plot.name_axes(words, f"number of {'tracks' if of_tracks else 'cells'}")
             return
         curves = numbers.curves(feature, chosen)

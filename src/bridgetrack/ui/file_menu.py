@@ -22,7 +22,7 @@ from bridgetrack.io.tables import read_detections_csv, table_holds
 from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
 from bridgetrack.movie.opening import movie_path, scaled_like
 from bridgetrack.pipeline.project import is_project, load_project
-from bridgetrack.tracks.table import to_napari
+from bridgetrack.tracks.numbers import layer_data
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.layers import (
     IMPORTED,
@@ -77,10 +77,10 @@ def labels_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
 
 def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:
     """Tracks as the data of a Tracks layer."""
-    data, properties, graph = to_napari(tracks)
+    data, features, graph = layer_data(tracks)
     meta = tag(IMPORTED, path=str(path), tracks=tracks)
     where = placement(tracks.geometry)
-    options = {"name": name, "metadata": meta, "features": properties, "graph": graph, **where}
+    options = {"name": name, "metadata": meta, "features": features, "graph": graph, **where}
     return data, options, "tracks"
 
 

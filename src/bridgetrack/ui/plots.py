@@ -14,7 +14,6 @@ from bridgetrack.active.accuracy import Point
 from bridgetrack.arrays import Array, Index
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
 from bridgetrack.tracks.cycles import CellCycles
-from bridgetrack.tracks.numbers import Distribution
 from bridgetrack.tracks.trees import Lineages
 
 _LINE, _BAND, _CHOSEN = "#56b4e9", (86, 180, 233, 70), "#e69f00"
@@ -74,12 +73,12 @@ class NumberPlot(Plot):
             self.plot(time[own], values[own], pen=pen, connect="finite", name=str(t))
         self.enableAutoRange()
 
-    def show_bars(self, found: Distribution) -> None:
-        """How often values occur: all, and those chosen."""
+    def show_bars(self, edges: Array, all_counts: Index, chosen_counts: Index) -> None:
+        """How often values between `edges` occur: all, and those chosen."""
         self.clear()
-        wide = np.diff(found.edges)
-        place = {"x": found.edges[:-1] + wide / 2, "width": 0.95 * wide, "pen": None}
-        for counts, colour in ((found.counts, _LINE), (found.chosen, _CHOSEN)):
+        wide = np.diff(edges)
+        place = {"x": edges[:-1] + wide / 2, "width": 0.95 * wide, "pen": None}
+        for counts, colour in ((all_counts, _LINE), (chosen_counts, _CHOSEN)):
             if counts.any():
                 self.addItem(pg.BarGraphItem(height=counts, brush=colour, **place))
         self.enableAutoRange()
