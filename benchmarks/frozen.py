@@ -38,7 +38,8 @@ import tifffile
 import bridgetrack as bt
 from answers import suggested as suggested_answers
 from bridgetrack.annotations.files import load_annotations
-from bridgetrack.learning.losses import LOSSES, loss_values
+from bridgetrack.learning import LOSSES
+from bridgetrack.learning.risk import Risk
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.progress import run
@@ -86,7 +87,8 @@ def losses() -> Figures:
     scene = annotate(scene, load_annotations(SAMPLE / "annotations.json"))
     model = TrackingModel(build_training_set(scene))
     w = shipped_model().aligned(scene.matrix.features) * (np.arange(model.n_features) % 2)
-    return {name: float(loss_values(model, model.data.samples, w, name).sum()) for name in LOSSES}
+    risks = {name: Risk(model, model.data.samples, None, loss) for name, loss in LOSSES.items()}
+    return {name: float(risk.loss_of_each(w).sum()) for name, risk in risks.items()}
 
 
 def wrong_after_answers(task: Task, seed: int) -> int:

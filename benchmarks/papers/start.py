@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from bridgetrack.arrays import Array
-from bridgetrack.learning.losses import Loss, find_loss
+from bridgetrack.learning.options import Loss, find_loss
 from bridgetrack.learning.regularizers import Regularizer
 from bridgetrack.learning.risk import Risk
 from bridgetrack.learning.structured_model import Sample, StructuredModel

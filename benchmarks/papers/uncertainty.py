@@ -9,7 +9,7 @@ best_second     ``exp(-(max_y w'Phi(x, y) - max_{y in Y°} w'Phi(x, y)))``
 
 Y° holds every output but the best one, so that the second best differs from the best in at least
 one event. It is found exactly, see `Exchanges`; patches whose relaxation is fractional are solved
-event by event (`inference.margins.cheapest_flip`).
+event by event (`inference.margins.exact_margin`).
 
 With optimal prices every column has a reduced cost of at least 0, chosen ones have 0, and an output
 is worse than the best one by the sum of the reduced costs of its columns. So the second best is the
@@ -31,7 +31,7 @@ import scipy.sparse as sp
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
-from bridgetrack.inference.margins import cheapest_flip, reduced_costs
+from bridgetrack.inference.margins import exact_margin, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import solve
 from bridgetrack.training.training_set import TrainingSet
@@ -194,8 +194,5 @@ def _by_solving(patches: Patches, scores: Array, k: int, columns: Index) -> floa
     slots = np.flatnonzero(patches.slot == k)
     part = Problem(sp.csr_matrix(patches.problem.incidence[columns][:, slots]))
     best = solve(part, scores[columns])
-    single = sp.csr_matrix(sp.identity(len(columns), format="csr")[np.flatnonzero(best.chosen)])
-    second = cheapest_flip(part, scores[columns], single)
-    if second is None:
-        return float("inf")
-    return max(best.value - float(scores[columns][second].sum()), 0.0)
+    given = part, scores[columns], best
+    return min(exact_margin(*given, column) for column in np.flatnonzero(best.chosen).tolist())

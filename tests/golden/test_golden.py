@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.learning import LOSSES, loss_values
+from bridgetrack.learning import LOSSES
+from bridgetrack.learning.risk import Risk
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
 from simulator import SimulationSettings, simulate_to_folder
@@ -116,7 +117,8 @@ def six_losses() -> dict[str, float]:
     data = build_training_set(scene(30))
     w = bt.shipped_model().aligned(scene().matrix.features)
     model = TrackingModel(data)
-    return {name: float(loss_values(model, data.samples, w, name).sum()) for name in LOSSES}
+    risks = {name: Risk(model, data.samples, None, loss) for name, loss in LOSSES.items()}
+    return {name: float(risk.loss_of_each(w).sum()) for name, risk in risks.items()}
 
 
 def suggested() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.arrays import Array
-from bridgetrack.learning import Bundle, Inferred, Sample, StructuredModel
+from bridgetrack.learning import LOSSES, Bundle, Inferred, Sample, StructuredModel
 
 Output = tuple[int, ...]
 Best = tuple[Output, Array, float, float]
@@ -155,6 +155,23 @@ class PartialChain(Enumerable):
         y = tuple(labels[::-1])
         feature, loss = self.joint_feature(x, y), self.task_loss(y_star, y)
         return y, feature, loss, float(feature @ w) + sign * loss
+
+
+def loss_values(model: Enumerable, samples: Sequence[Sample], w: Array, loss: str) -> Array:
+    """Loss of each sample by the definition (001, eq. 6), with a real search over Y°."""
+    kind = LOSSES[loss]
+    if kind.penalty_space == "all":
+        penalty = model.loss_augmented_inference(samples, w)
+    else:
+        penalty = model.incompatible_inference(samples, w)
+    if kind.reward_space == "compatible":
+        reward = model.compatible_inference(samples, w)
+    elif kind.minus_delta:
+        reward = model.loss_augmented_inference(samples, w, -1)
+    else:
+        reward = model.inference(samples, w)
+    above = penalty.values(w, 1) - reward.values(w, kind.reward_sign)
+    return np.where(np.isneginf(penalty.bounds), 0.0, np.maximum(above, 0.0))
 
 
 def lower_bound(state: Bundle, w: Array) -> float:

@@ -21,10 +21,9 @@ from bridgetrack.learning import (
     LearningOptions,
     Sample,
     fit,
-    loss_values,
     train,
 )
-from models import PartialChain, chain_problem, lower_bound, multiclass_problem
+from models import PartialChain, chain_problem, loss_values, lower_bound, multiclass_problem
 
 FINE = LearningOptions(precision=1e-5)
 names = st.sampled_from(sorted(LOSSES))
@@ -121,7 +120,7 @@ def test_progress_can_be_watched_and_cancelled() -> None:
     assert first.n_inferences < second.n_inferences
     assert first.gap == np.inf and np.isfinite(second.gap)
     assert second.objective == pytest.approx(
-        objective(model, samples, L2(0.1), second.weights, "bridge"), rel=0.5
+        objective(model, samples, L2(0.1), second.w, "bridge"), rel=0.5
     )
     with pytest.raises(StopIteration):
         next(training)

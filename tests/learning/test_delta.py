@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.learning import L2, LearningOptions, fit, loss_values
-from models import chain_problem, multiclass_problem
+from bridgetrack.learning import L2, LearningOptions, fit
+from models import chain_problem, loss_values, multiclass_problem
 
 
 @given(

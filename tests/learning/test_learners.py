@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import L1, L2, LearningOptions, fit, loss_values, train
+from bridgetrack.learning import L1, L2, LearningOptions, fit, train
 from bridgetrack.learning.bundle import Bundle
-from bridgetrack.learning.losses import LOSSES
 from bridgetrack.learning.online import Dual
+from bridgetrack.learning.options import LOSSES
 from bridgetrack.learning.risk import Risk
 from bridgetrack.progress import run
-from models import chain_problem, multiclass_problem
+from models import chain_problem, loss_values, multiclass_problem
 
 CERTIFIED = ["1-slack", "n-slack", "frank-wolfe", "subgradient"]
 PROBLEMS = st.sampled_from([multiclass_problem, chain_problem])

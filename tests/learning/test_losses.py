@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import LOSSES, Sample, loss_values
-from bridgetrack.learning.losses import find_loss
+from bridgetrack.learning import LOSSES, Sample
+from bridgetrack.learning.options import find_loss
 from bridgetrack.learning.risk import Risk
-from models import chain_problem, multiclass_problem
+from models import chain_problem, loss_values, multiclass_problem
 
 PROBLEMS = {"chain": lambda seed: chain_problem(seed, n=3), "multiclass": multiclass_problem}
 problems = st.sampled_from(sorted(PROBLEMS))

@@ -20,12 +20,11 @@ from bridgetrack.learning import (
     LearningOptions,
     Sample,
     fit,
-    loss_values,
 )
-from bridgetrack.learning.losses import LOSSES
+from bridgetrack.learning.options import LOSSES
 from bridgetrack.learning.risk import Risk
 from bridgetrack.learning.self_paced import VIOLATION, difficulties, nearest, novelties
-from models import PartialChain, chain_problem, entropy_of, multiclass_problem
+from models import PartialChain, chain_problem, entropy_of, loss_values, multiclass_problem
 
 
 @dataclass

@@ -19,10 +19,9 @@ from bridgetrack.learning import (
     Stacked,
     TrainingResult,
     fit,
-    loss_values,
 )
 from bridgetrack.learning.master_qp import solve_master
-from models import chain_problem, multiclass_problem
+from models import chain_problem, loss_values, multiclass_problem
 
 FINE = LearningOptions(precision=1e-6)
 problems = st.sampled_from([multiclass_problem, chain_problem])

@@ -54,13 +54,10 @@ def test_initial_weights_that_do_not_fit() -> None:
         fit(model, samples, L2(1.0), initial=np.zeros(3))
 
 
-def test_options_out_of_range() -> None:
-    with pytest.raises(InputError, match="precision must be positive"):
-        LearningOptions(precision=0)
-    with pytest.raises(InputError, match="rate"):
-        LearningOptions(precision_rate=1.0)
-    with pytest.raises(InputError, match="at least one CCCP iteration"):
-        LearningOptions(max_cccp_iterations=0)
+@pytest.mark.parametrize("wrong", [{"precision": 0}, {"max_cccp_iterations": 0}])
+def test_options_out_of_range(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(wrong))}.*must be"):
+        LearningOptions(**wrong)
 
 
 def test_features_that_are_not_numbers() -> None:
@@ -84,8 +81,6 @@ class Odd(AmbiguousMulticlass):
     [
         ({"bounds": np.full(12, np.inf)}, "bounds of training sample 0"),
         ({"losses": np.full(12, np.nan)}, "task losses of training sample 0"),
-        ({"losses": np.full(12, -0.1)}, "must not be negative"),
-        ({"features": np.zeros((12, 4))}, "another set of features"),
     ],
 )
 def test_inference_that_returns_nonsense(change: dict[str, Any], words: str) -> None:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from bridgetrack.learning import L2, loss_values
+from bridgetrack.learning import L2, LOSSES
+from bridgetrack.learning.risk import Risk
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
 from bridgetrack.training.fit import TEMPERATURE, Objective, share_of_step
@@ -19,11 +20,10 @@ def test_it_is_the_mean_of_the_posterior_along_the_way() -> None:
     objective = Objective(model, (), start, None, 0.02)
     found = run(share_of_step(objective, scene, fitted))
     shares = np.linspace(0, 1, 41)
-    values = []
+    values, risk = [], Risk(model, model.data.samples, None, LOSSES["bridge"])
     for s in shares:
         w = start + s * (fitted - start)
-        risk = loss_values(model, model.data.samples, w, "bridge").sum()
-        values.append(risk + 4 * L2(0.02, start).value(w))
+        values.append(risk.loss_of_each(w).sum() + 4 * L2(0.02, start).value(w))
     density = np.exp((min(values) - np.array(values)) / TEMPERATURE)
     expected = np.trapezoid(density * shares, shares) / np.trapezoid(density, shares)
     assert abs(found - expected) < 0.01

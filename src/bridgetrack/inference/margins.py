@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.solve import resolve, solve
+from bridgetrack.inference.solve import resolve
 
 _TRIED = 200
 """Columns looked at for the smallest margins."""
@@ -232,52 +231,3 @@ def best_without(
     dropped = np.flatnonzero(solution.chosen & ~other.chosen)
     drop = float(scores[dropped].sum()) - float(scores[added].sum())
     return max(drop, 0.0), added, dropped
-
-
-def cheapest_flip(problem: Problem, scores: Array, sets: sp.csr_matrix) -> Mask | None:
-    """Maximise the score over the choices that pick no column of at least one set (Y°).
-
-    If the best choice breaks one of these promises already, it is the answer. Otherwise exactly
-    one promise is broken, where that costs least; promises are tried in the order of a lower
-    bound on that cost, until no untried one can be cheaper (max over Y° in 001, eq. 4).
-
-    Parameters
-    ----------
-    problem
-        Slots and columns.
-    scores
-        Shape (H,).
-    sets
-        Promises x columns, 1 where a column is in the set; every set lies within one slot,
-        shape (A, H).
-
-    Returns
-    -------
-    numpy.ndarray or None
-        Chosen columns, shape (H,); None if every choice keeps all promises.
-    """
-    best = solve(problem, scores)
-    kept = np.asarray(sets @ best.chosen.astype(np.float64)).ravel()
-    if (kept < 0.5).any():
-        return best.chosen
-    bounds = margin_bounds(problem, scores, best)
-    # Every set lies within one slot, so exactly one of its columns is chosen.
-    picked = sets.multiply(best.chosen.astype(np.float64)).tocsr()
-    picked.eliminate_zeros()
-    held = picked.indices
-    found: Mask | None = None
-    cheapest = np.inf
-    for a in np.argsort(bounds[held], kind="stable"):
-        if bounds[held[a]] >= cheapest:
-            break
-        members = sets.indices[sets.indptr[a] : sets.indptr[a + 1]]
-        try:
-            cost, added, dropped = best_without(problem, scores, best, int(held[a]), members)
-        except InfeasibleError:
-            continue
-        if cost < cheapest:
-            cheapest = cost
-            found = best.chosen.copy()
-            found[dropped] = False
-            found[added] = True
-    return found

@@ -20,15 +20,17 @@ Nothing here knows what x and y are: see `StructuredModel`.
 """
 
 from bridgetrack.learning.bundle import Bundle
-from bridgetrack.learning.losses import LOSSES, Loss, Treatment, loss_values
 from bridgetrack.learning.online import train_perceptron
 from bridgetrack.learning.options import (
     ALGORITHM_1,
     CRITERIA,
     LEARNERS,
+    LOSSES,
     YU_JOACHIMS,
     Curriculum,
     LearningOptions,
+    Loss,
+    Treatment,
 )
 from bridgetrack.learning.regularizers import L1, L2, Regularizer
 from bridgetrack.learning.result import Stage, TrainingResult, TrainingStep
@@ -63,7 +65,6 @@ __all__ = [
     "TrainingStep",
     "Treatment",
     "fit",
-    "loss_values",
     "train",
     "train_perceptron",
 ]

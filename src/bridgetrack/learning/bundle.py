@@ -13,14 +13,15 @@ the tangent at the time, and stay valid since ``f - c Delta <= f + Delta <= P``.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
-from dataclasses import dataclass
 
 import numpy as np
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.learning.options import LearningOptions
 from bridgetrack.learning.regularizers import Regularizer
+from bridgetrack.learning.result import TrainingStep
 from bridgetrack.learning.risk import Risk, Tangent
 from bridgetrack.learning.structured_model import Inferred
 
@@ -69,23 +70,9 @@ class Planes:
             self.owner, self._used = self.owner[keep], self._used[keep]
 
 
-@dataclass(frozen=True)
-class Incumbent:
-    """Where the minimisation of a surrogate J~ stands."""
-
-    w: Array  # the best point so far, shape (d,)
-    upper: float  # J~ there
-    lower: float  # a lower bound on min J~
-    reason: str = ""  # why the search ended, a key of `cccp.REASONS`; empty while it goes on
-
-    @property
-    def gap(self) -> float:
-        """True duality gap."""
-        return self.upper - self.lower
-
-
-Search = Generator[Incumbent, None, Incumbent]
-"""Minimises a surrogate: yields where it stands after each inference, returns where it ends."""
+Search = Generator[TrainingStep, None, TrainingStep]
+"""Minimises a surrogate: yields where it stands after each inference over all samples, returns
+where it ends."""
 
 
 class Bundle:
@@ -141,11 +128,20 @@ class Bundle:
         """The surrogate at a point, J where the tangent touches; inf where P was not computed."""
         return float(self._values()[(self._points == w).all(axis=1)].min(initial=np.inf))
 
-    def incumbent(self, lower: float, reason: str = "") -> Incumbent:
+    def incumbent(self, lower: float, reason: str = "") -> TrainingStep:
         """The best point where P was computed."""
         values = self._values()
         row = int(np.argmin(values))
-        return Incumbent(self._points[row].copy(), float(values[row]), lower, reason)
+        return TrainingStep(
+            w=self._points[row].copy(),
+            objective=float(values[row]),
+            lower=lower,
+            n_bounds=len(self.planes),
+            n_inferences=self.risk.n_inferences,
+            seconds=time.perf_counter() - self.risk.began,
+            inference_seconds=self.risk.seconds,
+            reason=reason,
+        )
 
     def _values(self) -> Array:
         linear = self._points @ self.tangent.v + self.tangent.c

@@ -18,8 +18,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bridgetrack.arrays import Array
-from bridgetrack.learning.bundle import Bundle, Incumbent, Search
-from bridgetrack.learning.result import Record, Training, TrainingStep
+from bridgetrack.learning.bundle import Bundle, Search
+from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
 from bridgetrack.progress import relayed
 
 REASONS = {
@@ -29,26 +29,30 @@ REASONS = {
     "iterations": "the limit of CCCP iterations was reached",
 }
 
+FIRST_PRECISION, RATE = 0.1, 0.3
+"""Epsilon and rho of adaptive precision: epsilon_t = max(rho epsilon_{t-1}, epsilon_min)."""
+
 
 def cccp(bundle: Bundle, minimise: Callable[[float], Search], w: Array) -> Training:
     """Minimise J from weights ``w`` on; ``minimise`` takes a surrogate's gap below epsilon."""
     risk, options = bundle.risk, bundle.options
-    record, objectives, reason = Record(risk), list[float](), "iterations"
+    steps, objectives, reason = list[TrainingStep](), list[float](), "iterations"
 
-    def report(best: Incumbent) -> TrainingStep:
-        return record.step(best.w, best.upper, best.gap, len(bundle.planes))
+    def noted(step: TrainingStep) -> TrainingStep:
+        steps.append(step)
+        return step
 
     bundle.set_tangent(risk.tangent(w), w)  # line 4 for t = 0
-    epsilon = options.first_precision
+    epsilon = max(FIRST_PRECISION if options.adaptive else 0.0, options.precision)
     for t in range(options.max_cccp_iterations):  # line 3
         if t and not options.recycle:
             bundle.forget()
         if bundle.value(w) == np.inf:  # at t = 0, or without recycling
             bundle.add_planes_at(w, 0.0)
-            yield report(bundle.incumbent(-np.inf))
+            yield noted(bundle.incumbent(-np.inf))
         if not objectives:
             objectives.append(bundle.value(w))  # J at the first weights
-        found = yield from relayed(minimise(epsilon), report)  # lines 6-12
+        found = yield from relayed(minimise(epsilon), noted)  # lines 6-12
         w, old = found.w, bundle.tangent  # line 13
         bundle.set_tangent(risk.tangent(w, old), w)  # line 4 for t + 1
         objectives.append(bundle.value(w))
@@ -57,9 +61,11 @@ def cccp(bundle: Bundle, minimise: Callable[[float], Search], w: Array) -> Train
         if found.reason == "limit" or (settled and epsilon <= options.precision):
             reason = found.reason
             break
-        epsilon = max(options.precision_rate * epsilon, options.precision)  # line 5
+        epsilon = max(RATE * epsilon, options.precision)  # line 5
     bundle.w = w
-    return record.result(
+    return TrainingResult.of(
+        risk,
+        steps,
         w=w,
         objective=objectives[-1],
         gap=found.gap,

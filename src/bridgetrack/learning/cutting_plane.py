@@ -18,8 +18,9 @@ from dataclasses import replace
 import numpy as np
 
 from bridgetrack.arrays import Array
-from bridgetrack.learning.bundle import Bundle, Incumbent, Search
+from bridgetrack.learning.bundle import Bundle, Search
 from bridgetrack.learning.master_qp import solve_master
+from bridgetrack.learning.result import TrainingStep
 
 KNOWN_IN_A_ROW = 50
 """Master problems between two inferences at most."""
@@ -43,12 +44,12 @@ def minimise(bundle: Bundle, precision: float) -> Search:
 
     Yields
     ------
-    Incumbent
+    TrainingStep
         After each inference over all samples.
 
     Returns
     -------
-    Incumbent
+    TrainingStep
         The best point of all, with a true lower bound on the minimum.
     """
     tolerance, lower, stalled = RAISED * precision, -np.inf, 0
@@ -56,7 +57,7 @@ def minimise(bundle: Bundle, precision: float) -> Search:
         best = bundle.incumbent(lower)
         # Lines 9 and 10 come before 7: recycled planes may close the gap without any inference.
         query, lower = _next_point(bundle, best, precision)
-        if best.upper - lower <= precision:  # line 12
+        if best.objective - lower <= precision:  # line 12
             return bundle.incumbent(lower, "converged")
         if bundle.risk.n_inferences >= bundle.options.max_inferences:
             return bundle.incumbent(lower, "limit")
@@ -66,7 +67,7 @@ def minimise(bundle: Bundle, precision: float) -> Search:
             risen = bundle.add_planes_at(point, tolerance) > tolerance  # lines 7 and 8
             now = bundle.incumbent(lower)
             yield now
-            better = best.upper - now.upper > FELL * (best.upper - lower)
+            better = best.objective - now.objective > FELL * (best.objective - lower)
             if risen or (better and point is not query):
                 break
         else:  # no plane can raise the model of P where the master problem has its minimum
@@ -75,14 +76,14 @@ def minimise(bundle: Bundle, precision: float) -> Search:
             stalled = 0 if better else stalled + 1
 
 
-def _next_point(bundle: Bundle, best: Incumbent, precision: float) -> tuple[Array, float]:
+def _next_point(bundle: Bundle, best: TrainingStep, precision: float) -> tuple[Array, float]:
     """Where to ask for inference next, and the lower bound on the minimum."""
     lower, tolerance = best.lower, RAISED * precision
     for _ in range(KNOWN_IN_A_ROW):
         master = solve_master(*bundle.rows(), bundle.regularizer, 1e-2 * precision)  # line 9
         bundle.prune(master.alpha)
         lower = max(lower, master.dual)
-        gap = best.upper - lower  # line 10
+        gap = best.objective - lower  # line 10
         enough = max(0.5 * precision, KNOWN_RISE * gap)
         known = None if gap <= precision else bundle.best_known(master.w)
         if known is None or not bundle.add(known, master.w, tolerance, enough):

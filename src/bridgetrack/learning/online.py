@@ -12,6 +12,7 @@ phi / n and ``b`` of Delta / n over all samples, its lower bound are
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from bridgetrack.arrays import Array, Index
 from bridgetrack.learning.bundle import Bundle, Search
 from bridgetrack.learning.regularizers import L2
-from bridgetrack.learning.result import Record, Training
+from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import SATISFIED, Risk
 from bridgetrack.learning.structured_model import Inferred
 
@@ -231,7 +232,7 @@ def train_perceptron(
     epoch, and the best is kept. The objective is the mean task loss, the gap NaN, and there is no
     state; the rate takes the place of a lambda that would keep weights near the prior.
     """
-    record, nothing = Record(risk), float("nan")
+    steps, nothing = list[TrainingStep](), float("nan")
     rng, summed, visited = np.random.default_rng(seed), np.zeros(len(w)), 0
     best, since, reason = w, 0, "the limit of epochs"
 
@@ -253,14 +254,19 @@ def train_perceptron(
         since += 1
         if losses[-1] < min(losses[:-1]) or (epoch == 0 and losses[1] == losses[0]):
             best, since = mean, 0
-        yield record.step(best, min(losses), nothing, 0)
+        seconds = time.perf_counter() - risk.began
+        found = best, min(losses), nothing, 0, risk.n_inferences, seconds, risk.seconds
+        steps.append(TrainingStep(*found))
+        yield steps[-1]
         if mistakes == 0:
             reason = "an epoch without a mistake"
             break
         if since >= patience:
             reason = "the task loss stopped improving"
             break
-    return record.result(
+    return TrainingResult.of(
+        risk,
+        steps,
         w=best,
         objective=min(losses),
         gap=nothing,

@@ -1,11 +1,72 @@
-"""Choices and limits of training."""
+"""Choices and limits of training: the loss, what minimises its risk, and the curriculum."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
 
 from bridgetrack.errors import InputError
+from bridgetrack.settings import settings
+
+Treatment = Literal["exact", "literal"]
+"""How a sample without loss (a margin that is already negative) enters the penalty P.
+
+``exact``: with the subgradient of its best compatible output, so that every bound touches P, which
+is one convex function. ``literal`` (for losses with the penalty space Y°: max, bridge, max-delta):
+the sample is ignored in the subgradient "as in usual SVM" (001, section 4.4): in a bound it
+contributes just what R's tangent takes away again. Such bounds are valid but need not touch P, so
+that training can stall at a positive gap, which is reported. (Leaving the sample out of P alone,
+with its reward still in R, makes ever larger rewards profitable: the surrogate then falls far
+below zero until lambda stops it, and the bounds exceed P.)
+"""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A row of 001, Table 2, or one of the two losses of section 5.3."""
+
+    name: str  # as there; ramp-delta is the ramp minus Delta of Table 3
+    penalty_space: Literal["all", "incompatible"]  # Y^P: Y or Y°
+    reward_space: Literal["all", "compatible"]  # Y^R: Y or Y*
+    minus_delta: bool = False  # whether Delta is subtracted in the reward term (001, section 5.3)
+
+    @property
+    def reward_sign(self) -> Literal[-1, 0]:
+        """Factor of Delta in the reward term."""
+        return -1 if self.minus_delta else 0
+
+
+LossName = Literal["hinge", "ramp", "max", "bridge", "ramp-delta", "max-delta"]
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss("hinge", "all", "compatible"),
+        Loss("ramp", "all", "all"),
+        Loss("max", "incompatible", "all"),
+        Loss("bridge", "incompatible", "compatible"),
+        Loss("ramp-delta", "all", "all", minus_delta=True),
+        Loss("max-delta", "incompatible", "all", minus_delta=True),
+    )
+}
+
+
+def find_loss(loss: str | Loss) -> Loss:
+    """Loss of a name.
+
+    Raises
+    ------
+    InputError
+        If there is no such loss.
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if loss not in LOSSES:
+        raise InputError(f"there is no loss {loss!r}; choose one of {', '.join(LOSSES)}")
+    return LOSSES[loss]
+
 
 LearnerName = Literal["1-slack", "n-slack", "frank-wolfe", "subgradient", "perceptron"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
@@ -13,7 +74,7 @@ Criterion = Literal["slack", "entropy", "novelty"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 
 
-@dataclass(frozen=True)
+@settings("curriculum:")
 class Curriculum:
     """Choices of self-paced learning (002), see `self_paced`.
 
@@ -28,22 +89,11 @@ class Curriculum:
     """
 
     criterion: Criterion = "slack"
-    first: float = 0.2
-    rate: float = 1.3
-
-    def __post_init__(self) -> None:
-        if self.criterion not in CRITERIA:
-            raise InputError(
-                f"there is no curriculum {self.criterion!r}; choose one of {', '.join(CRITERIA)}"
-            )
-        if not (0 < self.first <= 1 and self.rate > 1):
-            raise InputError(
-                f"a curriculum needs a first share between 0 and 1, not {self.first}, and a rate "
-                f"above 1, not {self.rate}"
-            )
+    first: Annotated[float, Field(gt=0, le=1)] = 0.2
+    rate: Annotated[float, Field(gt=1)] = 1.3
 
 
-@dataclass(frozen=True)
+@settings("learning:")
 class LearningOptions:
     """Choices and limits of CCCP with bounds recycling (001, Algorithm 1).
 
@@ -52,8 +102,6 @@ class LearningOptions:
     precision
         Wanted duality gap epsilon_min, in units of the risk (task loss per annotation), and eta:
         training stops when a CCCP iteration at this precision gains less.
-    initial_precision, precision_rate
-        epsilon and rho of adaptive precision: epsilon_t = max(rho epsilon_{t-1}, epsilon_min).
     recycle
         Keep planes and points across CCCP iterations; for outputs see `cache`.
     adaptive
@@ -73,41 +121,19 @@ class LearningOptions:
         earlier state does not begin with the easy ones again.
     """
 
-    precision: float = 1e-3
-    initial_precision: float = 0.1
-    precision_rate: float = 0.3
+    precision: Annotated[float, Field(gt=0)] = 1e-3
     recycle: bool = True
     adaptive: bool = True
     cache: bool = True
     max_bounds: int = 200
     max_inferences: int = 2000
-    max_cccp_iterations: int = 50
+    max_cccp_iterations: Annotated[int, Field(ge=1)] = 50
     learner: LearnerName | None = None
     curriculum: Curriculum | None = None
 
     def __post_init__(self) -> None:
-        if self.learner is not None and self.learner not in LEARNERS:
-            raise InputError(
-                f"there is no learner {self.learner!r}; choose one of {', '.join(LEARNERS)}"
-            )
         if self.learner == "perceptron" and self.curriculum is not None:
             raise InputError("the perceptron knows no curriculum; choose another learner")
-        if not self.precision > 0:
-            raise InputError(f"the precision must be positive, not {self.precision}")
-        if not 0 < self.precision_rate < 1:
-            raise InputError(
-                f"the rate of adaptive precision must lie between 0 and 1, not "
-                f"{self.precision_rate}"
-            )
-        if self.max_cccp_iterations < 1:
-            raise InputError(
-                f"training needs at least one CCCP iteration, not {self.max_cccp_iterations}"
-            )
-
-    @property
-    def first_precision(self) -> float:
-        """Precision of the first CCCP iteration."""
-        return max(self.initial_precision, self.precision) if self.adaptive else self.precision
 
 
 YU_JOACHIMS = LearningOptions(recycle=False, adaptive=False, cache=False, learner="1-slack")

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridgetrack.arrays import Array
-from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.risk import Risk
+
+if TYPE_CHECKING:
+    from bridgetrack.learning.bundle import Bundle
 
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """Where training stands; one after each call of the inference over all samples."""
+    """Where training stands: at the best point so far of a convex surrogate J~."""
 
-    objective: float  # smallest upper bound on the objective so far
-    # duality gap of the current convex problem; inf before the first master problem, NaN where
-    # there is none (perceptron)
-    gap: float
+    w: Array  # the point, shape (d,): what to keep if training is cancelled here
+    objective: float  # J~ there, not below J
+    # a lower bound on min J~; -inf before the first master problem, NaN where there is none
+    # (perceptron)
+    lower: float
     n_bounds: int  # bounds in the master problem
     n_inferences: int  # loss-augmented inferences over all samples so far
     seconds: float  # since training began
     inference_seconds: float  # those of them spent in inference
-    weights: Array  # best so far, shape (d,): what to keep if training is cancelled here
+    reason: str = ""  # why the search ended, a key of `cccp.REASONS`; empty while it goes on
+
+    @property
+    def gap(self) -> float:
+        """True duality gap."""
+        return self.objective - self.lower
 
 
 @dataclass(frozen=True)
@@ -58,33 +66,17 @@ class TrainingResult:
     state: Bundle | None = None  # for a later training; None of the perceptron
     stages: tuple[Stage, ...] = ()  # of the curriculum, if there was one
 
+    @classmethod
+    def of(cls, risk: Risk, steps: Sequence[TrainingStep], **found: Any) -> TrainingResult:
+        """What was found, with the steps that led there and what they cost."""
+        return cls(
+            **found,
+            steps=tuple(steps),
+            n_inferences=risk.n_inferences,
+            n_reward_inferences=risk.n_reward_inferences,
+            inference_seconds=risk.seconds,
+            seconds=time.perf_counter() - risk.began,
+        )
+
 
 Training = Generator[TrainingStep, None, TrainingResult]
-
-
-class Record:
-    """The steps of a training so far, and what they cost."""
-
-    def __init__(self, risk: Risk) -> None:
-        self._risk, self._steps = risk, list[TrainingStep]()
-        self._start = time.perf_counter()
-
-    def step(self, w: Array, upper: float, gap: float, n_bounds: int) -> TrainingStep:
-        """Note the best point so far, with an upper bound on the objective there."""
-        # every surrogate bounds the objective from above, so the least value so far does
-        upper = min([upper, *(step.objective for step in self._steps[-1:])])
-        calls, spent = self._risk.n_inferences, self._risk.seconds
-        seconds = time.perf_counter() - self._start
-        self._steps.append(TrainingStep(upper, gap, n_bounds, calls, seconds, spent, w))
-        return self._steps[-1]
-
-    def result(self, **found: Any) -> TrainingResult:
-        """What was found, with the steps and costs that led there."""
-        return TrainingResult(
-            **found,
-            steps=tuple(self._steps),
-            n_inferences=self._risk.n_inferences,
-            n_reward_inferences=self._risk.n_reward_inferences,
-            inference_seconds=self._risk.seconds,
-            seconds=time.perf_counter() - self._start,
-        )

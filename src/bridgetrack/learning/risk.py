@@ -1,9 +1,20 @@
-"""The two convex parts of the empirical risk, ``P(w) - R(w)``, computed by a model's inference.
+"""The six losses as one, and the two convex parts of their risk, ``P(w) - R(w)``.
+
+A loss is a penalty space, a reward space and a sign of Delta:
+``L(w) = | max_{y in Y^P} [f + Delta] - max_{y in Y^R} [f - c Delta] |_+`` with c = 0 or 1
+(001, eq. 6, Table 2 and section 5.3). The risk is computed by a model's inference,
 
     P(w) = 1/n sum_i max_{y in Y} [f + Delta],     R(w) = 1/n sum_i max_{y in Y^R} [f - c Delta]
 
 n is the number of annotations, so that lambda keeps its meaning when annotations are added.
-`losses` says why every loss has this P.
+
+Because Delta vanishes exactly on Y*, replacing a loss's P-term by ``max(P-term, R-term)``, which
+is what ``| |_+`` asks for, gives ``max_{y in Y} [f + Delta]`` for every row of the table. So the
+penalty that is minimised is always a plain loss-augmented inference: if its maximiser contradicts
+an annotation it is the maximiser over Y°, and otherwise the loss of the sample is zero. As
+functions of w the six losses are three (hinge = bridge, ramp = max, ramp-delta = max-delta).
+With the treatment ``exact``, the default, the two losses of a pair are the same training; only
+``literal``, which applies to bridge, max and max-delta, tells them apart, see `Treatment`.
 """
 
 from __future__ import annotations
@@ -18,7 +29,7 @@ import numpy as np
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
-from bridgetrack.learning.losses import Loss, Treatment
+from bridgetrack.learning.options import Loss, Treatment
 from bridgetrack.learning.structured_model import Inferred, Sample, StructuredModel
 
 Inference = Callable[[Sequence[Sample], Array], Inferred]
@@ -60,6 +71,8 @@ class Risk:
     ----------
     n_reward_inferences, seconds
         Inferences over all samples for R so far, and time spent in any inference.
+    began
+        When it was made, by `time.perf_counter`.
     """
 
     def __init__(
@@ -83,6 +96,7 @@ class Risk:
             raise InputError(f"samples have the same key {repeated[0]!r}; merge them")
         self.literal = treatment == "literal" and loss.penalty_space == "incompatible"
         self.n_reward_inferences, self.seconds, self._inferred = 0, 0.0, 0
+        self.began = time.perf_counter()
 
     @property
     def n_inferences(self) -> int:
@@ -141,20 +155,14 @@ class Risk:
         start = time.perf_counter()
         found = ask(samples, w)
         self.seconds += time.perf_counter() - start
-        _check(found, samples, w.shape[-1])
+        _check(found, samples)
         # a bound is never below what was attained, whatever the rounding of the solver
         return replace(found, bounds=np.maximum(found.bounds, found.values(w, sign)))
 
 
-def _check(found: Inferred, samples: Sequence[Sample], d: int) -> None:
-    """Refuse what inference returned if it cannot be right."""
+def _check(found: Inferred, samples: Sequence[Sample]) -> None:
+    """Refuse what inference returned if it is no number."""
     given = {"features": found.features, "task losses": found.losses, "bounds": found.bounds}
-    shapes, n = [values.shape for values in given.values()], len(samples)
-    if shapes != [(n, d), (n,), (n,)]:
-        raise InputError(
-            f"inference returned shapes {shapes} for {n} samples and {d} weights; these may "
-            "belong to another set of features"
-        )
     for name, values in given.items():
         if not np.isfinite(values).all():
             i = int(np.argwhere(~np.isfinite(values))[0, 0])
@@ -162,9 +170,3 @@ def _check(found: Inferred, samples: Sequence[Sample], d: int) -> None:
                 f"the {name} of training sample {i} ({samples[i].key}) are not finite; check the "
                 "features of its events, or raise the limits of inference"
             )
-    if n and found.losses.min() < -SATISFIED:
-        i = int(found.losses.argmin())
-        raise InputError(
-            f"the task loss of training sample {i} ({samples[i].key}) is {found.losses[i]:g}; it "
-            "must not be negative"
-        )

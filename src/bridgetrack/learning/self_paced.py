@@ -69,7 +69,7 @@ def train_self_paced(
         max_cccp_iterations=1,
         precision=max(options.precision, PRECISION),
     )
-    calls, reward_calls, seconds = 0.0, 0.0, 0.0
+    calls, reward_calls = 0.0, 0.0
     for _ in range(MAX_STAGES):
         difficulty = difficulties(curriculum.criterion, risk, regularizer, w)
         if not stages:
@@ -85,7 +85,6 @@ def train_self_paced(
             w, share = result.w, float(selected.mean())
             calls += share * result.n_inferences
             reward_calls += share * result.n_reward_inferences
-            seconds += result.seconds
             before = selected
             difficulty = difficulties(curriculum.criterion, risk, regularizer, w)
             selected = difficulty <= threshold
@@ -101,7 +100,6 @@ def train_self_paced(
         stages=tuple(stages),
         n_inferences=final.n_inferences + round(calls),
         n_reward_inferences=final.n_reward_inferences + round(reward_calls),
-        seconds=final.seconds + seconds,
     )
 
 

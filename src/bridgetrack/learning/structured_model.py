@@ -93,13 +93,6 @@ class StructuredModel(ABC):
             If no output is compatible.
         """
 
-    def incompatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
-        """Maximise ``f + Delta`` over the incompatible outputs Y°; bounds are -inf without any.
-
-        Only `loss_values` asks for it, training does not.
-        """
-        raise InputError("this model does not search the incompatible outputs")
-
     def blocks(self, samples: Sequence[Sample]) -> Sequence[Index]:
         """Samples that one inference solves together, as positions in ``samples``."""
         return [np.array([i], dtype=np.intp) for i in range(len(samples))]

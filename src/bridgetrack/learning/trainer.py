@@ -13,9 +13,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.learning import cutting_plane
 from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.cccp import cccp
-from bridgetrack.learning.losses import Loss, Treatment, find_loss
 from bridgetrack.learning.online import FrankWolfe, Subgradient, train_perceptron
-from bridgetrack.learning.options import LearningOptions
+from bridgetrack.learning.options import LearningOptions, Loss, Treatment, find_loss
 from bridgetrack.learning.regularizers import L2, Regularizer
 from bridgetrack.learning.result import Training, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import Risk
@@ -54,7 +53,7 @@ def train(
     loss
         One of `LOSSES`.
     treatment
-        What becomes of satisfied samples, see `losses.Treatment`.
+        What becomes of satisfied samples, see `options.Treatment`.
     options
         Choices and limits.
     initial

@@ -47,7 +47,7 @@ from bridgetrack.learning import (
     TrainingStep,
     train,
 )
-from bridgetrack.learning.losses import find_loss
+from bridgetrack.learning.options import find_loss
 from bridgetrack.learning.risk import Risk
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, relayed
@@ -150,7 +150,7 @@ class Objective:
         def of_target(w: Array) -> Array:
             return stacked.shared(w) if self.target is None else stacked.weights(w)[0]
 
-        result = yield from relayed(steps, lambda s: replace(s, weights=of_target(s.weights)))
+        result = yield from relayed(steps, lambda s: replace(s, w=of_target(s.w)))
         return replace(result, w=of_target(result.w))
 
     def held_out_errors(self, step: float, fold: Index) -> Steps[Array]:

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning import Curriculum, LearningOptions
-from bridgetrack.learning.losses import LossName, Treatment
-from bridgetrack.learning.options import Criterion, LearnerName
+from bridgetrack.learning.options import Criterion, LearnerName, LossName, Treatment
 from bridgetrack.settings import settings
 
 LAMBDA_AT_FIFTY = 0.02
@@ -45,7 +44,7 @@ class TrainingOptions:
     treatment
         How samples that already satisfy their annotations enter the bounds: by their own best
         compatible output (exact), or cancelling out against the reward (literal); see
-        `losses.Treatment`.
+        `learning.options.Treatment`.
     regularizer
         Squared (``"l2"``) or absolute (``"l1"``) distance from the starting weights.
     lambda_

@@ -18,7 +18,6 @@ import scipy.sparse as sp
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import ContradictionError, InfeasibleError
 from bridgetrack.inference.gibbs import LIMIT, gibbs
-from bridgetrack.inference.margins import cheapest_flip
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solver import Basis, Program
 from bridgetrack.learning import Inferred, Sample, StructuredModel
@@ -107,23 +106,6 @@ class TrackingModel(StructuredModel):
             raise ContradictionError(
                 "the annotations exclude each other: no choice of events agrees with all of them"
             ) from error
-
-    def incompatible_inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
-        """Maximise f + Delta over the incompatible outputs, exactly and one by one."""
-        features = np.zeros((len(samples), self.n_features))
-        losses, bounds = np.zeros(len(samples)), np.full(len(samples), -np.inf)
-        for k, sample in enumerate(samples):
-            columns, rows = self.columns(sample.x), list(sample.y_star)
-            phi, sets = self.data.phi[columns], sp.csr_matrix(self.data.sets[rows][:, columns])
-            scores = phi @ w - self._credit[columns]
-            chosen = cheapest_flip(problem_of(self.data, columns), scores, sets)
-            if chosen is None:
-                continue
-            y, factor = chosen.astype(np.float64), self.data.importance[sample.x]
-            features[k] = factor * (phi.T @ y)
-            losses[k] = factor * float((1.0 - sets @ y).sum())
-            bounds[k] = features[k] @ w + losses[k]
-        return Inferred(features, losses, bounds)
 
     def _inferred(
         self, samples: Sequence[Sample], w: Array, sign: int, compatible: bool = False

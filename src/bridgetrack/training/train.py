@@ -356,8 +356,8 @@ def _told(
         gap = step.gap if np.isfinite(step.gap) else 1.0
         first = max(first or gap, gap)
         done = np.log(first / max(gap, 1e-9)) / np.log(first / precision + 1e-9)
-        learned = not np.array_equal(step.weights, start)
-        model = plain_model(step.weights, features) if learned else None
+        learned = not np.array_equal(step.w, start)
+        model = plain_model(step.w, features) if learned else None
         done = float(np.clip(done, 0, 1))
         return TrainingProgress("Learning", done, step.objective, step.gap, model)
 
