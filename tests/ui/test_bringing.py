@@ -89,44 +89,18 @@ def chosen(widget, kind: str):
     return getattr(widget.segment.source, kind).layer
 
 
-def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
+def test_what_is_dropped_is_a_movie_or_its_cells(viewer, qtbot, files):
     widget = fill(viewer, None, None)
     state = state_of(viewer)
-    beside: list[bool] = []
-
-    def dropping(path: Path) -> None:
-        """Drop in an event of the window, as a mouse does; nothing is read when it returns."""
-        n, before = len(viewer.layers), len(beside)
-
-        def act() -> None:
-            drop(viewer, path)
-            beside.append(state.files.busy("open") and len(viewer.layers) == n)
-
-        with choosing("Bridgetrack"):
-            QTimer.singleShot(0, act)
-            qtbot.waitUntil(lambda: len(beside) > before, timeout=20_000)
-        qtbot.waitUntil(lambda: not state.files.busy("open"), timeout=20_000)
-
-    dropping(files["frames"])
+    with choosing("Bridgetrack"):
+        drop(viewer, files["frames"])
     assert chosen(widget, "image").name == "frames" and chosen(widget, "labels") is None
     masks_that_napari_took_for_an_image_are_used(viewer, widget, qtbot, files)
-    dropping(files["masks"])
+    with choosing("Bridgetrack"):
+        drop(viewer, files["masks"])
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert chosen(widget, "labels").name == "masks"
     assert type(chosen(widget, "labels")).__name__ == "Labels"
-    there = list(viewer.layers)
-    for name, text, told in (
-        ("broken.csv", files["table"].read_text() + "3,1,here,4\n", "here"),
-        ("other.csv", "name,value\na,1\n", "column"),
-    ):
-        broken = files["table"].with_name(name)
-        broken.write_text(text)
-        dropping(broken)
-        notice = widget.notice
-        assert notice.isVisible() and name in notice.text() and told in notice.text()
-        assert list(viewer.layers) == there and chosen(widget, "labels").name == "masks"
-    assert beside == [True] * 4
-    # A script, which is no event of the window, gets the layers at once.
     [points] = viewer.open(str(files["table"]), plugin="bridgetrack")
     assert points in viewer.layers
 
@@ -341,16 +315,7 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     open_file(files["table"])
     tracked("spots")
     assert len(state.session.scene.detections) == n
-    export_box = widget.track.export
-    assert not export_box.replaced.isVisible()
     assert export("spots") == 3, actions
-    # What an export replaces is told before.
-    widget.open_step(3)
-    assert not export_box.replaced.isVisible()
-    state.session.tracker.track()
-    qtbot.waitUntil(export_box.replaced.isVisible, timeout=20_000)
-    folder = tmp_path / "spots_tracks"
-    assert export_box.replaced.text() == f"Export replaces the earlier result in {folder}."
     # Elsewhere, in a folder of the same name.
     other = tmp_path / "other"
     other.mkdir()

@@ -60,10 +60,8 @@ def test_what_was_found_mended_and_set_is_there_again(
     again = another_viewer()
     panel, other = fill(again, file, None), state_of(again)
     settled(other, qtbot)
-    assert panel.notice.text() == (
-        f"✓ Restored from {other.session.project.path.name}: 1 answer, the cells that you found or "
-        "painted, the model in use, what can happen."
-    )
+    told = "✓ Restored from part.bridgetrack: 1 answer, the cells that you found or painted."
+    assert panel.notice.text() == told
     back = find_role(again.layers, "labels")
     assert back.scale.tolist() == scale and tags_of(back)["found"] == how
     assert "Found here by the plain segmentation" in panel.segment.summary.text()

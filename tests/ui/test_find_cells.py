@@ -9,7 +9,6 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QSlider
 
-import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.mask_answers import honoured
@@ -19,7 +18,7 @@ from bridgetrack.pipeline.finding import Finding, MaskJob
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.ui.layers import FOUND, find_role, tags_of
+from bridgetrack.ui.layers import FOUND, find_role
 from bridgetrack.ui.state import state_of
 from drawn_movie import colony
 
@@ -214,20 +213,9 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     settled(state, qtbot, layer)
 
 
-def test_what_a_cancelled_search_found_is_kept(opened, viewer, image, qtbot, pace, monkeypatch):
+def test_a_search_shows_what_it_finds_and_can_be_left(opened, viewer, image, qtbot, monkeypatch):
     state, widget = opened
     find, source = widget.segment.find, widget.segment.source.labels
-    widget.segment.finding.open()
-    # Before any frame is done, everything stays as it was.
-    find.go.click()
-    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
-    qtbot.waitUntil(widget.work.isVisible, timeout=60_000)
-    pace.held = True
-    qtbot.mouseClick(widget.work.stop, Qt.MouseButton.LeftButton)
-    assert not state.session.busy("segment"), "it is over as soon as the button is released"
-    pace.held = False
-    qtbot.wait(300)
-    assert find_role(viewer.layers, "labels") is None and state.session.movie is None
     find.method.value = "plain"
     looked, held, real = [], threading.Event(), MaskJob.plain_frame
 
@@ -237,48 +225,32 @@ def test_what_a_cancelled_search_found_is_kept(opened, viewer, image, qtbot, pac
         looked.append(t)
         return real(job, t)
 
+    def two_frames_are_shown() -> None:
+        looked.clear()
+        held.clear()
+        find.go.click()
+        qtbot.waitUntil(lambda: find_role(viewer.layers, FOUND) is not None, timeout=60_000)
+        qtbot.waitUntil(lambda: len(looked) == 2, timeout=60_000)
+        shown = find_role(viewer.layers, FOUND)
+        assert shown.data.any() and shown not in source
+
     monkeypatch.setattr(MaskJob, "plain_frame", slow)
-    find.go.click()
-    qtbot.waitUntil(lambda: len(looked) == 2 and find._search.done == 2, timeout=60_000)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, FOUND) is not None, timeout=20_000)
-    shown = find_role(viewer.layers, FOUND)
-    assert shown.data[:2].any(axis=(1, 2)).all() and shown not in source
+    two_frames_are_shown()
     qtbot.mouseClick(widget.work.stop, Qt.MouseButton.LeftButton)
+    assert not state.session.busy("segment"), "it is over as soon as the button is released"
     held.set()
-    assert find_role(viewer.layers, FOUND) is None
-    assert "the cells of 2 of 3 frames are kept" in widget.notice.text()
-    qtbot.waitUntil(lambda: source.layer is not None, timeout=20_000)
-    part = source.layer
-    assert part.data[:2].any(axis=(1, 2)).all() and not part.data[2].any()
-    settled(state, qtbot, part)
-    monkeypatch.undo()
-    layer = found(state, widget, qtbot)
-    assert part not in viewer.layers
-    settings = tags_of(layer)["found"].settings
-    whole = bt.find_cells(image, settings, choose="plain", axes="TYX").labels.array[:, 0]
-    np.testing.assert_array_equal(layer.data, whole)
-    assert layer.visible
-    # Cells that are there already stay those of the movie.
-    looked.clear()
-    held.clear()
-    monkeypatch.setattr(MaskJob, "plain_frame", slow)
-    find.go.click()
-    qtbot.waitUntil(lambda: len(looked) == 2, timeout=60_000)
-    qtbot.mouseClick(widget.work.stop, Qt.MouseButton.LeftButton)
-    held.set()
-    assert "your cells are unchanged" in widget.notice.text()
-    assert source.layer is layer
+    qtbot.waitUntil(lambda: len(looked) == 3)
+    assert find_role(viewer.layers, FOUND) is None and source.layer is None
+    assert "Cancelled" in widget.notice.text()
     # Another movie that is opened ends the search, too, and says so.
-    looked.clear()
-    held.clear()
-    find.go.click()
-    qtbot.waitUntil(lambda: len(looked) == 2, timeout=60_000)
+    two_frames_are_shown()
     other = viewer.add_image(image + 1, name="other")
     cells = viewer.add_labels((image > np.quantile(image, 0.9)).astype(int), name="cells")
     widget.segment.source.image.choose(other)
     widget.segment.source.labels.choose(cells)
-    qtbot.waitUntil(lambda: state.session.movie.layers == (other, cells), timeout=20_000)
-    assert not widget.work.isVisible() and not state.session.busy("segment")
+    session = state.session
+    qtbot.waitUntil(lambda: session.movie and session.movie.layers == (other, cells))
+    assert not session.busy("segment")
     assert "The search for the cells of “part” ended" in widget.notice.text()
     held.set()
 
@@ -334,7 +306,6 @@ def what_is_decided_is_what_the_command_line_decides(state, widget, viewer, qtbo
         sizes[way] = found.diameter
     assert sizes["jointly"] < 0.8 * sizes["plain"], "candidates see that these are several cells"
     find.method.value = "jointly"
-    qtbot.waitUntil(lambda: find.size.value == round(sizes["jointly"]), timeout=60_000)
     find.size.value = 33
     find.go.click()
     said = Finding(SegmentationSettings(diameter=33.0), "jointly")

@@ -426,11 +426,6 @@ class CellSearch:
         shape = (movie.n_frames, *(movie.geometry.shape or ()))
         return cls(movie, finding, np.zeros(shape, dtype=np.int32))
 
-    @property
-    def complete(self) -> bool:
-        """Whether all frames are found."""
-        return self.done == self.movie.n_frames
-
     def steps(
         self, answers: MaskAnswers | None = None, weights: Model | None = None, **where: Any
     ) -> Steps[FoundMasks]:

@@ -36,7 +36,6 @@ class KeptSettings:
         self._session = session
         self._known: list[tuple[dict[str, Any], Model]] = []  # to find a model again as it was
         self.present = Settings()  # of the open movie
-        self.back: tuple[str, ...] = ()  # what was there again when it was opened, in words
 
     def scale_for(self, movie: MovieAndCells) -> Scale | None:
         """The scale that was set for a movie, where this is the movie as it was then."""
@@ -111,10 +110,4 @@ class KeptSettings:
         if kept.model is None:
             self.write(**self.entries(self._session.model))
             kept = self.read()
-        told = {
-            "the model in use": kept.model,
-            "what came of the training": kept.training,
-            "what can happen": kept.without,
-        }
-        self.back = tuple(words for words, there in told.items() if there)
         return kept

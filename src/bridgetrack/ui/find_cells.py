@@ -71,7 +71,6 @@ class FindCells(Column):
         self._search: CellSearch | None = None
         self._looked_in: Any = None  # its layer
         self._shown = 0  # frames of it that are shown
-        self._of: Any = source.image.layer  # the movie chosen last
         self._own_size = False  # whether a person set the size of its cells
         self.size, self.faint, self.split = (
             _setting(Appearance, name) for name in ("diameter", "faint", "split")
@@ -91,7 +90,6 @@ class FindCells(Column):
         ))  # fmt: skip
         self.words = self.add(text())
         self.expert = self._experts()
-        panel.state.cancelled["segment"] = self._cancelled
         panel.listen(panel.session.progress, self._show_found)
         self._preview_soon = qdebounced(self._show_preview, timeout=_PAUSE, parent=self)
         self._listen()
@@ -112,9 +110,8 @@ class FindCells(Column):
     def _listen(self) -> None:
         panel = self._panel
         self.size.changed.connect(self._on_size_set)
-        for widget in (self.size, self.faint, self.split, self.foreground):
+        for widget in (self.size, self.faint, self.split, self.foreground, self.method):
             widget.changed.connect(lambda _: self._preview_soon())
-        self.method.changed.connect(lambda _: self._on_way())
         self.live.toggled.connect(self._on_live)
         self._source.image.chosen.connect(lambda _: self._on_image())
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
@@ -125,10 +122,7 @@ class FindCells(Column):
         for work in ("settings", "preview"):
             self._panel.session.cancel(work)
         layer = self._source.image.layer
-        if layer is not None and layer is not self._of:
-            # The size that was set is of the cells of the movie before.
-            self._own_size = self._own_size and self._of is None
-            self._of = layer
+        self._own_size = False
         self.go.setEnabled(layer is not None)
         self.live.setEnabled(layer is not None)
         self.estimate.setText("")
@@ -144,11 +138,6 @@ class FindCells(Column):
             if known is not None and known.diameter is not None:
                 self._show_size(known.diameter)
                 self._own_size = True
-
-    def _on_way(self) -> None:
-        """Show at once what suits the movie in the way chosen now, where that was shown before."""
-        if self._decided is not None:
-            self._with_settings("preview", lambda *_: self._show_preview())
 
     def _on_size_set(self, _: Any) -> None:
         """A person set the size, which no estimate changes from now on."""
@@ -297,26 +286,7 @@ class FindCells(Column):
             shown.refresh()
         self._shown = search.done
 
-    def _cancelled(self) -> str:
-        """Keep the frames that a search found before it was cancelled; what is told."""
-        search, layer = self._search, self._looked_in
-        if search is None or search.complete or not search.done or layer is None:
-            return ""
-        used: Any = self._source.labels.layer
-        if used is not None and not layers.tags_of(used).get("partial"):
-            self.words.setText("Cancelled; your cells are unchanged.")
-            return self.words.text()
-        self._add(layer, search.labels.copy(), search.finding, partial=True)
-        words = (
-            f"Cancelled: the cells of {search.done} of {search.movie.n_frames} frames are kept; a "
-            "new search begins at the first frame."
-        )
-        self.words.setText(words)
-        return words
-
-    def _add(
-        self, layer: Any, labels: NDArray[Any], finding: Finding, partial: bool = False
-    ) -> None:
+    def _add(self, layer: Any, labels: NDArray[Any], finding: Finding) -> None:
         """Show what was found; of earlier searches, the cells that were in use stay, hidden."""
         viewer, source = self._panel.state.viewer, self._source
         if viewer is None:
@@ -330,14 +300,14 @@ class FindCells(Column):
         self.live.setChecked(False)
         used: Any = source.labels.layer
         for earlier in list(viewer.layers):
-            tags = layers.tags_of(earlier)
-            if tags.get("found") is None or layers.other_movie(layer, earlier):
+            found_here = layers.tags_of(earlier).get("found") is not None
+            if not found_here or layers.other_movie(layer, earlier):
                 continue
-            if earlier is used and not tags.get("partial"):
+            if earlier is used:
                 earlier.visible = False
             else:
                 viewer.layers.remove(earlier)
-        made = layers.cells_over(layer, labels, "Cells found", found=finding, partial=partial)
+        made = layers.cells_over(layer, labels, "Cells found", found=finding)
         layers.join(layer, made)
         viewer.add_layer(made)
         if source.image.layer is layer:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any, ClassVar
 
-from qtpy.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, QSize, Qt, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 from superqt.utils import qdebounced
 
@@ -18,14 +18,8 @@ from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.state import ViewerState, state_of
 from bridgetrack.ui.widgets import SPACE, Column, button, wrapping
 
-_OVER = 1.0
-"""Seconds after which an error is not of what has just worked."""
-
 _KNOWN = 12
 """Percent from which on it is told how long a search will take."""
-
-_FADE = 8000
-"""Milliseconds that a message without weight stays."""
 
 
 class Panel(Column):
@@ -128,10 +122,7 @@ class Panel(Column):
     def add_notice(self) -> None:
         """Show what the session has to say at the end of the panel as it is so far."""
         self.notice = self.add(Notice())
-        session = self.session
-        self.listen(session.message, self.notice.say)
-        for worked in (session.answers_changed, session.model_changed, session.tracking_changed):
-            self.listen(worked, self.notice.outlived)
+        self.listen(self.session.message, self.notice.say)
 
 
 class Notice(QLabel):
@@ -145,27 +136,11 @@ class Notice(QLabel):
         self.setSizePolicy(wrapping())
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.hide()
-        self._level, self._since = "", 0.0
-        self._fade = QTimer(self)
-        self._fade.setSingleShot(True)
-        self._fade.timeout.connect(self.hide)
 
     def say(self, level: str, words: str) -> None:
-        """Show a message; what is no problem goes by itself, and is told in view only."""
-        panel = self.parentWidget()
-        if level == "info" and words and panel is not None and not panel.isVisible():
-            return
-        self._fade.stop()
-        if level == "info":
-            self._fade.start(_FADE)
-        self._level, self._since = level, time.monotonic()
+        """Show a message until the next one."""
         self.setText(f"{self._SIGNS.get(level, '')} {words}" if words else "")
         self.setVisible(bool(words))
-
-    def outlived(self, *_: Any) -> None:
-        """Something worked: what went wrong before is over, but for what it said itself."""
-        if self._level == "error" and time.monotonic() - self._since > _OVER:
-            self.say("", "")
 
 
 class WorkBar(QWidget):
@@ -185,7 +160,7 @@ class WorkBar(QWidget):
         self.bar = QProgressBar()
         self.bar.setRange(0, 100)
         box.addWidget(self.bar, 1)
-        self.stop = button("Cancel", "Stop; nothing is changed", self.cancel)
+        self.stop = button("Cancel", "Stop what is under way", self.cancel)
         box.addWidget(self.stop)
         for doer in (panel.session, self._state.files, self._state.elsewhere):
             panel.listen(doer.progress, self._on_progress)
@@ -216,14 +191,13 @@ class WorkBar(QWidget):
         self.stop.setEnabled(_SHOWN[name])
 
     def cancel(self) -> None:
-        """Cancel what is shown, and tell what is kept of it."""
+        """Cancel what is shown."""
         if not self._steps:
             return
         name, state = list(self._steps)[-1], self._state
         for doer in (state.session, state.files, state.elsewhere):
             doer.cancel(name)
-        kept = state.cancelled.get(name, str)()
-        state.session.message.emit("info", kept or "Cancelled. Nothing has changed.")
+        state.session.message.emit("info", "Cancelled. What was done before is as it was.")
 
 
 _SHOWN = {

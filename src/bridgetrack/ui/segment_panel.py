@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,12 @@ from bridgetrack.annotations.files import ENDING
 from bridgetrack.io.columns import guess_columns
 from bridgetrack.io.tables import unknown_columns
 from bridgetrack.pipeline.project import Scale
-from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_menu import layers_of, table_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import IMPORTED, LayerData, find_role, set_scale, tags_of
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import DIM, Section, button, form_in, text
-
-_OFFER = 400
-"""Milliseconds in which the cells of a movie may come along with it."""
 
 
 class SegmentPanel(Panel):
@@ -48,6 +43,7 @@ class SegmentPanel(Panel):
         self.column.addWidget(self.sample)
         self.find = FindCells(self, self.source)
         self.finding = self.add(Section("Find the cells in the movie", self.find))
+        self.finding.open()
         self.scale = ScaleBox(self, self.source)
         self.more = self.add(Section("More", self.find.expert, self.scale))
         self.column.addStretch(1)
@@ -57,20 +53,7 @@ class SegmentPanel(Panel):
         # Later: where the panel grows, napari would draw a layer that it is taking away.
         removed = qdebounced(self._on_scene, timeout=0, parent=self)
         self.listen(self.state.viewer.layers.events.removed, removed)
-        self._offered: weakref.WeakSet[Any] = weakref.WeakSet()
-        offer = qdebounced(self._offer, timeout=_OFFER, parent=self)
-        self.source.image.chosen.connect(lambda _: offer())
-        offer()
         self._on_scene()
-
-    def _offer(self) -> None:
-        """Unfold what finds cells, once for every movie that comes without any."""
-        image, cells = self.source.image.layer, self.source.labels.layer
-        if image is None or cells is not None or image in self._offered:
-            return
-        self._offered.add(image)
-        if not self.state.files.busy(READING):
-            self.finding.open()
 
     def _ask(self) -> None:
         """Ask for a file and add what it holds; tracks without other cells come with theirs."""

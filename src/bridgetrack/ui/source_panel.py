@@ -145,12 +145,7 @@ class SourceChooser(QWidget):
             layers.join(image, labels)
         else:
             layers.share_scale(image, labels)
-            with session.hearing() as warnings:
-                back = self._open_with_cells(image, labels, again)
-            if back and not warnings and session.answers is not None:
-                folder = session.project.path
-                where = "" if folder is None else f" from {folder.name}"
-                session.message.emit("info", f"Restored{where}: {', '.join(back)}.")
+            self._open_with_cells(image, labels, again)
 
     def _takes_its_cells(self, image: Any, labels: Any) -> bool:
         """Choose the cells of a movie that was chosen now, in place of those of another one."""
@@ -202,8 +197,8 @@ class SourceChooser(QWidget):
             self._known.add(image)
             self._restore(image)
 
-    def _open_with_cells(self, image: Any, labels: Any, again: bool) -> tuple[str, ...]:
-        """Open a movie; what is there again."""
+    def _open_with_cells(self, image: Any, labels: Any, again: bool) -> None:
+        """Open a movie, and tell what is there again."""
         session = self._panel.session
         try:
             source = self._source(image, labels)
@@ -211,18 +206,21 @@ class SourceChooser(QWidget):
             session.message.emit("info", "")
             session.forget()  # what was open before is not what is chosen now
             self._problem(str(error))
-            return ()
+            return
         if image is not None:
             self._known.add(image)
         self._problem("")
-        if not self._open_movie(source):
+        with session.hearing() as warnings:
+            opened = self._open_movie(source)
+        if not opened:
             session.forget()
-            return ()
+            return
         layers.join(image, labels)
-        resumed = session.answers.resumed if session.answers else 0
-        answers = (plural(resumed, "answer"),) if resumed else ()
-        cells = ("the cells that you found or painted",) if source.kept else ()
-        return () if again else (*answers, *cells, *self._panel.state.settings.back)
+        resumed, folder = session.answers.resumed if session.answers else 0, session.project.path
+        back = [plural(resumed, "answer")] if resumed else []
+        back += ["the cells that you found or painted"] if source.kept else []
+        if back and folder is not None and not (again or warnings):
+            session.message.emit("info", f"Restored from {folder.name}: {', '.join(back)}.")
 
     def _open_movie(self, source: MovieAndCells) -> bool:
         """Open a movie, in the scale that was set for it; whether it could be."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,6 @@ class ViewerState:
         self.annotator = Annotator(self.session)
         self.canvas = Canvas(viewer, self.session, self.annotator)
         self.looks = Looks()
-        # What to do when people cancel work by its name; says what is kept.
-        self.cancelled: dict[str, Callable[[], str]] = {}
         self.results = ResultLayers(viewer, self.session, self.looks)
         self._panels = 0
 
@@ -97,11 +95,6 @@ class ViewerState:
         """A panel uses this."""
         self._panels += 1
 
-    @property
-    def used(self) -> bool:
-        """Whether a panel is there."""
-        return self._panels > 0
-
     def detach(self) -> None:
         """A panel is gone; with the last one all work ends."""
         self._panels -= 1
@@ -123,12 +116,6 @@ def state_of(viewer: Any) -> ViewerState:
     if viewer not in _states:
         _states[viewer] = ViewerState(viewer)
     return _states[viewer]
-
-
-def shared_state(viewer: Any) -> ViewerState | None:
-    """What the panels of a viewer share, None where it has no panel."""
-    state = _states.get(getattr(viewer, "__wrapped__", viewer))
-    return state if state is not None and state.used else None
 
 
 class CloseGuard(QObject):

@@ -235,9 +235,7 @@ class ExportBox(Column):
             self.ask_many,
         )  # fmt: skip
         self.add(row(self.save, self.elsewhere, self.many))
-        self.replaced = self.add(text())
         self.words = self.add(text())
-        panel.state.cancelled["batch"] = self._on_cancel
         kept = panel.state.settings
         self.formats.tick(kept.present.formats)
         self.formats.itemChanged.connect(lambda _: self._on_tick())
@@ -255,10 +253,6 @@ class ExportBox(Column):
         if self._written is not None and self._written is not tracking:
             self._written = None
             self.words.clear()
-        movie = self._panel.session.movie
-        folder = None if movie is None or movie.path is None else results_of(movie.path)
-        replaced = folder is not None and folder.exists() and self._written is None
-        tell(self.replaced, f"Export replaces the earlier result in {folder}." if replaced else "")
 
     def export(self) -> None:
         """Write beside the movie; where it is in no file, ask where to."""
@@ -294,14 +288,14 @@ class ExportBox(Column):
                 session.message.emit("info", words)
 
         # Goes on where another movie is chosen meanwhile.
-        self._run("export", "Writing the results", "Writing…", lambda: steps, done)
+        self._run("export", "Writing the results", lambda: steps, done)
 
-    def _run(self, job: str, what: str, begun: str, work: Factory, done: Done) -> None:
+    def _run(self, job: str, what: str, work: Factory, done: Done) -> None:
         doer = self._panel.state.elsewhere
         if doer.busy(job):
             self.words.setText(f"{what} is still under way; begin again when that is done.")
             return
-        self.words.setText(begun)
+        self.words.clear()
         doer.run(job, work, done, lambda error: self.words.setText(str(error)), what=what)
 
     def ask_many(self) -> None:
@@ -316,14 +310,8 @@ class ExportBox(Column):
         session = self._panel.session
         model, without = session.model, session.kinds.words
         given = RunInputs(folder, None, model, None, formats=self.formats.ticked, without=without)
-        begun = f"Tracking without {', '.join(without)}…" if without else "Tracking…"
         work = partial(batch_steps, folder, out, given)
-        self._run("batch", "Tracking many movies", begun, work, lambda rows: self._show(rows, out))
-
-    def _on_cancel(self) -> str:
-        words = "Cancelled: the movies that are done have their results, the others have none."
-        self.words.setText(words)
-        return words
+        self._run("batch", "Tracking many movies", work, lambda rows: self._show(rows, out))
 
     def _show(self, table: pd.DataFrame, out: Path) -> None:
         rows: list[Any] = list(table.itertuples())
