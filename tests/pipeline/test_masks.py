@@ -23,11 +23,10 @@ from bridgetrack.pipeline.finding import (
 from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
 from bridgetrack.progress import run
-from bridgetrack.regions.acts import check, remove
-from bridgetrack.regions.mend import Mend, MendKind, MendSite
+from bridgetrack.regions.acts import MendSite, check, remove
+from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.regions import labels_of
-from bridgetrack.regions.score import starting_score
-from bridgetrack.regions.taught import MovieScore
+from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import NUCLEI, PLACES, SIZE, added, colony, drawn
 from fake_networks import cellpose_that

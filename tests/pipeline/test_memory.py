@@ -20,8 +20,7 @@ from bridgetrack.movie.opening import open_movie
 from bridgetrack.pipeline.finding import Finding, MaskJob
 from bridgetrack.pipeline.joint import Candidates, FrameChoice
 from bridgetrack.progress import run
-from bridgetrack.regions.score import starting_score
-from bridgetrack.regions.taught import MovieScore
+from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import drawn
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
-from bridgetrack.regions.acts import check, cut, grow, join, outline, remove
-from bridgetrack.regions.mend import Mend, MendKind, MendSite
+from bridgetrack.regions.acts import MendSite, check, cut, grow, join, outline, remove
+from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.segmentation import SegmentationSettings
 from pictures import blobs, photograph
 
@@ -77,17 +77,6 @@ def test_one_click_cuts_two_cells_that_were_drawn_as_one(image: bool) -> None:
     assert (after == 1).sum() >= (after == FREE).sum()
     [wrong] = mend.wrong
     np.testing.assert_array_equal(wrong, np.flatnonzero(site.labels == 1))
-
-
-def test_two_clicks_in_a_cell_say_where_its_two_cells_are() -> None:
-    drawn = np.zeros((60, 60), dtype=np.int32)
-    drawn[20:40, 10:50] = 4
-    site = MendSite(0, drawn, BRIGHT, FREE)
-    after = consistent(site, cut(site, (30, 18), (30, 42)))
-    assert {after[30, 18], after[30, 42]} == {4, FREE}
-    assert abs(int((after == 4).sum()) - 400) < 60
-    with pytest.raises(InputError, match="both clicks are on one pixel"):
-        cut(site, (30, 18), (30, 18))
 
 
 def test_a_line_cuts_where_it_is_drawn_and_nowhere_else() -> None:

@@ -16,12 +16,12 @@ from bridgetrack.regions.regions import (
     no_regions,
     regions_of_labels,
 )
-from bridgetrack.regions.score import starting_score
-from bridgetrack.regions.taught import (
+from bridgetrack.regions.score import (
     CellSize,
     MovieScore,
     doubt_of_tight,
     share_of,
+    starting_score,
     teach,
     usual_size,
 )

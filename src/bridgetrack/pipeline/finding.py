@@ -46,7 +46,7 @@ from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.regions.mend import Mend
 from bridgetrack.regions.propose import label_sources
 from bridgetrack.regions.regions import labels_of, regions_of_labels
-from bridgetrack.regions.taught import MovieScore
+from bridgetrack.regions.score import MovieScore
 from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
 from bridgetrack.segmentation.builtin import FrameView, segment_builtin
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings

@@ -24,14 +24,18 @@ from bridgetrack.regions.describe import SPATIAL, Described, describe_frame, des
 from bridgetrack.regions.propose import label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate, much_alike
 from bridgetrack.regions.score import (
+    FEW,
     KINDS,
+    MovieScore,
     RegionScore,
     Targets,
     choose_by_frame,
     prune,
+    share_of,
     starting_score,
+    teach,
+    usual_size,
 )
-from bridgetrack.regions.taught import FEW, MovieScore, share_of, teach, usual_size
 from bridgetrack.segmentation.builtin import FrameView, complete_settings, segment_builtin
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
 from bridgetrack.segmentation.segment import Cellpose

@@ -6,22 +6,25 @@ Candidates and landscapes are made of the pixels around the click alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
+from scipy.special import expit
 from skimage.segmentation import watershed
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError
-from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
+from bridgetrack.regions.mend import Mend, MendKind, Place
 from bridgetrack.regions.propose import propose_frame
-from bridgetrack.regions.regions import Regions, no_regions
+from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.regions.tree import merge_tree
 from bridgetrack.segmentation.builtin import FrameView
-from bridgetrack.segmentation.signal import Image, Sampling, finite_image, gaussian
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.signal import Image, Sampling, finite_image, gaussian, sampling_of
 
 _REACH = 2.5  # diameters around a click that are looked at
 _GAP = 0.75  # of a diameter, up to which two masks can be joined
@@ -34,6 +37,69 @@ _OUTLINES = 9  # outlines to choose from
 _NARROW = 0.75  # half the width of a drawn line, in pixels; no two pixels touch across it
 
 
+@dataclass(frozen=True)
+class MendSite:
+    """A frame whose masks can be mended."""
+
+    frame: int  # its number
+    labels: NDArray[Any]  # its labels, shape ([Z,] Y, X)
+    # of the built-in segmentation, with the diameter of a cell in pixels
+    settings: SegmentationSettings
+    free: int  # a number that no cell of the movie ever had
+    # one channel of it; without one, masks are told apart by their shape alone
+    image: NDArray[Any] | None = None
+    scale: tuple[float, ...] | None = None  # pixel size per axis; only ratios matter
+    # how likely candidates are cells, by what the movie taught where that is known
+    score: MovieScore = field(default_factory=lambda: MovieScore(starting_score()))
+
+    @property
+    def diameter(self) -> float:
+        """Diameter of a usual cell in pixels along x."""
+        return float(self.settings.diameter or 20.0)
+
+    @property
+    def sampling(self) -> Sampling:
+        """Sizes of a pixel, in pixels along x."""
+        return sampling_of(self.scale, self.labels.shape, self.diameter)
+
+    def label_at(self, place: Place) -> int:
+        """The label at a place, 0 for background.
+
+        Raises
+        ------
+        InputError
+            Where the place lies outside the frame.
+        """
+        return int(self.labels[self.pixel(place)])
+
+    def pixel(self, place: Place) -> tuple[int, ...]:
+        """The pixel at a place; raises as `label_at`."""
+        at = tuple(round(p) for p in place)
+        shape = self.labels.shape
+        if len(at) != len(shape) or not all(0 <= a < n for a, n in zip(at, shape, strict=True)):
+            raise InputError(
+                f"frame {self.frame}: the place {place} lies outside the frame of {shape} pixels; "
+                "point at a pixel inside"
+            )
+        return at
+
+    def cell_at(self, place: Place) -> int:
+        """The label of the cell at a place.
+
+        Raises
+        ------
+        InputError
+            Where there is none.
+        """
+        label = self.label_at(place)
+        if not label:
+            at = self.pixel(place)
+            raise InputError(
+                f"frame {self.frame}: there is no cell at pixel {at}; point at one that is drawn"
+            )
+        return label
+
+
 def cut(site: MendSite, *places: Place) -> Mend:
     """These are two cells; the larger piece keeps the number.
 
@@ -42,8 +108,8 @@ def cut(site: MendSite, *places: Place) -> Mend:
     site
         The frame.
     *places
-        One in the cell: it is cut where the candidates, or else its shape, say. Two in the cell:
-        one in each piece. Two of which one lies outside: a line between them cuts.
+        One in the cell: it is cut where the candidates, or else its shape, say. Two: a line
+        between them cuts the cell that it crosses.
 
     Raises
     ------
@@ -54,10 +120,6 @@ def cut(site: MendSite, *places: Place) -> Mend:
         label = site.cell_at(places[0])
         part = _part(site, places, (label,))
         return _cut(part, places, label, _best_cut(part, label))
-    first, second = (site.label_at(p) for p in places)
-    if first and first == second:
-        part = _part(site, places, (first,))
-        return _cut(part, places, first, _seeded(part, first, places))
     label = _crossed(site, places)
     part = _part(site, places, (label,))
     return _cut(part, places, label, _along_line(part, label, places))
@@ -246,15 +308,16 @@ class _Part:
         return np.ravel_multi_index(whole, self.site.labels.shape).astype(np.int64)
 
     def candidates(self) -> tuple[list[Mask], Array]:
-        """Candidates as masks, and how good each is, 0 to 1."""
+        """Candidates as masks, and how good each is, 0 to 1, by what the frame alone shows."""
         site = self.site
         if site.image is None:
             return [], np.zeros(0)
-        image = self.of(site.image)
-        regions = no_regions(self.labels.shape)
-        if min(image.shape[-2:]) > 2 and np.ptp(finite_image(image)[0]) > 0:
-            regions = propose_frame(FrameView(image, site.settings, site.scale))
-        worth = agreement(regions) if site.judge is None else site.judge(regions, image)
+        view = FrameView(self.of(site.image), site.settings, site.scale)
+        regions = propose_frame(view)
+        known = describe_frame(regions, view)
+        unknown = np.zeros((len(regions), len(FEATURES) - SPATIAL))
+        odds = site.score.start.log_odds(np.concatenate([known, unknown], axis=1))
+        worth = expit(odds - site.score.doubt(regions.area.astype(np.float64)))
         low, high = float(worth.min(initial=0)), float(worth.max(initial=0))
         worth = (worth - low) / (high - low) if high > low else np.ones(len(worth))
         return [regions.mask(r) for r in range(len(regions))], worth
@@ -301,12 +364,6 @@ def _part(site: MendSite, places: tuple[Place, ...], labels: tuple[int, ...]) ->
     high = np.minimum(around.max(axis=0), site.labels.shape)
     box = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
     return _Part(site, box, site.labels[box].astype(np.int64))
-
-
-def agreement(regions: Regions) -> Array:
-    """How many readings and kinds of readings agree on each candidate, shape (R,)."""
-    kinds = (regions.votes > 0).sum(axis=1)
-    return np.asarray(kinds + np.log1p(regions.votes.sum(axis=1)) + regions.persistence)
 
 
 def _overlap(first: Mask, second: Mask) -> float:
@@ -425,29 +482,6 @@ def _spread(markers: tuple[Mask, Mask], mask: Mask, sampling: Sampling) -> tuple
     # What no marker reaches lies apart from both.
     owner = np.where(owner == 0, np.where(away[0] <= away[1], 1, 2), owner)
     return (owner == 1) & mask, (owner == 2) & mask
-
-
-def _seeded(part: _Part, label: int, places: tuple[Place, ...]) -> tuple[Mask, Mask]:
-    """The watershed of a cell from two places in it."""
-    mask = part.labels == label
-    seeds = np.zeros(mask.shape, dtype=np.int32)
-    for k, place in enumerate(places, 1):
-        seeds[part.local(place)] = k
-    if len(np.unique(seeds)) < 3:
-        raise InputError(
-            f"frame {part.site.frame}: both clicks are on one pixel of cell {label}; click one "
-            "place in each of the two cells"
-        )
-    # Seeds may lie beside the summits, so their own pixels are what rises highest.
-    height = _landscape(part, mask)
-    grid = np.stack(np.nonzero(mask), axis=1) * np.asarray(part.site.sampling)
-    points = np.array([part.local(p) for p in places]) * np.asarray(part.site.sampling)
-    away = np.linalg.norm(grid[:, None] - points[None], axis=2)
-    near = away.min(axis=1) <= np.linalg.norm(points[0] - points[1]) / 4
-    index = np.nonzero(mask)
-    seeds[tuple(i[near] for i in index)] = away[near].argmin(axis=1) + 1
-    owner = watershed(-height, seeds, mask=mask)
-    return owner == 1, owner == 2
 
 
 def _crossed(site: MendSite, places: tuple[Place, ...]) -> int:

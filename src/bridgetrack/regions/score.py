@@ -1,13 +1,26 @@
 """How likely a candidate region is a cell, as log-odds: the scores that movies start with.
 
-Each is a forest of boosted trees, learned from pictures drawn from masks and simulated ones. What a
-movie and the answers about it teach stands in `taught`.
+Each is a forest of boosted trees, learned from pictures drawn from masks and simulated ones.
+
+A movie teaches more. Where somebody has looked at all of some areas and said that everything there
+is right, the candidates in them are examples of cells and of what is none as they are in this
+movie. Trees fitted to them have the more of a say, the more often the starting score is wrong
+there, and none where it is seldom wrong. Single answers are about errors, which are no fair sample:
+they hold, and teach nothing.
+
+Size is learned without any answer. Specks, tails and pieces of cells that are many in a movie pass
+the score, which compares candidates with those around. What is far smaller than the cells that are
+surest is seldom one. Where debris is as sure and as frequent, cells are what most of the pixels
+belong to: few large ones cover more than many specks beside them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import resources
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +30,9 @@ from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.regions import Regions, exclusions
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
 Targets = NDArray[np.int8]
 
@@ -29,6 +45,44 @@ _LEAST = -7.0
 """Log-odds below which no candidate is kept."""
 MOST_ODDS = 12.0
 """No candidate is surer than this."""
+
+
+FEW = 25
+"""Fewer cells in areas that were checked are no sample of the movie."""
+_ENOUGH = 100
+"""Cells in such areas after which the movie's own trees may have all of the say."""
+_OFTEN = 0.5
+"""Share of wrong ones among what the starting score takes for cells, from which it has no say."""
+_SELDOM = 0.1
+"""The same, up to which it has all of the say: the movie's own trees know less than it does."""
+_MENDED = 0.05
+"""Cells mended for each that was checked, below which the trees have less of a say: where nothing
+was to be mended, candidates may look wrong, but the frames around them made that good."""
+HALF = 0.5
+_SUREST = 0.998
+"""More than this, or less than the rest, averaged trees of few examples cannot say."""
+USUAL_LEVEL = 0.3
+"""Share of a cell's brightness down to which people draw it: 0.37 on HeLa, 0.22 on PSC (median)."""
+_PER_LEVEL = 10.0
+_MOST_DOUBT = 6.0
+_LEAST_SPREAD = 0.2
+_TENTH = 1.28
+"""Standard deviations from the mean of a normal distribution to its first tenth."""
+_FREE = 2.5
+_SLOPE = 3.0 / 0.35
+_FREE_ABOVE = 1.5
+_SLOPE_ABOVE = 0.5
+_MOST = 12.0
+_NONE = 2.0
+"""Doubt from which a candidate is none where debris lies beside the cells."""
+_SPECK = 1 / 3
+"""Share of the middle size of its frame below which a sure candidate looks like debris: of those of
+HeLa and PSC 3 % are, of HL60 none, of U373, where debris lies beside the cells, 49 %."""
+_MANY, _ALL = 0.2, 0.8
+"""Shares of them between which they are taken for debris: fewer may be small cells, and more are
+the cells, beside something large."""
+_CELL = 0.5
+"""Share of the middle size of the movie from which candidates are cells then."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +133,7 @@ class RegionScore:
         return np.clip(self.slope * total + self.shift, -MOST_ODDS, MOST_ODDS)
 
 
+@cache
 def starting_score(kind: str = "cells") -> RegionScore:
     """A score that comes with the program; `KINDS` are there."""
     place = resources.files("bridgetrack.regions") / f"{kind}.npz"
@@ -93,6 +148,209 @@ def starting_score(kind: str = "cells") -> RegionScore:
 
 _WHOLE = ("split", "left", "right")
 _REAL = ("threshold", "value")
+
+
+# ---------------------------------------------------------------------- what a movie teaches
+
+
+@dataclass(frozen=True)
+class CellSize:
+    """Usual size of the cells of a movie."""
+
+    centre: float  # median of the log of the area (in 3D of the volume), in pixels
+    spread: float  # standard deviation towards small cells
+    above: float = np.inf  # the same towards large ones
+    debris: bool = False  # whether much smaller things, as sure as cells, lie beside them
+
+    def doubt(self, area: Array) -> Array:
+        """What an unusual size takes off the log-odds of candidates, shape (R,).
+
+        Nothing within 2.5 standard deviations; below that 3 for each further factor of 1.4.
+        Above 1.5 half for each further standard deviation: two cells drawn as one.
+        """
+        log = np.log(area)
+        below = _SLOPE * (self.centre - _FREE * self.spread - log)
+        above = _SLOPE_ABOVE * ((log - self.centre) / self.above - _FREE_ABOVE)
+        return np.clip(np.maximum(below, above), 0.0, _MOST)
+
+    def none(self, area: Index) -> Mask:
+        """Which candidates are no cells whatever the frames around say, shape (R,).
+
+        Debris lies still, and is so well explained in time that no doubt about single frames
+        outweighs that. Where there is none, what is small may be a cell that is just born.
+        """
+        return np.asarray(self.debris & (self.doubt(area.astype(np.float64)) > _NONE))
+
+
+def usual_size(
+    areas: Sequence[Array], scores: Sequence[Array], cut: Sequence[Mask] | None = None
+) -> CellSize | None:
+    """Size of the surer half of the cells that were chosen in some frames; None without cells.
+
+    Parameters
+    ----------
+    areas, scores
+        Pixels and log-odds of the cells of every frame.
+    cut
+        Which of them the frame's edge cuts: small as they may be, they are no debris.
+    """
+    if not any(len(a) for a in areas):
+        return None
+    least = np.median(np.concatenate(scores))
+    sure = [a[score >= least] for a, score in zip(areas, scores, strict=True)]
+    area = np.concatenate(sure)
+    # Beside larger ones in the same frame: cells that become smaller with time are no debris.
+    specks = np.concatenate([a < _SPECK * _middle(a) for a in sure])
+    if cut is not None:
+        specks &= ~np.concatenate([c[s >= least] for c, s in zip(cut, scores, strict=True)])
+    debris = _MANY < specks.mean() < _ALL
+    if debris:
+        area = area[area >= _CELL * _middle(area)]
+    log = np.log(area)
+    centre = float(np.median(log))
+    low, high = (float(q) for q in np.quantile(log, [0.1, 0.9]))
+    below, above = ((d / _TENTH) for d in (centre - low, high - centre))
+    if debris:  # some of it is left among the small ones
+        below = min(below, above)
+    return CellSize(centre, max(_LEAST_SPREAD, below), max(_LEAST_SPREAD, above), bool(debris))
+
+
+def _middle(area: Array) -> float:
+    """The size up to which candidates have half of all pixels."""
+    ordered = np.sort(area)
+    share = np.cumsum(ordered)
+    return float(ordered[np.searchsorted(share, share[-1] / 2)]) if len(ordered) else 0.0
+
+
+def doubt_of_tight(features: Array) -> Array:
+    """What too tight an outline takes off the log-odds of candidates, shape (R,).
+
+    Only where a candidate much like it reaches farther down: cells that touch cannot.
+
+    Parameters
+    ----------
+    features
+        As `describe` gives them, shape (R, F).
+    """
+    level, least = (features[:, list(FEATURES).index(name)] for name in ("level", "least level"))
+    return np.clip(_PER_LEVEL * (level - np.maximum(USUAL_LEVEL, least)), 0.0, _MOST_DOUBT)
+
+
+@dataclass(frozen=True)
+class MovieTrees:
+    """Trees learned from the candidates of one movie: boosted ones and averaged ones, by halves.
+
+    Few examples leave open where exactly to split. Boosted trees settle that in one way or another,
+    averaged random ones leave it open; together they are right more often than either.
+
+    Parameters
+    ----------
+    boosted, averaged
+        Fitted to the same examples.
+    """
+
+    boosted: HistGradientBoostingClassifier
+    averaged: ExtraTreesClassifier
+
+    def log_odds(self, features: Array) -> Array:
+        """Log-odds that each candidate is a cell, shape (R,); features have shape (R, F)."""
+        likely = self.averaged.predict_proba(features)[:, 1].clip(1 - _SUREST, _SUREST)
+        odds = (self.boosted.decision_function(features) + np.log(likely / (1 - likely))) / 2
+        return np.asarray(np.clip(odds, -MOST_ODDS, MOST_ODDS))
+
+
+@dataclass(frozen=True)
+class MovieScore:
+    """How likely the candidates of one movie are cells."""
+
+    start: RegionScore  # the score in general
+    size: CellSize | None = None  # how large cells are in this movie; None where that is not known
+    trees: MovieTrees | None = None  # what was learned from this movie; None where nothing was
+    share: float = 0.0  # how much of a say the trees have, 0 to 1
+    answers: frozenset[str] = frozenset()  # ids of the answers about masks that it was learned with
+
+    @property
+    def own(self) -> float:
+        """How far the movie's own examples replace rules made for movies without any, 0 to 1."""
+        return max(0.0, (self.share - HALF) / (1 - HALF))
+
+    def log_odds(self, regions: Regions, features: Array) -> Array:
+        """Log-odds that each candidate is a cell, shape (R,); features have shape (R, F)."""
+        return self.looks(features) - self.doubt(regions.area.astype(np.float64))
+
+    def looks(self, features: Array) -> Array:
+        """Log-odds by their features alone, shape (R,)."""
+        odds = self.start.log_odds(features) - doubt_of_tight(features)
+        if self.trees is not None and len(odds):
+            trees = self.trees.log_odds(features)
+            # Alone they are so sure of cells that the frames around could no longer decide
+            # between one cell and two.
+            trees = np.where(trees > 0, (1 - HALF * self.own) * trees, trees)
+            odds = (1 - self.share) * odds + self.share * trees
+        return odds
+
+    def doubt(self, area: Array) -> Array:
+        """What smallness takes off the log-odds of candidates with so many pixels, shape (R,)."""
+        return np.zeros(len(area)) if self.size is None else self.size.doubt(area)
+
+    def debris(self, area: Index) -> Mask:
+        """Which candidates with so many pixels are no cells in any case, shape (R,)."""
+        return np.zeros(len(area), dtype=bool) if self.size is None else self.size.none(area)
+
+
+def share_of(checked: int, mended: int, wrong: float) -> float:
+    """How much of a say trees of areas that were checked have; none where the start is right.
+
+    Parameters
+    ----------
+    checked
+        Cells in such areas; fewer than `FEW` are no sample.
+    mended
+        Cells that were mended.
+    wrong
+        Share of wrong ones among what is taken for cells there without them.
+    """
+    needed = min(1.0, max(0.0, (wrong - _SELDOM) / (_OFTEN - _SELDOM)))
+    missed = min(1.0, mended / (_MENDED * checked))
+    return needed * missed * (HALF + HALF * min(1.0, checked / _ENOUGH))
+
+
+def teach(score: MovieScore, features: Array, targets: Targets, share: float = HALF) -> MovieScore:
+    """A score that has learned; where only one kind of candidate is known it stays what it is.
+
+    Parameters
+    ----------
+    score
+        The score to begin with; what it learned before is replaced.
+    features
+        Of candidates, shape (R, F).
+    targets
+        1 for cells, 0 for what is none, -1 for what is not known.
+    share
+        How much of a say the trees shall have.
+    """
+    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+
+    known = targets >= 0
+    if len(np.unique(targets[known])) < 2:
+        return replace(score, trees=None, share=0.0)
+    boosted = HistGradientBoostingClassifier(
+        max_iter=100,
+        learning_rate=0.08,
+        max_leaf_nodes=7,
+        min_samples_leaf=10,
+        l2_regularization=5.0,
+        early_stopping=False,
+        random_state=0,
+    )
+    averaged = ExtraTreesClassifier(
+        n_estimators=200, min_samples_leaf=3, max_features=0.4, random_state=0
+    )
+    seen = features[known], targets[known]
+    return replace(score, trees=MovieTrees(boosted.fit(*seen), averaged.fit(*seen)), share=share)
+
+
+# ---------------------------------------------------------------------- a choice by the score
 
 
 def prune(

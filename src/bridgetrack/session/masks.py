@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,20 +13,17 @@ from bridgetrack.annotations.annotation import Annotation, CellRef
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, with_events
 from bridgetrack.annotations.store import AutosavingStore
-from bridgetrack.arrays import Array, Index
+from bridgetrack.arrays import Index
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import EditedFrames, label_frame
 from bridgetrack.pipeline.finding import chosen_again, chosen_as
 from bridgetrack.pipeline.mask_changes import changes_again, highest_named
 from bridgetrack.progress import Steps
-from bridgetrack.regions.acts import act, agreement
-from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
-from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place
-from bridgetrack.regions.regions import Regions
-from bridgetrack.regions.score import starting_score
-from bridgetrack.regions.taught import MovieScore
-from bridgetrack.segmentation.builtin import FrameView, complete_settings
+from bridgetrack.regions.acts import MendSite, act
+from bridgetrack.regions.mend import Mend, MendKind, Place
+from bridgetrack.regions.score import MovieScore, starting_score
+from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.session.movie import MovieAndCells
 
@@ -59,10 +55,6 @@ class MovieMasks:
     def answers(self) -> MaskAnswers:
         """What was said of the masks."""
         return self._store.masks
-
-    @cached_property
-    def _score(self) -> MovieScore:
-        return MovieScore(starting_score())
 
     @property
     def has_image(self) -> bool:
@@ -106,8 +98,8 @@ class MovieMasks:
         if self._settings is None:
             self._settings = self._complete(image, detections)
         free, scale = self._free(labels), self.labels.geometry.scale
-        judge = _judge(self.learned or self._score, self._settings, scale)
-        return MendSite(t, labels, self._settings, free, image, scale, judge)
+        score = self.learned or MovieScore(starting_score())
+        return MendSite(t, labels, self._settings, free, image, scale, score)
 
     def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
         """What cells were found with; what that leaves open is decided by them and by a frame."""
@@ -327,21 +319,6 @@ class MovieMasks:
             self._edited = EditedFrames(self.labels)
             self.labels = self._edited.movie
         self._edited.write(t, where, labels)
-
-
-def _judge(score: MovieScore, settings: SegmentationSettings, scale: tuple[float, ...]) -> Judge:
-    """How probably candidates are cells, by what one frame shows and how large cells are."""
-
-    def judge(regions: Regions, image: NDArray[Any] | None) -> Array:
-        if image is None or not len(regions):
-            return agreement(regions)
-        known = describe_frame(regions, FrameView(image, settings, scale))
-        unknown = np.zeros((len(regions), len(FEATURES) - SPATIAL))
-        odds = score.start.log_odds(np.concatenate([known, unknown], axis=1))
-        odds = odds - score.doubt(regions.area.astype(np.float64))
-        return np.asarray(1 / (1 + np.exp(-odds)))
-
-    return judge
 
 
 def _painting(answers: tuple[MaskAnswer, ...]) -> MaskAnswer | None:

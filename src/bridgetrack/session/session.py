@@ -569,11 +569,11 @@ class Session:
         Parameters
         ----------
         kind
-            ``"cut"``: the cell at a place is two; of two places in a cell each is in one of
-            them, and a line between two others cuts what it crosses. ``"join"``: the cells at
-            two places are one. ``"grow"``: here is a cell. ``"remove"``: this is no cell.
-            ``"outline"``: this cell has another outline, the next at each call. ``"check"``: all
-            cells between two corners, or in the whole frame, are right, and none is missing.
+            ``"cut"``: the cell at a place is two; a line between two places cuts the cell that
+            it crosses. ``"join"``: the cells at two places are one. ``"grow"``: here is a cell.
+            ``"remove"``: this is no cell. ``"outline"``: this cell has another outline, the next
+            at each call. ``"check"``: all cells between two corners, or in the whole frame, are
+            right, and none is missing.
         frame
             Number of the frame.
         *places

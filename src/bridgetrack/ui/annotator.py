@@ -12,7 +12,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import FATES, N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind, Place
-from bridgetrack.regions.taught import FEW
+from bridgetrack.regions.score import FEW
 from bridgetrack.session.cells import CellFinder, proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode, Picking
