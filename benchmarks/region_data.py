@@ -23,7 +23,7 @@ from bridgetrack.pipeline.mask_candidates import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame
-from bridgetrack.regions.regions import Regions, regions_of_labels
+from bridgetrack.regions.regions import Regions, regions_of_labels, shared_pixels
 from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.readings import estimate_settings
@@ -134,7 +134,7 @@ def matched(regions: Regions, t: int, cells: NDArray[Any]) -> tuple[Index, Array
         union with it, shape (R,); the best such overlap of every cell, shape (n,).
     """
     true = regions_of_labels(cells)
-    shared = (regions.membership(t) @ true.membership(0).T).tocoo()
+    shared = shared_pixels(regions, true).tocoo()
     overlap = shared.data / (regions.area[shared.row] + true.area[shared.col] - shared.data)
     best, iou = np.zeros(len(true)), np.zeros(len(regions))
     cell = np.full(len(regions), -1, dtype=np.int64)

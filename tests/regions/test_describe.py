@@ -13,7 +13,13 @@ from bridgetrack.regions.describe import (
     described,
 )
 from bridgetrack.regions.propose import SOURCES, propose_frame
-from bridgetrack.regions.regions import Regions, concatenate, no_regions, regions_of_labels
+from bridgetrack.regions.regions import (
+    Regions,
+    concatenate,
+    no_regions,
+    regions_of_labels,
+    shared_pixels,
+)
 from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.builtin import FrameView
 from pictures import blobs, photograph
@@ -49,7 +55,6 @@ def test_orientation_does_not_matter() -> None:
             **vars_of(regions),
             "sources": ALL.sources,
             "votes": ALL.votes,
-            "source": ALL.source,
             "persistence": ALL.persistence,
         }
     )
@@ -85,7 +90,7 @@ def test_a_cut_and_a_union_look_different_from_the_cell() -> None:
 def test_readings_that_agree_dominate() -> None:
     best = ALL.select(np.array([int(np.argmax(column("support")))]))
     truth = regions_of_labels(TRUTH)
-    shared = (best.membership(0) @ truth.membership(0).T).toarray()
+    shared = shared_pixels(best, truth).toarray()
     assert (shared / (best.area + truth.area - shared)).max() > 0.7
     assert column("dominance").max() > 0.5
     assert ((column("dominance") > 0) & (column("dominance") <= 1)).all()
@@ -104,9 +109,8 @@ def test_neighbouring_frames_confirm_what_lasts() -> None:
     regions, known = done[1].regions, done[1].features
     assert known.shape == (len(regions), len(FEATURES))
     lasting = column("before and after", known)
-    member = regions.membership(1)
-    places = [np.ravel_multi_index(p, TRUTH.shape) for p in ((60, 41), (30, 91))]
-    at = [np.flatnonzero(member[:, [p]].toarray().ravel()) for p in places]
+    masks = np.stack([regions.mask(r) for r in range(len(regions))])
+    at = [np.flatnonzero(masks[:, y, x]) for y, x in ((60, 41), (30, 91))]
     assert lasting[at[0]].max() < 0.2
     assert lasting[at[1]].max() > 0.4
     assert np.isfinite(known).all()

@@ -36,6 +36,7 @@ from bridgetrack.regions.regions import (
     likeness,
     no_regions,
     regions_of_labels,
+    shared_pixels,
 )
 
 Runs = tuple[tuple[int, int], ...]
@@ -308,8 +309,10 @@ def _wrong(regions: Regions, t: int, known: _Said) -> Mask:
 
 def _compared(regions: Regions, sets: Regions, t: int) -> tuple[Array, Array, Array]:
     """Overlap of every candidate of a frame with every set, pixels shared, and of the smaller."""
-    area, size = regions.area[regions.rows(t), None], sets.area
-    shared = (regions.membership(t) @ sets.membership(t).T).toarray().astype(np.float64)
+    rows = regions.rows(t)
+    here = regions.select(np.arange(rows.start, rows.stop))
+    area, size = here.area[:, None], sets.area
+    shared = shared_pixels(here, sets).toarray().astype(np.float64)
     return shared / (area + size - shared), shared, np.minimum(area, size)
 
 
@@ -373,9 +376,9 @@ def _sets(shape: tuple[int, ...], t: int, sets: Sequence[Index]) -> Regions:
     """Sets of pixels of a frame as candidates that people drew."""
     n, none = len(sets), np.zeros(0, dtype=np.int64)
     start = np.cumsum([0, *(len(p) for p in sets)], dtype=np.int64)
-    source, votes = np.zeros(n, dtype=np.int64), np.ones((n, 1), dtype=np.int64)
+    votes = np.ones((n, 1), dtype=np.int64)
     frame, pixels = np.full(n, t, dtype=np.int64), np.concatenate([none, *sets])
-    return Regions(shape, frame, start, pixels, (SOURCE,), source, votes, np.ones(n))
+    return Regions(shape, frame, start, pixels, (SOURCE,), votes, np.ones(n))
 
 
 def with_events(

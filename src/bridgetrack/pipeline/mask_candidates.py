@@ -132,7 +132,7 @@ class MaskReader:
             brought = regions.voted(*label_sources(self.labels), _NETWORK)
             scores += LOYALTY * brought
             scores += (1 - score.own) * READING_LOYALTY * much_alike(regions, read)
-            drawn = regions.drawn_by(SOURCE)
+            drawn = regions.voted(SOURCE)
             wrong = (self.said(regions) < 0) | (score.debris(regions.area) & ~brought)
             wrong &= ~drawn
             sure = drawn | ((brought | read) & ~wrong)

@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.labels import meeting_runs
-from bridgetrack.regions.regions import Regions, concatenate
+from bridgetrack.regions.regions import Regions, shared_pixels
 from bridgetrack.segmentation.builtin import FrameView
 from bridgetrack.segmentation.cells import order_within
 from bridgetrack.segmentation.signal import Sampling
@@ -393,15 +393,6 @@ def _outside(n: int, start: Index, size: Index) -> Index:
     return np.flatnonzero(np.cumsum(change[:-1], dtype=np.int8) == 0)
 
 
-def _shared_between(first: Regions, second: Regions) -> sp.coo_matrix:
-    """Pixels that regions of two frames share, shape (R, R')."""
-    n = len(first)
-    both = (replace(regions, frame=np.zeros_like(regions.frame)) for regions in (first, second))
-    member, size = concatenate(list(both)).atoms
-    counted = sp.csr_matrix(member[:n].multiply(size))
-    return sp.csr_matrix(counted @ member[n:].T).tocoo()
-
-
 def described(frames: Iterator[Described]) -> Iterator[Described]:
     """All features of candidates frame by frame; three frames are in memory at a time.
 
@@ -415,7 +406,7 @@ def described(frames: Iterator[Described]) -> Iterator[Described]:
     while here is not None:
         after, beside_next = next(frames, None), list[tuple[Described, sp.coo_matrix]]()
         if after is not None and len(here.regions) and len(after.regions):
-            shared = _shared_between(here.regions, after.regions)
+            shared = shared_pixels(here.regions, after.regions).tocoo()
             beside.append((after, shared))
             beside_next.append((here, shared.T))
         in_time = describe_in_time(here, beside)

@@ -33,7 +33,6 @@ from bridgetrack.segmentation.cells import (
 )
 from bridgetrack.segmentation.signal import (
     Image,
-    Sampling,
     blob_response,
     gaussian,
 )
@@ -44,6 +43,8 @@ _OUTLINES = (0.0, 0.3, 0.5, 0.7)
 _NEAR = 0.9
 _BULGE = 0.5
 _BIGGEST = 6.0
+Sizes = tuple[float, float]
+"""Pixels that a cell has at least and at most."""
 SOURCES = ("intensity", "shape", "blobs", "built-in")
 
 
@@ -69,28 +70,11 @@ def propose_frame(
     t
         Number of the frame.
     """
-    frame = _Frame.of(view)
-    found = [] if view.uniform else [*_of_image(view, frame)]
+    settings, unit = view.complete, usual_size(view.diameter, view.image.shape, view.sampling)
+    sizes = settings.min_size * unit, min(settings.max_size, _BIGGEST) * unit
+    found = [] if view.uniform else [*_of_image(view, sizes)]
     found += [_of_labels(brought, name) for name, brought in (labels or {}).items()]
-    return _collapsed(found, frame, (*SOURCES, *(labels or {})), t)
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """The extent of a frame, and which sizes a cell may have in it."""
-
-    sampling: Sampling
-    shape: tuple[int, ...]
-    diameter: float
-    least: float
-    most: float
-
-    @classmethod
-    def of(cls, view: FrameView) -> _Frame:
-        settings, shape = view.complete, view.image.shape
-        unit = usual_size(view.diameter, shape, view.sampling)
-        least, most = settings.min_size * unit, min(settings.max_size, _BIGGEST) * unit
-        return cls(view.sampling, shape, view.diameter, least, most)
+    return _collapsed(found, view.image.shape, sizes, (*SOURCES, *(labels or {})), t)
 
 
 @dataclass(frozen=True)
@@ -103,30 +87,30 @@ class _Proposals:
     persistence: Array
 
 
-def _of_image(view: FrameView, frame: _Frame) -> Iterator[_Proposals]:
+def _of_image(view: FrameView, sizes: Sizes) -> Iterator[_Proposals]:
     signal, values = view.signal, view.signal.values
     least = least_signal(signal, view.complete)
     low = (values > _LOW * least) & ~signal.invalid | view.foreground
-    smooth = gaussian(values, 0.08 * frame.diameter, frame.sampling)
-    yield from _outlined("intensity", merge_tree(smooth, low), smooth, frame, _OUTLINES)
-    yield from _blobs(view, low, frame)
+    smooth = gaussian(values, 0.08 * view.diameter, view.sampling)
+    yield from _outlined("intensity", merge_tree(smooth, low), smooth, sizes, _OUTLINES)
+    yield from _blobs(view, low, sizes)
     depth = float(view.complete.depth or 0.0)
     for mask, height in ((view.foreground, view.landscape), (low, view.landscape_of(low))):
         tree = merge_tree(height, mask)
-        yield from _outlined("shape", tree, smooth, frame, _OUTLINES[:3])
+        yield from _outlined("shape", tree, smooth, sizes, _OUTLINES[:3])
         cells = joined_over(tree.hills, tree.passes, tree.summits, depth)
         yield _of_labels(cut_edges(cells, values), "built-in")
 
 
-def _blobs(view: FrameView, mask: Mask, frame: _Frame) -> Iterator[_Proposals]:
+def _blobs(view: FrameView, mask: Mask, sizes: Sizes) -> Iterator[_Proposals]:
     """Where the logarithm of the signal bulges, at half the size of a cell.
 
     Bulges end where the signal bends most, which is a good outline of small cells that touch and
     have no valley between them.
     """
-    height = blob_response(view.level, _BULGE * frame.diameter, frame.sampling)
+    height = blob_response(view.level, _BULGE * view.diameter, view.sampling)
     tree = merge_tree(height, mask & (height > 0))
-    yield from _outlined("blobs", tree, view.fine, frame, _OUTLINES[:2])
+    yield from _outlined("blobs", tree, view.fine, sizes, _OUTLINES[:2])
 
 
 def _of_labels(labels: NDArray[Any], name: str) -> _Proposals:
@@ -135,10 +119,11 @@ def _of_labels(labels: NDArray[Any], name: str) -> _Proposals:
 
 
 def _outlined(
-    source: str, tree: MergeTree, values: Image, frame: _Frame, shares: Sequence[float]
+    source: str, tree: MergeTree, values: Image, sizes: Sizes, shares: Sequence[float]
 ) -> Iterator[_Proposals]:
     """Nodes of a tree, each cut to pixels above some shares of its own highest value."""
-    nodes, lasting = distinct(tree, frame.least, 2 * frame.most, _NEAR)
+    least, most = sizes
+    nodes, lasting = distinct(tree, least, 2 * most, _NEAR)
     if not len(nodes):
         return
     area = tree.area[nodes]
@@ -150,37 +135,30 @@ def _outlined(
     for share in shares:
         inside = value > np.repeat(share * peak, area) if share > 0 else np.ones(len(value), bool)
         size = np.add.reduceat(inside, starts, dtype=np.int64)
-        new = (size >= frame.least) & (size <= frame.most) & (size < _NEAR * before)
+        new = (size >= least) & (size <= most) & (size < _NEAR * before)
         before[new] = size[new]
         kept = pixels[inside & np.repeat(new, area)]
         yield _Proposals(source, np.append(0, np.cumsum(size[new])), kept, lasting[new])
 
 
-def _collapsed(found: list[_Proposals], frame: _Frame, names: tuple[str, ...], t: int) -> Regions:
+def _collapsed(
+    found: list[_Proposals], shape: tuple[int, ...], sizes: Sizes, names: tuple[str, ...], t: int
+) -> Regions:
     """The largest pieces of all readings as regions, near-duplicates as one with votes of all."""
     count = [len(r.persistence) for r in found]
     if not sum(count):
-        return no_regions(frame.shape, names)
+        return no_regions(shape, names)
     n, reading = sum(count), np.repeat(np.arange(len(found)), count)
     place = np.array([names.index(r.source) for r in found])
     area = np.concatenate([np.diff(r.starts) for r in found])
     pixels = np.concatenate([r.pixels for r in found])
-    before = np.repeat(np.arange(n) * int(np.prod(frame.shape)), area)
+    before = np.repeat(np.arange(n) * int(np.prod(shape)), area)
     pixels = np.sort(pixels + before) - before  # ascending in each
     lasting = np.concatenate([r.persistence for r in found])
-    regions = largest_pieces(
-        Regions(
-            frame.shape,
-            np.full(n, t, dtype=np.int64),
-            np.append(0, np.cumsum(area)),
-            pixels,
-            names,
-            place[reading],
-            np.zeros((n, len(names)), dtype=np.int64),
-            lasting,
-        )
-    )
-    fits = (regions.area >= frame.least) & (regions.area <= frame.most)
+    frame, starts = np.full(n, t, dtype=np.int64), np.append(0, np.cumsum(area))
+    votes = np.zeros((n, len(names)), dtype=np.int64)
+    regions = largest_pieces(Regions(shape, frame, starts, pixels, names, votes, lasting))
+    fits = (regions.area >= sizes[0]) & (regions.area <= sizes[1])
     regions, reading = regions.select(fits), reading[fits]
     kept, row = np.unique(_groups(regions), return_inverse=True)
     cast = np.unique(row * len(found) + reading)  # a reading has one vote for a region

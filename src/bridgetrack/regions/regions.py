@@ -40,7 +40,6 @@ class Regions:
     pixels: Index  # places in the flat frame, ascending within a region, shape (P,)
     # names of what proposed regions, e.g. ``"threshold"`` or a brought label movie
     sources: tuple[str, ...]
-    source: Index  # which of them the pixels come from, index into `sources`, shape (R,)
     votes: Index  # how many readings of every source proposed nearly these pixels, shape (R, S)
     # share of the levels of the tree over which the region stays much the same, 0 where it is not
     # from a tree, shape (R,)
@@ -86,11 +85,6 @@ class Regions:
             return of_run
         return np.add.reduceat(of_run, np.searchsorted(self.runs.owner, np.arange(len(self))))
 
-    @cached_property
-    def frames(self) -> Index:
-        """Frames that hold a region, ascending."""
-        return np.unique(self.frame)
-
     def rows(self, t: int) -> slice:
         """The regions of frame `t`."""
         first, last = np.searchsorted(self.frame, [t, t + 1])
@@ -105,14 +99,6 @@ class Regions:
         flat = np.zeros(self.n_pixels, dtype=bool)
         flat[self.region_pixels(r)] = True
         return flat.reshape(self.shape)
-
-    def membership(self, t: int) -> sp.csr_matrix:
-        """Regions of frame `t` × pixels of a frame, entries 0 or 1."""
-        rows = self.rows(t)
-        starts = self.starts[rows.start : rows.stop + 1]
-        pixels = self.pixels[starts[0] : starts[-1]]
-        shape = (rows.stop - rows.start, self.n_pixels)
-        return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts - starts[0]), shape)
 
     @cached_property
     def atoms(self) -> tuple[sp.csr_matrix, Index]:
@@ -153,10 +139,6 @@ class Regions:
         shared.sort_indices()
         return shared
 
-    def drawn_by(self, name: str) -> Mask:
-        """Whether the pixels come from a source, shape (R,)."""
-        return np.array([source == name for source in self.sources], dtype=bool)[self.source]
-
     def voted(self, *names: str) -> Mask:
         """Whether any of some sources proposed nearly these pixels, shape (R,)."""
         columns = [k for k, source in enumerate(self.sources) if source in names]
@@ -187,7 +169,7 @@ class Regions:
         starts = np.concatenate([[0], np.cumsum(area)])
         offset = np.repeat(self.starts[:-1][chosen] - starts[:-1], area)
         pixels = self.pixels[np.arange(starts[-1]) + offset]
-        columns = ("frame", "source", "votes", "persistence")
+        columns = ("frame", "votes", "persistence")
         part = {name: getattr(self, name)[chosen] for name in columns}
         return replace(self, starts=starts, pixels=pixels, **part)
 
@@ -203,7 +185,7 @@ def no_regions(shape: tuple[int, ...], sources: Sequence[str] = ("none",)) -> Re
     none = np.zeros(0, dtype=np.int64)
     votes = np.zeros((0, len(sources)), dtype=np.int64)
     start = np.zeros(1, dtype=np.int64)
-    return Regions(shape, none, start, none, tuple(sources), none, votes, np.zeros(0))
+    return Regions(shape, none, start, none, tuple(sources), votes, np.zeros(0))
 
 
 def regions_of_labels(labels: NDArray[Any], t: int = 0, source: str = "labels") -> Regions:
@@ -227,34 +209,23 @@ def regions_of_labels(labels: NDArray[Any], t: int = 0, source: str = "labels") 
         np.append(0, np.cumsum(runs.area())).astype(np.int64),
         ranges(runs.start[order], runs.length[order]),
         (source,),
-        np.zeros(n, dtype=np.int64),
         np.ones((n, 1), dtype=np.int64),
         np.zeros(n),
     )
 
 
 def concatenate(parts: Sequence[Regions]) -> Regions:
-    """Candidates of several frames or origins together, sorted by frame; sources join by name.
-
-    Raises
-    ------
-    InputError
-        Where there is nothing, or frames differ in shape.
-    """
-    if not parts or len({p.shape for p in parts}) > 1:
-        raise InputError("regions that are put together must be of frames of one shape")
+    """Candidates of several frames or origins together, sorted by frame; sources join by name."""
     sources = tuple(dict.fromkeys(name for p in parts for name in p.sources))
     frame = np.concatenate([p.frame for p in parts])
-    place = [np.array([sources.index(n) for n in p.sources], dtype=np.int64) for p in parts]
     votes = np.zeros((len(frame), len(sources)), dtype=np.int64)
     row = 0
-    for p, columns in zip(parts, place, strict=True):
-        votes[row : row + len(p), columns] = p.votes
+    for p in parts:
+        votes[row : row + len(p), [sources.index(name) for name in p.sources]] = p.votes
         row += len(p)
     together = {
         "starts": np.concatenate([[0], np.cumsum(np.concatenate([p.area for p in parts]))]),
         "pixels": np.concatenate([p.pixels for p in parts]),
-        "source": np.concatenate([c[p.source] for p, c in zip(parts, place, strict=True)]),
         "persistence": np.concatenate([p.persistence for p in parts]),
     }
     order = np.argsort(frame, kind="stable")
@@ -264,6 +235,15 @@ def concatenate(parts: Sequence[Regions]) -> Regions:
         parts[0].shape, np.zeros_like(frame), sources=sources, votes=votes, **together
     )
     return replace(unsorted.select(order), frame=frame[order])
+
+
+def shared_pixels(first: Regions, second: Regions) -> sp.csr_matrix:
+    """How many pixels regions share with those of another frame, or others, shape (R, R')."""
+    n = len(first)
+    both = (replace(regions, frame=np.zeros_like(regions.frame)) for regions in (first, second))
+    member, size = concatenate(list(both)).atoms
+    counted = sp.csr_matrix(member[:n].multiply(size))
+    return sp.csr_matrix(counted @ member[n:].T)
 
 
 def much_alike(regions: Regions, rows: Mask) -> Mask:
