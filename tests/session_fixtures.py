@@ -32,7 +32,7 @@ __all__ = [
     "whole_pixels",
 ]
 
-OPTIONS = SessionOptions(queue=8, update_every=4, rejudge_every=1000)
+OPTIONS = SessionOptions(queue=8, update_every=4)
 FRAMES = 6
 PART = slice(64, 328)
 """Rows and columns of the sample that are the short movie: half of its cells are enough."""

@@ -6,9 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.session import ActiveSession, Update
 from bridgetrack.active.suggestion import SessionOptions, SuggestOptions
-from bridgetrack.active.update import Update
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene

@@ -45,19 +45,18 @@ def test_without_answers_the_model_is_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "changed", "clicks", "stop", "words"),
+    ("found", "clicks", "stop", "words"),
     [
-        (0.3, 0.0, ENOUGH, True, "you can stop now"),
-        (0.3, 0.0, ENOUGH - 1, False, "too early"),
-        (0.3, 50.0, ENOUGH, False, "other events still change"),
-        (3.2, 0.0, 90, False, "about 3 more wrong links found per 10 clicks"),
+        (0.3, ENOUGH, True, "you can stop now"),
+        (0.3, ENOUGH - 1, False, "too early"),
+        (3.2, 90, False, "about 3 more wrong links found per 10 clicks"),
     ],
 )
-def test_verdicts(found: float, changed: float, clicks: int, stop: bool, words: str) -> None:
+def test_verdicts(found: float, clicks: int, stop: bool, words: str) -> None:
     sure = estimate_accuracy(
         np.zeros(ENOUGH_RANDOM), np.zeros(ENOUGH_RANDOM, dtype=np.int8), np.ones(8), True
     )
-    verdict = verdict_on(found, changed, sure, clicks, 1000)
+    verdict = verdict_on(found, sure, clicks)
     assert verdict.stop == stop
     assert words in verdict.words
 
@@ -66,6 +65,6 @@ def test_verdicts(found: float, changed: float, clicks: int, stop: bool, words: 
 def test_nobody_is_told_to_stop_before_the_estimate_says_something(n: int) -> None:
     event = np.zeros(n, dtype=np.int8)
     rough = estimate_accuracy(np.zeros(n), event, np.ones(8), True) if n else None
-    verdict = verdict_on(0.3, 0.0, rough, 90, 1000)
+    verdict = verdict_on(0.3, rough, 90)
     assert not verdict.stop
     assert "until the accuracy is known" in verdict.words

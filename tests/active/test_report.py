@@ -14,7 +14,7 @@ def estimated(accuracy, low, high):
 
 def session(clicks=30, low=0.9, stop=True):
     """What is read of a session."""
-    points = tuple(Point(k, 3.0 * k, estimated(0.95, 0.9, 0.99), 2) for k in (5, 10, 10, 40))
+    points = tuple(Point(k, 3.0 * k, estimated(0.95, 0.9, 0.99)) for k in (5, 10, 10, 40))
     estimate = estimated(0.95, low, 0.99)
     return SimpleNamespace(
         effort=Point(clicks, 6.0 * clicks), points=points, last=None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,17 +46,6 @@ class Point:
     clicks: int  # answers so far, "cannot tell" included
     seconds: float  # time that they took
     estimate: ErrorEstimate | None = None  # of the accuracy; None without random answers
-    changed: int = 0  # events that the last update explains otherwise than the one before
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Errors on answers, 0 to 1, by annotation id."""
-
-    # of models that had not seen the answer: they learned from less, and err rather more often
-    unseen: Mapping[str, float] = field(default_factory=dict)
-    # of the present model, which learned from the answer, and errs rather less often on it
-    seen: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,12 +60,12 @@ class AskedSlot:
 
 
 def random_answers(
-    scene: Scene, have: AnnotationSet, judged: Judged, options: SuggestOptions
+    scene: Scene, have: AnnotationSet, seen: Mapping[str, float], options: SuggestOptions
 ) -> list[AskedSlot]:
     """The answers of a scene that still hold and tell how accurate the tracking is.
 
-    The error at an answer is that of a model that has not seen it, where that was judged;
-    otherwise whether the model had proposed it.
+    The error at an answer is that of the model that asked, which had not seen it. `seen` has the
+    errors of the present model, which learned from them, by annotation id.
     """
     slots = places(scene, scene.anchored.events)
     asked: dict[int, AskedSlot] = {}
@@ -86,9 +75,8 @@ def random_answers(
             continue
         mine = [slot for slot in row if slot >= 0]
         wrong = None if a.right is None else float(not a.right)
-        error = judged.unseen.get(a.id, wrong)
-        least = error if error is None else min(judged.seen.get(a.id, error), error)
-        asked |= dict.fromkeys(mine, AskedSlot(a.id, error, len(mine), least))
+        least = None if wrong is None else min(seen.get(a.id, wrong), wrong)
+        asked |= dict.fromkeys(mine, AskedSlot(a.id, wrong, len(mine), least))
     return fair_sample(scene, asked, options.seed)
 
 
@@ -113,10 +101,10 @@ def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
     Every event counts ``1 / width`` since it is drawn in proportion to the slots it covers
     (`right_share`). Slots are drawn one by one, so that answers are
     independent however errors lie together in the movie. The lower end goes by the errors of
-    models that had not seen the answers, which learned from less and err more often than the
-    present one; the upper end allows for the errors of the present model, which errs less often
-    on what it learned from: the truth lies between. Weighting strata of the model's own doubt was
-    tried and covered the truth less often, because the model doubts more than it errs.
+    the models that asked, which had learned from less and err more often than the present one; the
+    upper end allows for the errors of the present model, which errs less often on what it learned
+    from: the truth lies between. Weighting strata of the model's own doubt was tried and covered
+    the truth less often, because the model doubts more than it errs.
     """
     sample = [o for o in sample if o.wrong is not None]
     if not sample:
@@ -152,29 +140,17 @@ def expected_finds(answers: Iterable[Annotation], doubts: Sequence[float]) -> fl
     return AHEAD * (wrong + _BORROWED * guess) / (len(recent) + _BORROWED)
 
 
-def expected_changes(points: Sequence[Point]) -> float:
-    """Events that as many answers changed lately; infinite before there are two updates."""
-    recent = points[-4:]
-    done = recent[-1].clicks - recent[0].clicks if recent else 0
-    return AHEAD * sum(p.changed for p in recent[1:]) / done if done > 0 else np.inf
-
-
-def verdict_on(
-    finds: float, changes: float, estimate: ErrorEstimate | None, clicks: int, events: int
-) -> Verdict:
-    """Say whether to stop, by what more answers are expected to find and to change."""
+def verdict_on(finds: float, estimate: ErrorEstimate | None, clicks: int) -> Verdict:
+    """Say whether to stop, by what more answers are expected to find."""
     number = f"about {finds:.0f}" if finds >= 1 else "less than one"
     found = f"{number} more wrong {'link' if finds < 1.5 else 'links'} found per {AHEAD} clicks"
     if clicks < ENOUGH:
         return Verdict(False, f"{found}; keep going, it is too early to stop")
-    little, steady = finds < 1.0, changes < max(2.0, 0.005 * events)
-    if little and steady and (estimate is None or estimate.n_annotations < ENOUGH_RANDOM):
+    if finds >= 1.0:
+        return Verdict(False, f"{found}; it is worth going on")
+    if estimate is None or estimate.n_annotations < ENOUGH_RANDOM:
         return Verdict(False, f"{found}; go on until the accuracy is known")
-    if little and steady:
-        return Verdict(True, f"you can stop now: {found}, and they hardly change the rest")
-    if little:
-        return Verdict(False, f"{found}, but other events still change with each answer; go on")
-    return Verdict(False, f"{found}; it is worth going on")
+    return Verdict(True, f"you can stop now: {found}")
 
 
 @dataclass(frozen=True)

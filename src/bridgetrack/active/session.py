@@ -12,27 +12,27 @@
 Only `update` takes long. It works on a snapshot that is taken when it is called, touches nothing of
 the session, and may run in another thread; `adopt` (on the thread that owns the session) takes
 over its result, except for what was answered meanwhile. A result that is out of date is refused.
+
+000 uses a perceptron pass after each label because max-margin training was too slow to wait for.
+Here the bounds and outputs found before are recycled and only annotated components are looked at,
+which takes a fraction of a second. The objective is that of `training.train`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from bridgetrack.active.accuracy import (
-    AskedSlot,
-    Judged,
     Point,
     Verdict,
     estimate_from,
-    expected_changes,
     expected_finds,
     random_answers,
     verdict_on,
 )
 from bridgetrack.active.suggester import believe_steps, n_doubtful, rank_steps
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
-from bridgetrack.active.update import Update, changed_events, judge_unseen, learn_answers
 from bridgetrack.annotations.annotation import (
     RANDOM,
     SUGGESTED,
@@ -45,14 +45,80 @@ from bridgetrack.annotations.annotation import (
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
+from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError
+from bridgetrack.inference.problem import Solution
+from bridgetrack.inference.solve import solve
+from bridgetrack.learning import TrainingStep
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, known_solution
-from bridgetrack.progress import Steps, begin
+from bridgetrack.progress import Progress, Steps, begin
 from bridgetrack.training.estimate import ErrorEstimate
+from bridgetrack.training.fit import Learned, Objective, errors_of, learn
+from bridgetrack.training.options import TrainingOptions, default_lambda
+from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import population_of
+from bridgetrack.training.training_set import balanced, build_training_set
+
+_PRECISION = 5e-3
+"""Duality gap that is enough, in task loss per annotation."""
+
+_MOST_CALLS, _MOST_CALLS_ANEW = 60, 300
+"""Inferences over all annotated components at most, of a fit that goes on from the last update and
+of one that begins at the starting weights."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """Result of `ActiveSession.update`, to be given to `ActiveSession.adopt`."""
+
+    number: int  # of the update in the session
+    annotations: AnnotationSet  # what it learned from
+    scene: Scene  # the movie with these annotations
+    suggestions: tuple[Suggestion, ...]  # the next questions
+    doubtful: int  # open events that may be less than 90 % certain
+    errors: dict[str, float]  # on the answers that it learned from, by annotation id
+    solution: Solution = field(repr=False)  # the tracking with the annotations honoured
+    learned: Learned = field(repr=False)
+
+
+def learn_answers(
+    scene: Scene, prior: Model, population: Array | None, last: Learned | None = None
+) -> Steps[Learned]:
+    """Fit the annotations of a scene, staying close to the starting weights.
+
+    `population` is how often each kind of event occurs in the movie, shape (len(Event),); None: as
+    often as the starting weights find it. Bounds of the `last` update are used again.
+    """
+    yield Progress("Learning", 0.0)
+    features = scene.matrix.features
+    start, state = prior.aligned(features), None if last is None else last.state
+    if not len(scene.constraints):
+        return Learned(start, 0.0, None, None)
+    data = build_training_set(scene)
+    if population is None:
+        chosen = solve(scene.problem, scene.matrix.scores(start)).chosen
+        population = population_of(scene, chosen)
+    model = TrackingModel(balanced(data, population))
+    most = _MOST_CALLS_ANEW if state is None else _MOST_CALLS
+    metric, lambda_ = prior.tightness_for(features), default_lambda(data.n_annotations)
+    options = TrainingOptions(precision=_PRECISION, max_inferences=most)
+    objective = Objective(model, (), start, metric, lambda_, options=options)
+
+    def told(step: TrainingStep) -> Progress:
+        return Progress("Learning", min(step.n_inferences / most, 1.0))
+
+    return (yield from learn(objective, scene, told, state))
+
+
+def errors_on_answers(scene: Scene, learned: Learned) -> dict[str, float]:
+    """Errors of weights on the answers that they were learned from, 0 to 1, by annotation id."""
+    if learned.objective is None or learned.objective.target is None:
+        return {}
+    errors = errors_of(learned.objective.target, learned.weights)
+    return dict(zip(scene.constraints.ids, errors.tolist(), strict=True))
 
 
 class ActiveSession:
@@ -79,11 +145,9 @@ class ActiveSession:
         )
         self.queue: tuple[Suggestion, ...] = ()  # suggestions computed ahead, the next one first
         self.points: tuple[Point, ...] = ()  # the progress curve, one point per adopted update
-        self.judged = Judged()  # errors on random answers, found anew every so often
         self._given: list[tuple[Suggestion, Annotation]] = []
         self.last: Update | None = None  # what was adopted last
         self._number = 0
-        self._judged_clicks = 0
 
     def begun_anew(self, scene: Scene, prior: Model) -> ActiveSession:
         """The same session where learning starts from another model."""
@@ -232,8 +296,6 @@ class ActiveSession:
         self._number += 1
         number, scene, answers, options = self._number, self.scene, self.annotations, self.options
         last, prior, clicks = self.last, self.prior, len(self.counted)
-        ask_unseen = clicks - self._judged_clicks >= options.rejudge_every
-        due = tuple(a.id for a in self._random_answers()) if ask_unseen else ()
 
         def steps() -> Steps[Update]:
             yield begin("Collecting answers")
@@ -243,7 +305,6 @@ class ActiveSession:
                 population = population_of(last.scene, last.solution.chosen)
                 earlier = last.learned
             learned = yield from learn_answers(now, prior, population, earlier)
-            errors = (yield from judge_unseen(now, learned, due)) if due else Judged()
             known = known_solution(tracking, now, learned.weights)
             beliefs = yield from believe_steps(now, learned.weights, known)
             asked = yield from rank_steps(now, beliefs, options.queue, options.suggest, clicks)
@@ -253,8 +314,7 @@ class ActiveSession:
                 scene=now,
                 suggestions=tuple(asked),
                 doubtful=n_doubtful(now, beliefs),
-                changed=changed_events(last, now, beliefs.solution),
-                judged=errors,
+                errors=errors_on_answers(now, learned),
                 solution=beliefs.solution,
                 learned=learned,
             )
@@ -269,10 +329,7 @@ class ActiveSession:
         self.scene = update.scene
         gone = _slots_of(a for a in self.annotations if a.id not in update.annotations)
         self.queue = _without(update.suggestions, gone)
-        if update.judged.unseen:
-            self.judged = update.judged
-            self._judged_clicks = len(self.counted)
-        now = replace(self.effort, estimate=self.estimate(), changed=update.changed)
+        now = replace(self.effort, estimate=self.estimate())
         # others were taken back
         self.points = (*(p for p in self.points if p.clicks <= now.clicks), now)
         return True
@@ -291,18 +348,15 @@ class ActiveSession:
         From answers to random suggestions only; None while there are none. See
         `accuracy.estimate_from`.
         """
-        return estimate_from(self._random_answers())
-
-    def _random_answers(self) -> list[AskedSlot]:
-        return random_answers(self.scene, self.annotations, self.judged, self.options.suggest)
+        seen = {} if self.last is None else self.last.errors
+        suggest = self.options.suggest
+        return estimate_from(random_answers(self.scene, self.annotations, seen, suggest))
 
     def verdict(self) -> Verdict:
         """Whether to go on, as a sentence for people."""
-        counted, last = self.counted, self.last
+        counted = self.counted
         finds = expected_finds(counted, [1.0 - s.beliefs[0] for s in self.queue if not s.random])
-        events = 0 if last is None else int(last.solution.chosen.sum())
-        changes = expected_changes(self.points)
-        return verdict_on(finds, changes, self.estimate(), len(counted), events)
+        return verdict_on(finds, self.estimate(), len(counted))
 
 
 def _slots_of(annotations: Iterable[Annotation]) -> frozenset[Slot]:

@@ -44,8 +44,6 @@ class SessionOptions:
     suggest: SuggestOptions = field(default_factory=SuggestOptions)  # how events are ranked
     queue: int = 12  # suggestions computed ahead
     update_every: int = 5  # answers after which `ActiveSession.wants_update` asks for an update
-    # answers after which random ones are judged anew by models that have not seen them
-    rejudge_every: int = 10
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from psygnal import Signal
 
 from bridgetrack.active.accuracy import Report, report_of
-from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.session import ActiveSession, Update
 from bridgetrack.active.suggestion import SessionOptions, Suggestion
-from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import EventRef, Kind, describe
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.evaluation.sample import SampleOptions
