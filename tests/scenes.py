@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import FeatureMatrix, FeatureSet, compute_features
+from bridgetrack.features.feature import FeatureMatrix, FeatureSet
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
@@ -74,7 +74,7 @@ def described(
     evidence = evidence_of(labels, image)
     hypotheses = generate_hypotheses(evidence)
     return Described(
-        evidence, hypotheses, compute_features(evidence, hypotheses, features or default_features())
+        evidence, hypotheses, FeatureMatrix(evidence, hypotheses, features or default_features())
     )
 
 

@@ -32,7 +32,7 @@ class Forest:
         """Log-odds of every hypothesis of a movie, shape (H,)."""
         out = np.zeros(len(scene.hypotheses))
         for event in Event:
-            rows, block = scene.matrix.rows[event], scene.matrix.blocks[event]
+            rows, block = scene.matrix.rows[event], scene.matrix.values(event)
             classifier = self.classifiers[event]
             if classifier is None or not len(rows):
                 out[rows] = self.constants[event]
@@ -70,7 +70,7 @@ def train_forest(scenes: Scene | Sequence[Scene], seed: int = 0, trees: int = 20
             answer = np.r_[np.ones(len(truly)), np.zeros(len(falsely))]
             here = scene.hypotheses.event[mine] == event
             place = np.searchsorted(scene.matrix.rows[event], mine[here])
-            blocks.append(scene.matrix.blocks[event][place])
+            blocks.append(scene.matrix.values(event)[place])
             answers.append(answer[here])
         block, answer = np.concatenate(blocks), np.concatenate(answers)
         share = float((answer.sum() + 0.5) / (len(answer) + 1.0))

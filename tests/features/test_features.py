@@ -45,7 +45,7 @@ def test_every_event_has_a_bias_first() -> None:
     scene = described(*(_labels_and_image()))
     for event in Event:
         assert FEATURES.of(event)[0].name == "bias"
-        assert (scene.matrix.blocks[event][:, 0] == 1).all()
+        assert (scene.matrix.values(event)[:, 0] == 1).all()
 
 
 def _labels_and_image():

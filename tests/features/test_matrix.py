@@ -7,7 +7,7 @@ import pytest
 
 from bridgetrack.errors import InputError
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import Feature, compute_features
+from bridgetrack.features.feature import Feature, FeatureMatrix
 from bridgetrack.features.view import EventView
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import shipped_model
@@ -37,15 +37,15 @@ def test_a_feature_of_ones_own(scene: Described) -> None:
     own = FEATURES.with_feature(Feature(Event.DIVIDE, "twice", "2 d", "diameters", wide))
     assert len(own) == len(FEATURES) + 1
     assert own.of(Event.DIVIDE)[-1].key == "divide.twice"
-    matrix = compute_features(scene.evidence, scene.hypotheses, own)
+    matrix = FeatureMatrix(scene.evidence, scene.hypotheses, own)
     rows = scene.hypotheses.of(Event.DIVIDE)
     source, target = scene.hypotheses.sources[rows, 0], scene.hypotheses.targets[rows, 0]
     shift = scene.evidence.detections.position[target] - scene.evidence.predicted[source]
     distance = np.minimum(np.linalg.norm(shift, axis=1) / scene.evidence.motion.diameter, 5)
-    np.testing.assert_allclose(matrix.blocks[Event.DIVIDE][:, -1], 2 * distance)
-    assert matrix.blocks[Event.DIVIDE][:, -1].max() > 0
+    np.testing.assert_allclose(matrix.values(Event.DIVIDE)[:, -1], 2 * distance)
+    assert matrix.values(Event.DIVIDE)[:, -1].max() > 0
     for event in set(Event) - {Event.DIVIDE}:
-        np.testing.assert_array_equal(matrix.blocks[event], scene.matrix.blocks[event])
+        np.testing.assert_array_equal(matrix.values(event), scene.matrix.values(event))
 
 
 def test_a_name_that_is_taken() -> None:
@@ -68,7 +68,7 @@ def test_a_name_that_is_taken() -> None:
 def test_a_feature_that_fails(scene: Described, values, message: str) -> None:
     own = FEATURES.with_feature(Feature(Event.MOVE, "own", "?", "1", values))
     with pytest.raises(InputError, match=message):
-        compute_features(scene.evidence, scene.hypotheses, own).blocks[Event.MOVE]
+        FeatureMatrix(scene.evidence, scene.hypotheses, own).values(Event.MOVE)
 
 
 def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene: Described) -> None:
@@ -76,8 +76,8 @@ def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene: Described
         raise AssertionError("computed without an image")
 
     own = FEATURES.with_feature(Feature(Event.MOVE, "own", "?", "1", never, "image"))
-    matrix = compute_features(scene.evidence, scene.hypotheses, own)
-    assert not matrix.blocks[Event.MOVE][:, -1].any()
+    matrix = FeatureMatrix(scene.evidence, scene.hypotheses, own)
+    assert not matrix.values(Event.MOVE)[:, -1].any()
 
 
 def test_weights_are_brought_into_order() -> None:

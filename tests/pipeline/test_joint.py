@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import compute_features
+from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.hypotheses.alternatives import alternative_evidence
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
@@ -95,7 +95,7 @@ def test_alternatives_are_no_sign_of_a_wrong_mask() -> None:
     beyond = [k for k, key in enumerate(keys) if key.endswith(".wavering")]
     assert not scene.matrix.sparse()[:, beyond].nnz
     evidence = alternative_evidence(detections, regions, likely)
-    plain = compute_features(evidence, scene.hypotheses, default_features())
+    plain = FeatureMatrix(evidence, scene.hypotheses, default_features())
     assert plain.sparse()[:, beyond].nnz, "the test says something"
 
 

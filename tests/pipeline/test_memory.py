@@ -13,7 +13,7 @@ import pytest
 import bridgetrack as bt
 from bridgetrack.detections.table import Detections
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import compute_features
+from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.opening import open_movie
@@ -54,14 +54,14 @@ def test_tracking_keeps_little_for_each_hypothesis(walkers: Detections) -> None:
 def test_features_are_computed_when_asked_for(walkers: Detections) -> None:
     scene = bt.track(walkers).scene
     at_once, later = (
-        compute_features(scene.evidence, scene.hypotheses, default_features()) for _ in range(2)
+        FeatureMatrix(scene.evidence, scene.hypotheses, default_features()) for _ in range(2)
     )
     assert list(at_once.keeping()) == list(Event)
     for event in Event:
-        first, second = later.blocks[event], later.blocks[event]
-        np.testing.assert_array_equal(first, at_once.blocks[event])
+        first, second = later.values(event), later.values(event)
+        np.testing.assert_array_equal(first, at_once.values(event))
         np.testing.assert_array_equal(first, second)
-        assert later.blocks[event] is second
+        assert later.values(event) is second
     weights = np.arange(len(default_features()), dtype=np.float64)
     np.testing.assert_array_equal(later.scores(weights), at_once.scores(weights))
 
@@ -75,7 +75,7 @@ def test_what_is_done_in_parts_is_the_same(
     monkeypatch.setattr("bridgetrack.progress.ROWS_AT_ONCE", 100)
     assert (scene.hypotheses.covering(active) != scene.problem.incidence).nnz == 0
     assert scene.hypotheses.touching(active).all()
-    later = compute_features(scene.evidence, scene.hypotheses, default_features())
+    later = FeatureMatrix(scene.evidence, scene.hypotheses, default_features())
     weights = np.random.default_rng(0).normal(size=len(default_features()))
     scores = scene.matrix.scores(weights)
     np.testing.assert_allclose(later.scores(weights), scores, rtol=1e-9)

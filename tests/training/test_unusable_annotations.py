@@ -9,6 +9,7 @@ import pytest
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import ContradictionError, InputError
+from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
@@ -102,10 +103,6 @@ def test_movies_with_other_features() -> None:
     first = confirmed(plain_scene(), some_true(3))
     features = first.matrix.features
     fewer = replace(features, features=features.features[:-1])
-    last = tuple(
-        b[:, :-1] if e == Event.FALSE else b
-        for e, b in zip(Event, first.matrix.blocks, strict=True)
-    )
-    second = replace(first, matrix=replace(first.matrix, features=fewer, blocks=last))
+    second = replace(first, matrix=FeatureMatrix(first.evidence, first.hypotheses, fewer))
     with pytest.raises(InputError, match=features.keys[-1]):
         run(train_steps(first, strategy="union", sources=[second]))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +19,7 @@ from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.spread import THREADS
 
 Block = NDArray[np.float32]
+Rows = NDArray[np.integer]
 
 _AT_ONCE = 1 << 15
 """Hypotheses, about, whose features are computed, or multiplied by weights, at once."""
@@ -145,67 +145,6 @@ def needs_link_scores(keys: Iterable[str]) -> bool:
     return any(key.endswith(f".{LINK_SCORE}") for key in keys)
 
 
-@dataclass(frozen=True)
-class FeatureMatrix:
-    """The matrix Φ of all hypotheses (000, eq. 1.1), block by block.
-
-    Parameters
-    ----------
-    features
-        The columns.
-    rows
-        Hypotheses of every event, one index array per `Event`.
-    blocks
-        Their features, shapes (H_event, d_event); they may be computed when they are asked for.
-        They are held in single precision, as they take more memory than all else that is known of
-        a movie; what is summed of them is in double precision.
-    n_hypotheses
-        Total number of rows H.
-    """
-
-    features: FeatureSet
-    rows: tuple[NDArray[np.integer], ...]
-    blocks: Sequence[Block]
-    n_hypotheses: int
-
-    def keeping(self) -> Iterator[Event]:
-        """Compute all blocks that are not there yet; yields the event that is next."""
-        if isinstance(self.blocks, BlocksOnDemand):
-            yield from self.blocks.keeping()
-
-    def scores(self, weights: Array) -> Array:
-        """Φ w, shape (H,)."""
-        out = np.zeros(self.n_hypotheses)
-        for event in Event:
-            own = weights[self.features.block(event)]
-            if isinstance(self.blocks, BlocksOnDemand):
-                out[self.rows[event]] = self.blocks.times(event, own)
-            else:
-                out[self.rows[event]] = _times(self.blocks[event], own)
-        return out
-
-    def row(self, hypothesis: int) -> Array:
-        """Features of one hypothesis, zero outside its event's block, shape (d,)."""
-        out = np.zeros(len(self.features))
-        for event in Event:
-            place = np.flatnonzero(self.rows[event] == hypothesis)
-            if len(place):
-                out[self.features.block(event)] = self.blocks[event][place[0]]
-        return out
-
-    def sparse(self) -> sp.csr_matrix:
-        """Φ as one sparse matrix, shape (H, d)."""
-        rows, columns, values = [], [], []
-        for event, block in zip(Event, self.blocks, strict=True):
-            row, column = np.nonzero(block)
-            rows.append(self.rows[event][row])
-            columns.append(column.astype(np.int32) + self.features.block(event).start)
-            values.append(block[row, column].astype(np.float64))
-        places = np.concatenate(rows), np.concatenate(columns)
-        shape = (self.n_hypotheses, len(self.features))
-        return sp.csr_matrix((np.concatenate(values), places), shape=shape)
-
-
 def _parts(n: int) -> list[slice]:
     """Some rows at a time: numpy makes a copy in double precision of those that it multiplies."""
     return [slice(k, k + _AT_ONCE) for k in range(0, n, _AT_ONCE)]
@@ -236,13 +175,25 @@ def _value(feature: Feature, view: EventView) -> Block:
     return value
 
 
-class BlocksOnDemand(Sequence[Block]):
-    """The features of every event, computed when they are asked for; kept from the second time on.
+class FeatureMatrix:
+    """The matrix Φ of all hypotheses (000, eq. 1.1), a block an event, computed when asked for.
+
+    Blocks are kept from the second time on: they take more memory than all else that is known of a
+    movie, and tracking looks at them once. They are held in single precision; what is summed of
+    them is in double precision. A feature (a user's own) that returns the wrong shape or something
+    not finite raises an InputError when it is computed.
 
     Parameters
     ----------
-    evidence, hypotheses, features, cells
-        See `compute_features`.
+    evidence, hypotheses, features
+        The movie, and what is computed.
+    cells
+        The measures of the movie's cells, where they are known already.
+
+    Attributes
+    ----------
+    rows
+        Hypotheses of every event, one index array per `Event`.
     """
 
     def __init__(
@@ -252,61 +203,89 @@ class BlocksOnDemand(Sequence[Block]):
         features: FeatureSet,
         cells: CellMeasures | None = None,
     ) -> None:
-        self._evidence, self._hypotheses, self._features = evidence, hypotheses, features
+        self.features, self._evidence, self._hypotheses = features, evidence, hypotheses
+        self.rows = tuple(np.flatnonzero(hypotheses.event == e).astype(np.int32) for e in Event)
         if cells is not None:
             self._cells = cells
         self._kept: dict[Event, Block] = {}
         self._asked: set[Event] = set()
 
-    def __len__(self) -> int:
-        return len(Event)
-
-    def __getitem__(self, event: Any) -> Any:
-        kind = tuple(Event)[event]
-        if kind in self._kept:
-            return self._kept[kind]
-        block = self._of(kind, self._hypotheses.of(kind))
-        if kind in self._asked:
-            self._kept[kind] = block
-        self._asked.add(kind)
+    def values(self, event: Event) -> Block:
+        """Features of the hypotheses of an event, shape (H_event, d_event)."""
+        if event in self._kept:
+            return self._kept[event]
+        block = self._of(event, self.rows[event])
+        if event in self._asked:
+            self._kept[event] = block
+        self._asked.add(event)
         return block
 
-    def times(self, event: Event, weights: Array) -> Array:
-        """Features of an event times weights, some frames at a time while they are not kept."""
-        if event in self._asked or event in self._kept:
-            return _times(self[event], weights)
-        self._asked.add(event)
-        _ = self._cells  # described once, before the threads need them
-        with ThreadPoolExecutor(THREADS) as pool:
-            some = self._some_frames(event)
-            parts = pool.map(lambda mine: _times(self._of(event, mine), weights), some)
-            return np.concatenate([np.zeros(0), *parts])
-
     def keeping(self) -> Iterator[Event]:
-        """Compute what is not there yet; yields what is next."""
+        """Compute all blocks that are not there yet; yields the event that is next."""
         for event in Event:
             if event not in self._kept:
                 yield event
-                self._kept[event] = self._of(event, self._hypotheses.of(event))
+                self._kept[event] = self._of(event, self.rows[event])
+
+    def scores(self, weights: Array) -> Array:
+        """Φ w, shape (H,)."""
+        out = np.zeros(len(self._hypotheses))
+        for event in Event:
+            out[self.rows[event]] = self._times(event, weights[self.features.block(event)])
+        return out
+
+    def row(self, hypothesis: int) -> Array:
+        """Features of one hypothesis, zero outside its event's block, shape (d,)."""
+        out, event = np.zeros(len(self.features)), Event(self._hypotheses.event[hypothesis])
+        place = np.searchsorted(self.rows[event], hypothesis)
+        out[self.features.block(event)] = self.values(event)[place]
+        return out
+
+    def sparse(self, some: Index | None = None) -> sp.csr_matrix:
+        """Φ as one sparse matrix, shape (H, d); of some hypotheses only, in their order."""
+        wanted = np.arange(len(self._hypotheses)) if some is None else some
+        place = np.full(len(self._hypotheses), -1, dtype=np.int64)
+        place[wanted] = np.arange(len(wanted))
+        rows, columns, values = [], [], []
+        for event in Event:
+            mine = place[self.rows[event]]
+            block = self.values(event)[mine >= 0]
+            row, column = np.nonzero(block)
+            rows.append(mine[mine >= 0][row])
+            columns.append(column.astype(np.int32) + self.features.block(event).start)
+            values.append(block[row, column].astype(np.float64))
+        places = np.concatenate(rows), np.concatenate(columns)
+        shape = (len(wanted), len(self.features))
+        return sp.csr_matrix((np.concatenate(values), places), shape=shape)
 
     @cached_property
     def _cells(self) -> CellMeasures:
         return describe_cells(self._evidence)
 
-    def _some_frames(self, event: Event) -> list[Index]:
+    def _times(self, event: Event, weights: Array) -> Array:
+        """Features of an event times weights, some frames at a time while they are not kept."""
+        if event in self._asked or event in self._kept:
+            return _times(self.values(event), weights)
+        self._asked.add(event)
+        _ = self._cells  # described once, before the threads need them
+        with ThreadPoolExecutor(THREADS) as pool:
+            some = self._some_frames(self.rows[event])
+            parts = pool.map(lambda mine: _times(self._of(event, mine), weights), some)
+            return np.concatenate([np.zeros(0), *parts])
+
+    def _some_frames(self, mine: Rows) -> list[Rows]:
         """The hypotheses of an event, cut between frames: those of one pair are compared."""
-        mine = self._hypotheses.of(event)
         frame = self._evidence.detections.frame[self._hypotheses.take(mine).first]
         if len(mine) <= _AT_ONCE or (np.diff(frame) < 0).any():
             return [mine]
         cuts = np.searchsorted(frame, frame[_AT_ONCE::_AT_ONCE])
         return np.split(mine, np.unique(cuts))
 
-    def _of(self, event: Event, mine: Index) -> Block:
+    def _of(self, event: Event, mine: Rows) -> Block:
         """Features of some hypotheses of an event."""
         sources, targets = self._hypotheses.sources[mine], self._hypotheses.targets[mine]
         view = EventView(self._evidence, self._cells, *sources.T, *targets.T)
-        detections, wanted = self._evidence.detections, self._features.of(event)
+        detections, wanted = self._evidence.detections, self.features.of(event)
         known = {"": True, "mask": detections.has_masks, "image": bool(detections.channels)}
         # Column by column, and zero: what is never written, as the movie does not tell it, takes
         # no memory.
@@ -315,24 +294,3 @@ class BlocksOnDemand(Sequence[Block]):
             if known[feature.needs]:
                 block[:, k] = _value(feature, view)
         return block
-
-
-def compute_features(
-    evidence: Evidence, hypotheses: Events, features: FeatureSet, cells: CellMeasures | None = None
-) -> FeatureMatrix:
-    """The features of all hypotheses, computed when they are asked for.
-
-    They are kept from the second time on: they take more memory than anything else of a movie, and
-    tracking looks at them once. A feature (a user's own) that returns the wrong shape or something
-    not finite raises an InputError then.
-
-    Parameters
-    ----------
-    evidence, hypotheses, features
-        The movie, and what is computed.
-    cells
-        The measures of the movie's cells, where they are known already.
-    """
-    blocks = BlocksOnDemand(evidence, hypotheses, features, cells)
-    rows = tuple(np.flatnonzero(hypotheses.event == e).astype(np.int32) for e in Event)
-    return FeatureMatrix(features, rows, blocks, len(hypotheses))

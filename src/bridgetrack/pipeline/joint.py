@@ -24,7 +24,7 @@ from bridgetrack.detections.measure import measure_frame
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import FeatureMatrix, compute_features
+from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.features.view import describe_cells
 from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_alternatives
 from bridgetrack.hypotheses.events import Event, Events, active_slots
@@ -161,7 +161,7 @@ def region_scene(regions: Regions, detections: Detections, likely: Mask) -> Regi
     hypotheses = propose_alternatives(evidence, regions.overlaps)
     # Around a region lie its own alternatives, so that in one of them every two are one again.
     cells = describe_cells(evidence, alternatives=True)
-    matrix = compute_features(evidence, hypotheses, default_features(), cells=cells)
+    matrix = FeatureMatrix(evidence, hypotheses, default_features(), cells=cells)
     active = active_slots(detections)
     slots = np.flatnonzero(active)
     events = hypotheses.incidence(active)[:, slots]

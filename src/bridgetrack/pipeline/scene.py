@@ -30,7 +30,7 @@ from bridgetrack.errors import (
     InputError,
 )
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import LINK_SCORE, FeatureMatrix, FeatureSet, compute_features
+from bridgetrack.features.feature import LINK_SCORE, FeatureMatrix, FeatureSet
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots, kind_words
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT, generate_hypotheses
@@ -92,7 +92,7 @@ class Scene:
     ) -> Scene:
         """Of candidate events; `covered` says which slots they explain (2n,), None: all."""
         active = active_slots(evidence.detections) if covered is None else covered
-        matrix = compute_features(evidence, hypotheses, features)
+        matrix = FeatureMatrix(evidence, hypotheses, features)
         problem = Problem(hypotheses.covering(active))
         constraints = compile_constraints(anchored, hypotheses)
         slots = np.flatnonzero(active)

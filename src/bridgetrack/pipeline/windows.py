@@ -41,7 +41,7 @@ from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InfeasibleError, InputError
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import FeatureSet, compute_features
+from bridgetrack.features.feature import FeatureMatrix, FeatureSet
 from bridgetrack.features.view import CellMeasures, describe_cells
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
@@ -373,7 +373,7 @@ class WholeMovie:
         events = events_between(self.evidence, frames, self.rare, kinds=self.kinds)
         covered = events.touching(self.active)
         events = events if covered.all() else events.take(covered)
-        matrix = compute_features(self.evidence, events, self.features, self.cells)
+        matrix = FeatureMatrix(self.evidence, events, self.features, self.cells)
         return events, matrix.scores(self.weights)
 
     def undecided(self, slots: Mask, chosen: Events) -> Mask:

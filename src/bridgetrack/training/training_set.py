@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.annotation import RANDOM, UNIFORM
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError
-from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import components
 from bridgetrack.learning import Sample
@@ -146,18 +145,6 @@ def _inside(sample: Index) -> Index:
     return order[np.searchsorted(sample[order], 0) :]
 
 
-def _rows(matrix: FeatureMatrix, columns: Index) -> FeatureMatrix:
-    """Some rows of a feature matrix, renumbered."""
-    place = np.full(matrix.n_hypotheses, -1, dtype=np.int64)
-    place[columns] = np.arange(len(columns))
-    rows, blocks = [], []
-    for mine, block in zip(matrix.rows, matrix.blocks, strict=True):
-        keep = place[mine] >= 0
-        rows.append(place[mine[keep]])
-        blocks.append(block[keep])
-    return FeatureMatrix(matrix.features, tuple(rows), tuple(blocks), len(columns))
-
-
 def labelled(
     scene: Scene,
     columns: Index,
@@ -189,7 +176,7 @@ def labelled(
     n_cells = len(scene.detections)
     frame = scene.detections.frame[constraints.slot % n_cells]
     part = TrainingSet(
-        phi=_rows(scene.matrix, columns).sparse(),
+        phi=scene.matrix.sparse(columns),
         incidence=sp.csr_matrix(scene.problem.incidence[columns][:, slots]),
         column_sample=column_sample,
         slot_sample=slot_sample,
