@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.inference.gibbs import gibbs
 from bridgetrack.inference.margins import exact_margin, margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.relax import SolverLimits
@@ -86,18 +85,6 @@ def test_solving_again_after_columns_were_forbidden(seed: int, n_slots: int, n_w
     after, _ = resolve(problem, scores, allowed, before.chosen.copy(), before)
     tolerance = 1e-5 * max(1.0, np.abs(scores).max())
     assert after.value == pytest.approx(truth, abs=tolerance)
-
-
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(0, 8))
-def test_the_sum_over_choices(seed: int, n_slots: int, n_wide: int) -> None:
-    rng = np.random.default_rng(seed)
-    problem = optional_problem(rng, n_slots, n_wide)
-    scores = rng.normal(size=problem.n_columns)
-    free = gibbs(problem, scores, limit=10_000)
-    same = gibbs(spelled_out(problem), padded(problem, scores, 0.0), limit=10_000)
-    assert free.log_z == pytest.approx(same.log_z)
-    assert free.entropy == pytest.approx(same.entropy)
 
 
 def test_limits_leave_a_true_bound() -> None:

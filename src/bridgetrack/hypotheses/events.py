@@ -233,16 +233,11 @@ class Events:
         for some in in_parts(len(self)):
             yield Events(self.event[some], self.sources[some], self.targets[some])
 
-    def _active_slots(self, active: Mask) -> tuple[NDArray[np.int32], Mask]:
-        """As `slots`, in few bytes, and where they are active; shapes (E, 5)."""
-        n = len(active) // 2
-        slots = np.empty((len(self), 5), dtype=np.int32)
-        slots[:, :2], slots[:, 2:4], slots[:, 4] = self.sources, self.targets, self.sources[:, 0]
-        covers = slots >= 0
-        covers[:, 4] &= self.event == Event.FALSE
-        slots[:, 2:] += np.int32(n)
-        covers &= active.take(slots, mode="clip")  # where nobody is named, nothing is covered
-        return slots, covers
+    def _active_slots(self, active: Mask) -> tuple[Index, Mask]:
+        """As `slots`, and where they are active; shapes (E, 5)."""
+        slots = self.slots(len(active) // 2)
+        # where nobody is named, nothing is covered
+        return slots, (slots >= 0) & active.take(slots, mode="clip")
 
     def find(self, wanted: Events) -> Index:
         """Index in this table of every wanted event, -1 where it is not here, shape (wanted,)."""

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
-from bridgetrack.arrays import Array, Index, Mask
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solver import Program
@@ -32,9 +32,6 @@ States = dict[int, tuple[float, float]]
 from here is covered; Python's integers have as many bits as the band is wide."""
 Column = tuple[int, float]
 """Slots that a column covers, as bits from the first, and its score."""
-
-LIMIT = 100
-"""States that go on from one slot to the next."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +43,8 @@ class Gibbs:
     exact: bool  # whether no state had to be given up
 
 
-def gibbs(
-    problem: Problem, scores: Array, allowed: Mask | None = None, limit: int = LIMIT
-) -> Gibbs:
-    """Partition function and entropy of the choices of a problem.
+def gibbs(problem: Problem, scores: Array, limit: int = 100) -> Gibbs:
+    """Partition function and entropy of the choices of a problem without optional slots.
 
     Parameters
     ----------
@@ -57,23 +52,15 @@ def gibbs(
         Slots and columns.
     scores
         Of the columns, already divided by the temperature, shape (H,).
-    allowed
-        Columns that may be chosen, shape (H,); None: all.
     limit
-        States kept at most.
+        States that go on from one slot to the next, at most.
 
     Raises
     ------
     InfeasibleError
         If the beam finds no choice that covers every slot once.
     """
-    keep = slice(None) if allowed is None else np.flatnonzero(allowed)
-    rows = sp.csr_matrix(problem.incidence[keep])
-    mine = np.asarray(scores, dtype=np.float64)[keep]
-    if problem.free is not None:  # a column of score 0 that covers an optional slot leaves it free
-        alone = sp.identity(problem.n_slots, format="csr")[problem.free]
-        rows = sp.csr_matrix(sp.vstack([rows, alone]))
-        mine = np.append(mine, np.zeros(alone.shape[0]))
+    rows = problem.incidence
     linked = sp.csr_matrix(rows.T @ rows)
     # Slots that columns link must stand close together: the number of states grows with the width
     # of the band. Components are independent, so their log Z and entropies add.
@@ -82,8 +69,8 @@ def gibbs(
     place = np.empty(problem.n_slots, dtype=np.int64)
     place[order[np.argsort(label[order], kind="stable")]] = np.arange(problem.n_slots)
     starts = np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n))])
-    prices = Program(Problem(rows)).relax(mine).duals
-    columns = _by_first_slot(rows, mine - rows @ prices, place)
+    prices = Program(problem).relax(scores).duals
+    columns = _by_first_slot(rows, scores - rows @ prices, place)
     log_z, entropy, exact = float(prices.sum()), 0.0, True
     for k in range(n):
         z, mean, complete = _sums(columns[starts[k] : starts[k + 1]], limit)

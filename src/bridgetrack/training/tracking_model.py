@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import ContradictionError, InfeasibleError
-from bridgetrack.inference.gibbs import LIMIT, gibbs
+from bridgetrack.inference.gibbs import gibbs
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solver import Basis, Program
 from bridgetrack.learning import Inferred, Sample, StructuredModel
@@ -145,10 +145,10 @@ class TrackingModel(StructuredModel):
 
     def hidden_entropies(self, samples: Sequence[Sample], w: Array) -> Array:
         """Entropy of the choices that agree with the annotations, shape (n,)."""
-        return self.entropies(samples, w, ENOUGH)[0]
+        return self.entropies(samples, w)[0]
 
     def entropies(
-        self, samples: Sequence[Sample], w: Array, limit: int = LIMIT
+        self, samples: Sequence[Sample], w: Array, limit: int = ENOUGH
     ) -> tuple[Array, Mask]:
         """Entropy of the choices that agree with the annotations, and whether it is exact.
 
@@ -158,11 +158,13 @@ class TrackingModel(StructuredModel):
         found, exact = np.full(len(samples), np.inf), np.zeros(len(samples), dtype=bool)
         for k, sample in enumerate(samples):
             columns = self.columns(sample.x)
-            scores = self.data.phi[columns] @ w
-            problem = problem_of(self.data, columns)
+            agree, incidence = self.data.allowed[columns], self.data.incidence[columns]
+            slots = np.unique(incidence.indices)
+            problem = Problem(sp.csr_matrix(incidence[agree][:, slots]))
+            scores = (self.data.phi[columns] @ w)[agree]
             for wider in (1, 4, 16):  # too few states may lead nowhere
                 with suppress(InfeasibleError):
-                    summed = gibbs(problem, scores, self.data.allowed[columns], wider * limit)
+                    summed = gibbs(problem, scores, wider * limit)
                     found[k], exact[k] = summed.entropy, summed.exact
                     break
         return found, exact
@@ -245,12 +247,6 @@ class _Program:
         else:
             self._basis = program.basis()
         return x
-
-
-def problem_of(data: TrainingSet, columns: slice) -> Problem:
-    """The problem of some consecutive samples."""
-    incidence = data.incidence[columns]
-    return Problem(sp.csr_matrix(incidence[:, np.unique(incidence.indices)]))
 
 
 def _groups(cut: Index) -> list[tuple[int, int]]:
