@@ -1,125 +1,43 @@
-"""Files and folders are written completely or not at all: to a temporary folder, then renamed.
+"""Files and folders are written completely or not at all, and replace only what we wrote.
 
-The temporary folder is beside the file or folder that is written. Temporary folders of killed
-programs are removed by the next program that writes to the same place, but only those of the same
-user on the same computer. Files that are being read are never overwritten.
+What is written takes its place by one rename, from a hidden folder beside it that is removed
+afterwards, by the next program where this one is killed. ``.bridgetrack/NAME.json`` beside a file
+or folder keeps the digests of its files: what is there and still has its digest may be replaced.
+Files that are being read are never overwritten.
 """
 
 from __future__ import annotations
 
 import ctypes
-import errno
 import hashlib
+import json
 import os
-import platform
-import re
 import shutil
 import stat
 import struct
 import sys
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from glob import escape, glob
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from bridgetrack.errors import InputError, OutputError
 
-_TEMPORARY = re.compile(
-    r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})\.(?P<process>\d{1,10})\.[0-9a-f]{8}\.part"
-)
-_FULL = "the disk is full: free some space, or write to another disk"
-_DENIED = "there is no permission to write there: choose another folder"
-_OTHER_KIND = "there is a file where a folder is needed, or the reverse: choose another name"
-_CURES = {
-    errno.ENOSPC: _FULL, getattr(errno, "EDQUOT", errno.ENOSPC): _FULL,
-    errno.EACCES: _DENIED, errno.EPERM: _DENIED, errno.EROFS: _DENIED,
-    errno.EISDIR: _OTHER_KIND, errno.ENOTDIR: _OTHER_KIND, errno.EEXIST: _OTHER_KIND,
-    errno.ENAMETOOLONG: "choose a shorter name",
-}  # fmt: skip
-"""What to do where the system refuses to write."""
+ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+"""Files at the top of a zarr folder."""
 SAMPLE_SEQUENCE = "01"
+_STORES = (*ZARR_MARKS, "project.json")
+"""Files of folders that are read as a whole."""
+_LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
+REMEDY = "make room and allow writing there, or write elsewhere"
+"""What to do where the system refuses to write."""
 
-
-@contextmanager
-def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None) -> Iterator[Path]:
-    """A temporary path for a file or folder that replaces `path` when the block succeeds.
-
-    It has the same name in a temporary folder beside `path`; `what` it holds is a word for
-    messages. Missing parent folders are created, and links are kept. If the block fails, an older
-    file or folder is unchanged. `last` is called just before the replacement, while other processes
-    of this program are locked out, and may raise an error. Raises an `OutputError` if there is no
-    place for it.
-    """
-    target = resolved(path)
-    made = [p for p in target.parents if not p.exists()]
-    folder = temporary_name(target)
-    new = folder / (path.name if path.is_symlink() else target.name)
-    try:
-        with writing(path, what):
-            _remove_abandoned(target)
-            folder.mkdir(parents=True)
-        with _named_as(path, new):
-            yield new
-        with writing(path, what):
-            _flush(new)
-            with locked(target.parent):
-                if last is not None:
-                    last()
-                _replace(new, target)
-    except BaseException:
-        remove(folder)
-        for parent in made:
-            with suppress(OSError):
-                parent.rmdir()
-        raise
-    remove(folder)
-
-
-@contextmanager
-def replacing(path: Path, what: str, *, last: Callable[[], None] | None = None) -> Iterator[Path]:
-    """The same, where all that happens in the block is that `path` is written.
-
-    Any error of the system in it becomes an `OutputError` that names `path` and `what` it holds.
-    """
-    with staged(path, what, last=last) as spare, writing(path, what):
-        yield spare
-
-
-def write_text(path: Path, text: str, what: str, *, last: Callable[[], None] | None = None) -> Path:
-    """Write a text file, in UTF-8 with plain line ends, in one step; see `staged`."""
-    with replacing(path, what, last=last) as spare:
-        spare.write_text(text, encoding="utf-8", newline="\n")
-    return path
-
-
-def in_one_go(function: Callable[..., Any], *given: Any) -> None:
-    """Call a function that writes; an interrupt is delayed until it has returned.
-
-    Otherwise threads of a library might still write to a folder that was removed.
-    """
-    with ThreadPoolExecutor(1) as one:
-        one.submit(function, *given).result()
-
-
-@contextmanager
-def writing(path: Path, what: str = "") -> Iterator[None]:
-    """Turn errors while writing to `path` into an OutputError that names it, and a remedy."""
-    what += " " if what else ""
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or error
-        raise OutputError(f"{path}: {what}cannot be written ({why}); {cure(error)}") from error
-    except (ValueError, struct.error) as error:
-        raise OutputError(f"{path}: {what}cannot be written ({error})") from error
-
-
-def cure(error: OSError) -> str:
-    """What to do about an error while writing."""
-    return _CURES.get(error.errno or 0, "choose another place")
+Digests = dict[str, list[str]]
+"""Those that a file may have, by its path beside the folder of the digests."""
 
 
 def as_path(given: str | os.PathLike[str]) -> Path:
@@ -192,6 +110,100 @@ def sample_folder() -> Path:
     )
 
 
+# ---------------------------------------------------------------------- written whole
+
+
+@contextmanager
+def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None) -> Iterator[Path]:
+    """A temporary path for a file or folder that replaces `path` when the block succeeds.
+
+    It has the same name in a temporary folder beside `path`; `what` it holds is a word for
+    messages. Missing parent folders are created, and links are kept. If the block fails, an older
+    file or folder is unchanged. `last` is called just before the replacement, while other processes
+    of this program are locked out, and may raise an error. Raises an `OutputError` if there is no
+    place for it.
+    """
+    target = resolved(path)
+    with ExitStack() as held:
+        with writing(path, what):
+            folder = held.enter_context(_folder_beside(target))
+        new = folder / (path.name if path.is_symlink() else target.name)
+        with _named_as(path, new):
+            yield new
+        with writing(path, what):
+            _flush(new)
+            with locked(target.parent):
+                if last is not None:
+                    last()
+                _replace(new, target)
+
+
+@contextmanager
+def _folder_beside(target: Path) -> Iterator[Path]:
+    """A hidden folder beside a file, locked as long as it is used, and then removed.
+
+    Those that killed programs left are removed, too: nobody has locked them.
+    """
+    made = [p for p in target.parents if not p.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as used:
+            with locked(target.parent):
+                for left in target.parent.glob(f".{escape(target.name)}.????????.part"):
+                    with locked(left, wait=False) as abandoned:
+                        if abandoned:
+                            remove(left)
+                folder = Path(mkdtemp(".part", f".{target.name}.", target.parent))
+                used.callback(remove, folder)
+                used.enter_context(locked(folder))
+            inside = folder / "new"  # which others may lock that write there in turn
+            inside.mkdir()
+            yield inside
+    finally:
+        for parent in made:
+            with suppress(OSError):
+                parent.rmdir()
+
+
+@contextmanager
+def replacing(path: Path, what: str, *, last: Callable[[], None] | None = None) -> Iterator[Path]:
+    """The same, where all that happens in the block is that `path` is written.
+
+    Any error of the system in it becomes an `OutputError` that names `path` and `what` it holds.
+    """
+    with staged(path, what, last=last) as spare, writing(path, what):
+        yield spare
+
+
+def write_text(path: Path, text: str, what: str, *, last: Callable[[], None] | None = None) -> Path:
+    """Write a text file, in UTF-8 with plain line ends, in one step; see `staged`."""
+    with replacing(path, what, last=last) as spare:
+        spare.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def in_one_go(function: Callable[..., Any], *given: Any) -> None:
+    """Call a function that writes; an interrupt is delayed until it has returned.
+
+    Otherwise threads of a library might still write to a folder that was removed.
+    """
+    with ThreadPoolExecutor(1) as one:
+        one.submit(function, *given).result()
+
+
+@contextmanager
+def writing(path: Path, what: str = "") -> Iterator[None]:
+    """Turn errors while writing to `path` into an OutputError that names it, and a remedy."""
+    what += " " if what else ""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise OutputError(f"{path}: {what}cannot be written ({why}); {REMEDY}") from error
+    except (ValueError, struct.error) as error:
+        raise OutputError(f"{path}: {what}cannot be written ({error})") from error
+
+
 @contextmanager
 def _named_as(path: Path, spare: Path) -> Iterator[None]:
     """Report errors about a temporary path with the final path."""
@@ -203,12 +215,6 @@ def _named_as(path: Path, spare: Path) -> Iterator[None]:
         raise OutputError(str(error).replace(str(spare), str(path))) from error
 
 
-def temporary_name(target: Path) -> Path:
-    """A hidden name beside `target` that says which process of which computer uses it."""
-    mark = uuid.uuid4().hex[:8]
-    return target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{mark}.part")
-
-
 def remove(path: Path) -> None:
     """Remove a file or a folder, as far as that is possible; links are not followed."""
     if path.is_dir() and not path.is_symlink():
@@ -216,32 +222,6 @@ def remove(path: Path) -> None:
     else:
         with suppress(OSError):
             path.unlink(missing_ok=True)
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove what killed processes of this user left while they wrote to `target`."""
-    with suppress(OSError):
-        for path in target.parent.iterdir():
-            form = _TEMPORARY.fullmatch(path.name)
-            if form and form["name"] == target.name and _is_abandoned(path, form):
-                remove(path)
-
-
-def _is_abandoned(path: Path, form: re.Match[str]) -> bool:
-    """Whether the process is gone that left a temporary folder of ours on this computer."""
-    if sys.platform == "win32" or form["host"] != _host() or path.lstat().st_uid != os.getuid():
-        return False
-    try:
-        os.kill(int(form["process"]), 0)
-    except (ProcessLookupError, OverflowError):
-        return True
-    except PermissionError:
-        return False
-    return False
-
-
-def _host() -> str:
-    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 
 def _replace(new: Path, old: Path) -> None:
@@ -277,21 +257,25 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Wait until no other process of this program puts files in place in a folder.
+def locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Lock a folder against other processes of this program; gives whether that was possible.
 
-    Windows and some file systems have no such locks; there every step is still whole.
+    Waits until nobody else has locked it, or gives up at once. Windows and some file systems have
+    no such locks; there every step is still whole.
     """
     if sys.platform == "win32":
-        yield
+        yield False
         return
     import fcntl
 
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            possible = True
+        except OSError:
+            possible = False
+        yield possible
     finally:
         os.close(handle)
 
@@ -304,3 +288,194 @@ def _flush(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+# ---------------------------------------------------------------------- what may be replaced
+
+
+def refuse_other(path: Path) -> Digests:
+    """Refuse to replace a file or folder that is not ours, or was changed; the digests of ours.
+
+    Raises an OutputError; the message names the file.
+    """
+    path = _named(path)
+    known, ours = _kept(path), Digests()
+    for file in _every_file(path):
+        key = _key(file, path)
+        if key not in known:
+            cause = "was not written by Bridgetrack"
+        elif file.is_symlink() or not file.is_file() or _digest(file) not in known[key]:
+            cause = "was changed since Bridgetrack wrote it"
+        else:
+            ours[key] = [_digest(file)]
+            continue
+        kept = "it" if file == path else path
+        raise OutputError(
+            f"{file} {cause}, so {kept} is not replaced; move it away, or write elsewhere"
+        )
+    return ours
+
+
+def check_file(out: Path, *inputs: Path | str | None) -> None:
+    """Complain before the work begins about a file that must not, or cannot, be written.
+
+    Raises an OutputError where it is one of the inputs, a folder, not ours, or in a place that
+    cannot be written.
+    """
+    if out.is_dir():
+        raise OutputError(f"{out}: this is a folder; give the name of a file in it")
+    _check_place(out, inputs)
+
+
+def check_folder(out: Path, *inputs: Path | str | None) -> None:
+    """Complain before the work begins about a folder that results cannot take the place of.
+
+    Raises an OutputError as `check_file`, and where we stand in the folder or below it.
+    """
+    if out.is_file():
+        raise OutputError(f"{out}: this is a file, results need a folder; give another name")
+    full, here = resolved(out), resolved(Path())
+    if full in (here, *here.parents) or (out.exists() and full.is_mount()):
+        raise OutputError(
+            f"{out}: this folder is in use, and results take the place of a whole folder; give "
+            f"the name of a new one, such as {out / 'result'}"
+        )
+    _check_place(out, inputs)
+
+
+def _check_place(out: Path, inputs: tuple[Path | str | None, ...]) -> None:
+    place = next(p for p in out.absolute().parents if p.exists())
+    if not place.is_dir():
+        raise OutputError(f"{out}: {place} is a file, not a folder; give another name")
+    refuse_inputs([out], inputs)
+    if not os.access(place, os.W_OK):
+        raise OutputError(
+            f"{out}: there is no permission to write in {place}; choose another folder"
+        )
+    refuse_other(out)
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file or folder is as we wrote it."""
+    try:
+        refuse_other(path)
+    except OutputError:
+        return False
+    return True
+
+
+def sign(path: Path) -> None:
+    """Keep beside a file or folder that we have just written it.
+
+    Raises an OutputError where that cannot be written.
+    """
+    path = _named(path)
+    _keep(path, _digests(path))
+
+
+@contextmanager
+def signed(path: Path) -> Iterator[Path]:
+    """Where to write a file or folder that takes the place of `path`, and is signed.
+
+    What is written there is known as ours before it takes its place, and what was there stays so,
+    wherever the program is ended. Raises an OutputError where it cannot be written, or what is
+    there is not ours; that stays as it was.
+    """
+    path = _named(path)
+    refuse_other(path)
+    with staged(path) as spare:
+        yield spare
+        old = refuse_other(path)  # it may have changed meanwhile
+        new = _digests(spare)
+        _keep(path, {name: [*new.get(name, []), *old.get(name, [])] for name in {**new, **old}})
+
+
+@contextmanager
+def result_folder(out: Path, *inputs: Path | str | None) -> Iterator[Path]:
+    """A new folder for a result, which takes the place of an earlier one when the block succeeds.
+
+    Raises an OutputError as `check_folder`, before the block and after it.
+    """
+    check_folder(out, *inputs)
+    with signed(out) as folder:
+        folder.mkdir()
+        yield folder
+
+
+def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) -> None:
+    """Refuse to overwrite, or to write into, files that are being read.
+
+    Inputs are files, folders and patterns (``01/t*.tif``); links are followed on both sides. Raises
+    an OutputError if they overlap; the message names both.
+    """
+    places = {target: resolved(target) for target in targets}
+    for given in (Path(each) for each in inputs if each is not None):
+        read = {resolved(file) for file in _read_from(given)}
+        for target, place in places.items():
+            if any(file.is_relative_to(place) for file in read) or _joins(place, given):
+                raise OutputError(f"{target}: {given} is being read there; give another name")
+
+
+def _every_file(path: Path) -> Iterator[Path]:
+    """A file, or all files in a folder, with links, pipes and devices, without system files."""
+    if path.is_dir() and not path.is_symlink():
+        for inner in path.iterdir():
+            if inner.name not in _LEFT_BY_SYSTEMS:
+                yield from _every_file(inner)
+    elif os.path.lexists(path):
+        yield path
+
+
+def _read_from(given: Path) -> Iterator[Path]:
+    """What stands for an input: a file, or a folder with what is in it, or what fits a pattern."""
+    yield given
+    if given.is_dir():
+        files = (*given.glob("*"), *given.glob("TRA/*"))
+        yield from (p for p in files if p.suffix.lower() in (".tif", ".tiff", ".txt"))
+    elif not given.exists():
+        yield from map(Path, glob(str(given)))  # noqa: PTH207 - a pattern may be absolute
+
+
+def _joins(place: Path, given: Path) -> bool:
+    """Whether a new file or folder would become part of a folder that is read."""
+    if not given.is_dir():
+        return False
+    if any((given / name).is_file() for name in _STORES):
+        return place.is_relative_to(resolved(given))
+    return place.parent == resolved(given) and place.suffix.lower() in (".tif", ".tiff")
+
+
+def _named(path: Path) -> Path:
+    """A path that ends in a name."""
+    return resolved(path) if path.name in ("", "..") else path
+
+
+def _digests(path: Path) -> Digests:
+    return {_key(file, path): [_digest(file)] for file in _every_file(path)}
+
+
+def _key(file: Path, path: Path) -> str:
+    return file.relative_to(path.parent).as_posix()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+def _manifest(path: Path) -> Path:
+    return path.parent / ".bridgetrack" / f"{path.name}.json"
+
+
+def _keep(path: Path, files: Digests) -> None:
+    content = {"format": "bridgetrack-manifest", "files": files}
+    write_text(_manifest(path), json.dumps(content, indent=1) + "\n", "the manifest")
+
+
+def _kept(path: Path) -> Digests:
+    """What is kept of a file or folder; nothing where there is no such record, or it is damaged."""
+    try:
+        files = json.loads(_manifest(path).read_text(encoding="utf-8"))["files"]
+        return {name: [d] if isinstance(d, str) else list(d) for name, d in files.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}

@@ -154,7 +154,7 @@ def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(
         (
             OSError(errno.ENOSPC, "disk full", "x.csv"),
             1,
-            "error: x.csv: disk full; the disk is full: free",
+            "error: x.csv: disk full; make room",
         ),
     ],
 )

@@ -13,11 +13,11 @@ import pytest
 import tifffile
 
 import bridgetrack as bt
-from bridgetrack import may_write
+from bridgetrack import files as bt_files
 from bridgetrack.cli.main import main
 from bridgetrack.errors import OutputError
+from bridgetrack.files import refuse_other, sign, signed
 from bridgetrack.io.results import FORMATS
-from bridgetrack.may_write import refuse_other, sign, signed
 from cli.conftest import Outcome, Run, one_line, project_of
 
 TABLE = "t,y,x,label,mine\n0,5,5,1,a\n0,30,30,2,b\n1,5,6,1,c\n1,30,31,2,d\n"
@@ -321,27 +321,21 @@ def test_what_was_ended_while_it_took_its_place_is_still_ours(
             (spare / "part" if folder else spare).write_text(text)
 
     write("first")
-    made = may_write._keep
-    for moment in (1, 2, 3, 4):
-        calls: list[int] = []
-
-        def ended(*given: Any, moment: int = moment, calls: list[int] = calls) -> None:
-            # 1, 2: before and after the digests of both are there; 3, 4: those of the new one
-            for _ in range(2):
-                calls.append(1)
-                if len(calls) == moment:
-                    raise KeyboardInterrupt
-                if len(calls) % 2:
-                    made(*given)
-
-        monkeypatch.setattr(may_write, "_keep", ended)
-        with pytest.raises(KeyboardInterrupt):
-            write(f"run {moment}")
-        monkeypatch.undo()
+    file = path / "part" if folder else path
+    for step in ("_keep", "_replace"):
+        with monkeypatch.context() as ended:
+            ended.setattr(bt_files, step, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                write("second")
         refuse_other(path)
-        file = path / "part" if folder else path
-        assert file.read_text() == ("first" if moment < 3 else f"run {moment}")
-        write("first")
+        assert file.read_text() == "first"
+    write("second")
+    refuse_other(path)
     file.write_text("changed by somebody")
     with pytest.raises(OutputError, match="was changed since"):
         refuse_other(path)
+
+
+def interrupted(*given: Any) -> None:
+    """What a program is ended in."""
+    raise KeyboardInterrupt

@@ -218,5 +218,5 @@ def test_a_full_disk_leaves_nothing(
     for name in ("os.fsync", "pathlib.Path.replace", "pathlib.Path.rename"):
         monkeypatch.setattr(name, full)
     shown = run(command, *words_of(command, truth, tmp_path / "o", clicks))
-    refused(shown, tmp_path / "o", "No space left", "free some space")
+    refused(shown, tmp_path / "o", "No space left", "make room")
     assert ".spare" not in shown.err

@@ -13,8 +13,8 @@ import pytest
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import load_annotations, save_annotations
+from bridgetrack.files import signed
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.may_write import signed
 from bridgetrack.models.library import ENVIRONMENT
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model

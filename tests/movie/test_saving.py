@@ -116,7 +116,7 @@ def test_wrong_targets(tmp_path: Path) -> None:
 def test_no_permission(tmp_path: Path, name: str, unprivileged: None) -> None:
     (tmp_path / "closed").mkdir()
     (tmp_path / "closed").chmod(0o500)
-    with pytest.raises(OutputError, match="no permission"):
+    with pytest.raises(OutputError, match="Permission denied"):
         save_labels(list(TYX), tmp_path / "closed" / name)
     assert list((tmp_path / "closed").iterdir()) == []
 

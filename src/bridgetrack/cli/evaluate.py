@@ -22,10 +22,9 @@ from bridgetrack.evaluation.sample import (
 )
 from bridgetrack.evaluation.scores import SPARSE
 from bridgetrack.evaluation.scores import evaluate as score
-from bridgetrack.files import write_text
+from bridgetrack.files import check_file, is_ours, sign, signed, write_text
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.results import METHODS, RUN_FILE, read_tracks
-from bridgetrack.may_write import check_file, is_ours, sign, signed
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.notes import collecting_warnings, plural

@@ -22,7 +22,7 @@ from bridgetrack.cli.segment import segment
 from bridgetrack.cli.track import batch, demo, run, track
 from bridgetrack.cli.train import annotate, models, suggest, train
 from bridgetrack.errors import BridgetrackError, DependencyError
-from bridgetrack.files import cure, program_version
+from bridgetrack.files import REMEDY, program_version
 from bridgetrack.schema import in_words
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
@@ -161,7 +161,7 @@ def _failed(error: Exception, debug: bool) -> int:
         _say(f"error: {_one_line(error)}")
     elif isinstance(error, OSError) and error.errno in _OF_THE_DISK:
         where = f"{error.filename}: " if error.filename else ""
-        _say(f"error: {where}{error.strerror}; {cure(error)}")
+        _say(f"error: {where}{error.strerror}; {REMEDY}")
     elif isinstance(error, MemoryError) or _NO_THREAD in str(error):
         _say("error: not enough memory; close other programs or track fewer frames at a time")
     else:

@@ -12,7 +12,7 @@ import typer
 
 from bridgetrack.cli.console import Answer, note_lines, show
 from bridgetrack.cli.options import cluster_at, parse_channel
-from bridgetrack.may_write import refuse_inputs, signed
+from bridgetrack.files import refuse_inputs, signed
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer

@@ -23,9 +23,9 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ModelError
 from bridgetrack.evaluation.truth import true_events
 from bridgetrack.features.link_scores import with_link_scores
+from bridgetrack.files import check_file, signed
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.io.ctc import read_ctc
-from bridgetrack.may_write import check_file, signed
 from bridgetrack.models.library import SHIPPED, Library, find_model, find_model_file
 from bridgetrack.models.model import Model, check_usable, save_model
 from bridgetrack.models.shipped import shipped_model

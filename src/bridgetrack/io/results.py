@@ -11,13 +11,12 @@ import numpy as np
 
 from bridgetrack.errors import BridgetrackWarning, InputError, OutputError
 from bridgetrack.features.link_scores import LinkScores
-from bridgetrack.files import as_path
+from bridgetrack.files import as_path, result_folder
 from bridgetrack.io.columns import SCORE_COLUMNS, known_columns, shown
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
 from bridgetrack.io.geff import is_geff, read_geff, read_trackmate, write_geff
 from bridgetrack.io.text_table import read_text_table
-from bridgetrack.may_write import result_folder
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.cycles import cell_cycles
 from bridgetrack.tracks.tracks import Tracks

@@ -13,8 +13,7 @@ import dask.array as da
 import numpy as np
 
 from bridgetrack.errors import BridgetrackWarning, InputError
-from bridgetrack.files import as_path, check_readable
-from bridgetrack.may_write import ZARR_MARKS
+from bridgetrack.files import ZARR_MARKS, as_path, check_readable
 from bridgetrack.movie.folder import read_folder
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie

@@ -12,8 +12,7 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import as_path, writing
-from bridgetrack.may_write import signed
+from bridgetrack.files import as_path, signed, writing
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie, as_labels, label_frame
 from bridgetrack.movie.zarr_store import zarr_frames

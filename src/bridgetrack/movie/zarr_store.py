@@ -13,8 +13,7 @@ import zarr
 from numpy.typing import NDArray
 
 from bridgetrack.errors import BridgetrackWarning, InputError
-from bridgetrack.files import in_one_go, program_version, writing
-from bridgetrack.may_write import ZARR_MARKS
+from bridgetrack.files import ZARR_MARKS, in_one_go, program_version, writing
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.raw import ORDER, Metadata, RawMovie, Sliced, micrometers, minutes, reading
 

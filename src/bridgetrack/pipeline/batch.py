@@ -15,9 +15,8 @@ import pandas as pd
 from scipy.special import expit
 
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
-from bridgetrack.files import resolved, writing
+from bridgetrack.files import check_file, resolved, signed, writing
 from bridgetrack.io.tables import TABLES, is_text_table
-from bridgetrack.may_write import check_file, signed
 from bridgetrack.movie.movie import looks_like_labels
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.movie.tiff import is_tiff, one_frame

@@ -27,7 +27,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.features.feature import needs_link_scores
 from bridgetrack.features.link_scores import LinkScores, with_link_scores
-from bridgetrack.files import write_text
+from bridgetrack.files import result_folder, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import (
     FORMATS,
@@ -37,7 +37,6 @@ from bridgetrack.io.results import (
     stage_results,
 )
 from bridgetrack.io.tables import TABLES, read_detections_csv
-from bridgetrack.may_write import result_folder
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
 from bridgetrack.models.shipped import shipped_model

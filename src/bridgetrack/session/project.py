@@ -26,8 +26,7 @@ from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.evaluation.sample import write_sample
-from bridgetrack.files import resolved, write_text
-from bridgetrack.may_write import is_ours, signed
+from bridgetrack.files import is_ours, resolved, signed, write_text
 from bridgetrack.movie import Movie, open_labels
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.finding import Finding, how_found
