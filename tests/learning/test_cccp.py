@@ -37,11 +37,12 @@ def objective(model: Any, samples: Any, regularizer: L2 | L1, w: np.ndarray, los
 @settings(max_examples=12, deadline=None)
 def test_objective_never_increases_and_is_true(seed: int, loss: str, weight: float) -> None:
     model, samples = multiclass_problem(seed)
-    start = np.random.default_rng(seed).normal(size=model.n_features)
-    found = fit(model, samples, L2(weight), loss=loss, initial=start)
+    start, prior = np.random.default_rng(seed).normal(size=(2, model.n_features))
+    near = L2(weight, prior)
+    found = fit(model, samples, near, loss=loss, initial=start)
     assert (np.diff(found.objectives) <= 1e-9).all()
-    assert found.objectives[0] == pytest.approx(objective(model, samples, L2(weight), start, loss))
-    assert found.objective == pytest.approx(objective(model, samples, L2(weight), found.w, loss))
+    assert found.objectives[0] == pytest.approx(objective(model, samples, near, start, loss))
+    assert found.objective == pytest.approx(objective(model, samples, near, found.w, loss))
     assert (np.diff([s.objective for s in found.steps]) <= 1e-9).all()
 
 
@@ -96,9 +97,11 @@ def test_literal_treatment_reports_the_true_objective() -> None:
 
 
 def test_prior_is_respected() -> None:
+    """A delta function on a source (004, Algorithm 1) never does worse than the source."""
     model, samples = multiclass_problem(1)
     prior = np.random.default_rng(1).normal(size=model.n_features)
     near, far = (fit(model, samples, L2(weight, prior), options=FINE) for weight in (1e5, 1e-2))
+    assert far.objective <= loss_values(model, samples, prior, "bridge").mean() + 1e-9
     np.testing.assert_allclose(near.w, prior, atol=1e-4)
     assert np.abs(far.w - prior).max() > 0.1
 

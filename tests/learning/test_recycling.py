@@ -69,22 +69,6 @@ def test_added_and_changed_annotations(seed: int) -> None:
     assert lower_bound(warm.state, scratch.w) <= penalty + 1e-9
 
 
-def test_planes_are_taken_over_for_the_same_penalty_only() -> None:
-    model, samples = multiclass_problem(0)
-    state = fit(model, samples, L2(0.1)).state
-    changed = (replace(samples[0], version=1, y_star=frozenset({0})), *samples[1:])
-    renamed = (replace(samples[0], key="other"), *samples[1:])
-
-    def planes(found: tuple[Sample, ...]) -> int:
-        risk = Risk(model, found, None, LOSSES["bridge"])
-        bundle = Bundle(risk, L2(0.1), FINE, state.n_groups)
-        bundle.take_over(state)
-        return len(bundle.planes)
-
-    assert planes(samples) > 0
-    assert planes(samples[:-1]) == planes(changed) == planes(renamed) == 0
-
-
 def test_an_input_that_changed_in_place_is_not_taken_for_the_old_one() -> None:
     """Samples without keys: the objects are the same, what they hold is not."""
     model, samples = multiclass_problem(0, full=True)

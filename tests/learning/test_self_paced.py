@@ -67,21 +67,6 @@ def test_ends_with_everybody_and_a_true_objective(seed: int, criterion: Any, lea
     assert all(0 < s.share < 1 for s in found.stages)
 
 
-def test_full_annotation_has_one_minimum() -> None:
-    """Nothing is hidden: the curriculum can only take a detour."""
-    model, samples = paced_chain(1, full=True)
-    options = LearningOptions(precision=1e-4)
-    plain = fit(model, samples, L2(0.1), options=options)
-    for criterion in CRITERIA:
-        found = fit(
-            model,
-            samples,
-            L2(0.1),
-            options=LearningOptions(precision=1e-4, curriculum=Curriculum(criterion)),
-        )
-        assert found.objective == pytest.approx(plain.objective, abs=2e-4)
-
-
 def test_an_update_does_not_begin_again() -> None:
     model, samples = paced_chain(4)
     first = fit(model, samples, L2(0.1), options=how("slack", first=0.2))

@@ -136,20 +136,6 @@ def test_stacked_features_solve_the_coupled_master_problem(
     assert found.dual == pytest.approx(dual, rel=1e-12, abs=1e-12 * (1 + abs(found.primal)))
 
 
-def test_scores_are_those_of_the_domain_at_its_own_weights() -> None:
-    domains = domains_of(chain_problem, 3)
-    stacked = Stacked(domains, 0.1, 0.4)
-    w = np.random.default_rng(0).normal(size=stacked.n_features)
-    found = stacked.loss_augmented_inference(stacked.samples, w)
-    value, begin = found.values(w, 1), 0
-    for domain, mine in zip(domains, stacked.weights(w), strict=True):
-        samples = domain.samples
-        own = domain.model.loss_augmented_inference(samples, mine).values(mine, 1) / len(samples)
-        np.testing.assert_allclose(value[begin : begin + len(own)], own)
-        begin += len(own)
-    np.testing.assert_allclose(found.bounds, value)
-
-
 def test_wrong_use() -> None:
     chains, classes = domains_of(chain_problem, 0, 1) + domains_of(multiclass_problem, 0, 1)
     with pytest.raises(InputError, match="no domain"):

@@ -18,6 +18,8 @@ from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, TrainingProgress, train_steps
 from bridgetrack.training.training_set import build_training_set
+from golden.test_golden import poor
+from golden.test_golden import scene as flat_scene
 from training.training_cases import (
     bad_prior,
     confirmed,
@@ -140,3 +142,14 @@ def test_accuracy_of_answers_about_events_drawn_at_random() -> None:
     assert more.estimate is not None
     assert more.estimate.random
     assert len(build_training_set(scene).samples) < more.estimate.parts == 15
+
+
+def test_one_component_is_fitted_to_the_end() -> None:
+    """Its one slack makes minimisers leap to and fro, and the start contradicts most answers."""
+    count = 0
+    for seed in (2, 3):
+        steps = train_steps(flat_scene(6, seed), poor(), TrainingOptions(learner="n-slack"))
+        found = run(steps).result
+        assert found.converged
+        count += found.n_inferences
+    assert count < 3000
