@@ -18,8 +18,8 @@ from .evaluation.sample import draw_sample as draw_sample
 from .evaluation.sample import exact_interval as exact_interval
 from .evaluation.scores import evaluate as evaluate
 from .evaluation.truth import true_events as true_events
-from .features.link_scores import LinkScores as LinkScores
-from .features.link_scores import with_link_scores as with_link_scores
+from .features.default import with_link_scores as with_link_scores
+from .features.feature import LinkScores as LinkScores
 from .files import sample_folder as sample_folder
 from .hypotheses.events import EventKinds as EventKinds
 from .io.csv import read_tracks_csv as read_tracks_csv

@@ -14,8 +14,8 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
-from bridgetrack.features.feature import FeatureSet
-from bridgetrack.features.link_scores import LinkScores, with_link_scores
+from bridgetrack.features.default import with_link_scores
+from bridgetrack.features.feature import FeatureSet, LinkScores
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie

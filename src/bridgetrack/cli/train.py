@@ -22,7 +22,7 @@ from bridgetrack.cli.options import parse_kinds
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ModelError
 from bridgetrack.evaluation.truth import true_events
-from bridgetrack.features.link_scores import with_link_scores
+from bridgetrack.features.default import with_link_scores
 from bridgetrack.files import check_file, signed
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.io.ctc import read_ctc

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.arrays import Array, Index
-from bridgetrack.features.feature import Feature, FeatureSet
+from bridgetrack.features.feature import LINK_SCORE, Feature, FeatureSet, LinkScores
 from bridgetrack.features.view import STEPS, EventView
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.missed import LONELY
+from bridgetrack.hypotheses.evidence import LONELY
 from bridgetrack.hypotheses.motion import MAX_GAP
 from bridgetrack.hypotheses.near import best_other, rank_within
 
@@ -27,6 +27,23 @@ _DECLARED: dict[str, Feature] = {}
 def default_features() -> FeatureSet:
     """All built-in features, sorted by event."""
     return FeatureSet(tuple(sorted(_DECLARED.values(), key=lambda feature: feature.event)))
+
+
+def with_link_scores(scores: LinkScores, features: FeatureSet | None = None) -> FeatureSet:
+    """A set of features (the built-in ones where None) and the scores of links."""
+    made = features or default_features()
+    for event, what in (
+        (Event.MOVE, "logit of the score that was given to the link"),
+        (Event.DIVIDE, "mean logit of the scores that were given to its links"),
+    ):
+        value = partial(_mean_logit, scores)
+        made = made.with_feature(Feature(event, LINK_SCORE, what, "1", value, start=1.0))
+    return made
+
+
+def _mean_logit(scores: LinkScores, v: EventView) -> Array:
+    links = v.links if v.fans_out else [(v.source, v.target)]
+    return np.mean([scores.values(v.evidence.detections, s, t) for s, t in links], axis=0)
 
 
 class _BuiltIn(Feature):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bridgetrack.errors import BridgetrackWarning, InputError, OutputError
-from bridgetrack.features.link_scores import LinkScores
+from bridgetrack.features.feature import LinkScores
 from bridgetrack.files import as_path, result_folder
 from bridgetrack.io.columns import SCORE_COLUMNS, known_columns, shown
 from bridgetrack.io.csv import read_tracks_csv, write_csv

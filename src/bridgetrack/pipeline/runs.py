@@ -25,8 +25,8 @@ from bridgetrack.annotations.files import is_mask_file, load_annotations, load_m
 from bridgetrack.annotations.mask_answers import MaskAnswers, with_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
-from bridgetrack.features.feature import needs_link_scores
-from bridgetrack.features.link_scores import LinkScores, with_link_scores
+from bridgetrack.features.default import with_link_scores
+from bridgetrack.features.feature import LinkScores, needs_link_scores
 from bridgetrack.files import result_folder, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import (
