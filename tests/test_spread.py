@@ -91,7 +91,7 @@ def test_work_goes_on_here_where_the_scheduler_ends(monkeypatch: pytest.MonkeyPa
         results = spread(mul, 2, range(40), client)
         assert [next(results), next(results)] == [0, 2]
         cluster.close()
-        with pytest.warns(BridgetrackWarning, match="accepts no more work"):
+        with pytest.warns(BridgetrackWarning, match="failed"):
             assert list(results) == [2 * k for k in range(2, 40)]
         with pytest.warns(BridgetrackWarning, match="the remaining work was done in this process"):
             assert list(spread(mul, 2, range(3), later)) == [0, 2, 4]
@@ -104,6 +104,19 @@ def test_work_goes_on_here_where_processes_of_this_machine_are_killed() -> None:
         os.kill(next(iter(pool._processes)), signal.SIGKILL)
         with pytest.warns(BridgetrackWarning, match="at this machine"):
             assert list(results) == [2 * k for k in range(1, 40)]
+
+
+@pytest.mark.parametrize("error", [OSError("full"), TimeoutError("late"), ValueError("wrong")])
+def test_errors_of_the_work_are_raised_as_they_are(client: Any, error: Exception) -> None:
+    def work(_: int, part: int) -> int:
+        if part == 2:
+            raise error
+        return part
+
+    results = spread(work, 0, range(4), client)
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(type(error), match=str(error)):
+        next(results)
 
 
 def test_results_are_those_of_one_process_although_a_worker_dies(

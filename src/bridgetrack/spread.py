@@ -15,14 +15,8 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import (
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-)
-from functools import lru_cache
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -91,139 +85,143 @@ def spread(
         If no worker is left; the remaining work is done in this process.
     """
     if client is not None:
-        yield from _Workers(function, shared, client).results(parts)
+        cluster = _Cluster(client, function, shared)
+        yield from _in_order(cluster.begin, cluster.result, parts, cluster.ahead)
     elif threads == 1:
         for part in parts:
             yield function(shared, part)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            yield from _Workers(function, shared, pool).results(parts)
+            begin = partial(pool.submit, function, shared)
+            yield from _in_order(begin, lambda part, future: future.result(), parts, 2 * threads)
 
 
-class _Workers(Generic[Shared, Part, Result]):
-    """Workers of a client that apply a function; without any it is applied in this process."""
+def _in_order(
+    begin: Callable[[Part], Any],
+    result: Callable[[Part, Any], Result],
+    parts: Iterable[Part],
+    ahead: int,
+) -> Iterator[Result]:
+    """Results of all parts in order; some more are begun ahead of that which is waited for."""
+    waiting: deque[tuple[Part, Any]] = deque()
+    try:
+        for part in parts:
+            waiting.append((part, begin(part)))
+            if len(waiting) > ahead:
+                yield result(*waiting.popleft())
+        while waiting:
+            yield result(*waiting.popleft())
+    finally:
+        for _, future in waiting:
+            if future is not None:
+                future.cancel()
+
+
+class _Cluster(Generic[Shared, Part, Result]):
+    """Workers that apply a function; where they fail, this process does what remains.
+
+    Errors of the function come back as values, so that those which are raised are the cluster's.
+    """
 
     def __init__(
-        self, function: Callable[[Shared, Part], Result], shared: Shared, client: Any
+        self, client: Any, function: Callable[[Shared, Part], Result], shared: Shared
     ) -> None:
-        self.function, self.shared, self.client = function, shared, client
-        self.here = isinstance(client, Executor)  # on this computer
-        self.gone = client in _LOST
-        self._given: tuple[Any, ...] = ()
-        self._ahead = 1
-        self._how: dict[str, Any] = {} if self.here else {"pure": False}
-        if isinstance(client, ThreadPoolExecutor):
-            self._given, self._ahead = (function, shared), 2 * THREADS
-        elif self.here:
-            self._given = (_in_process, pickle.dumps(shared), function)
-            self._ahead = 2 * (os.cpu_count() or 1)
-        elif not self.gone:
-            try:
-                # As the result of a task it is made again where every worker that held it has died.
-                content = client.submit(pickle.loads, pickle.dumps(shared), pure=False)
-                self._given = (_on_worker, program_version(), function, content)
-                self._ahead = 2 * max(sum(client.nthreads().values()), 1)
-            except Exception as error:
-                self._go_on_here(f"no longer responds ({type(error).__name__})")
-
-    def results(self, parts: Iterable[Part]) -> Iterator[Result]:
-        """Those of all parts, in order."""
-        waiting: deque[tuple[Part, Any]] = deque()
+        self.client, self.function, self.shared = client, function, shared
+        self.ahead, self._how = 2 * (os.cpu_count() or 1), dict[str, Any]()
+        self._begun: tuple[Any, ...] = (_in_process, pickle.dumps(shared), function)
+        if isinstance(client, Executor) or client in _LOST:
+            return
         try:
-            for part in parts:
-                waiting.append((part, self._submitted(part)))
-                if len(waiting) > self._ahead:
-                    yield self._result(*waiting.popleft())
-            while waiting:
-                yield self._result(*waiting.popleft())
-        finally:
-            for _, future in waiting:
-                if future is not None and not self.gone:
-                    future.cancel()
+            # As the result of a task it is made again where every worker that held it has died.
+            content = client.submit(pickle.loads, pickle.dumps(shared), pure=False)
+            self.ahead = 2 * max(sum(client.nthreads().values()), 1)
+            self._begun = (_on_worker, content, function, program_version())
+            self._how = {"pure": False}
+        except Exception as error:
+            self._failed(error)
 
-    def _submitted(self, part: Part) -> Any:
+    def begin(self, part: Part) -> Any:
         """The future of a part; None if no worker is left."""
-        if not self.gone:
+        if self.client not in _LOST:
             try:
-                return self.client.submit(*self._given, part, **self._how)
+                return self.client.submit(*self._begun, part, **self._how)
             except Exception as error:
-                self._go_on_here(f"accepts no more work ({type(error).__name__})")
+                self._failed(error)
         return None
 
-    def _result(self, part: Part, future: Any) -> Result:
+    def result(self, part: Part, future: Any) -> Result:
         """What came of a part, by a worker or, if none is left, by this process."""
-        while future is not None and not self.gone:
+        while future is not None and self.client not in _LOST:
             try:
-                result: Result = future.result(timeout=_PATIENCE)
-                return result
+                result, error = future.result(timeout=_PATIENCE)
             except TimeoutError:
-                if future.done() and isinstance(future.exception(), TimeoutError):
-                    raise  # of the work itself
-                if not (future.done() or self.here or self._has_workers()):
+                if not self._has_workers():
                     self._go_on_here(f"has had no worker for {_PATIENCE:.0f} seconds")
-            except (BrokenExecutor, CancelledError, OSError) as error:
-                if self.here and isinstance(error, OSError):
-                    raise  # of the work itself
-                self._go_on_here(f"no longer responds ({type(error).__name__})")
             except Exception as error:
-                if (told := self._told(error)) is not None:
-                    raise told from error
-                raise
+                self._failed(error)
+            else:
+                if error is not None:
+                    raise error
+                return result  # type: ignore[no-any-return]
         return self.function(self.shared, part)
 
-    def _told(self, error: Exception) -> ClusterError | None:
-        """What to say of an error of the cluster; None of those of the work itself."""
-        if isinstance(error, ImportError) and not self.here:
-            return ClusterError(
-                f"the workers of {_address(self.client)} have no bridgetrack ({error}); install "
-                "the same version there"
-            )
-        if type(error).__name__ == "KilledWorker":
-            return ClusterError(
-                "several workers died on the same part of the movie; usually they have too little "
-                "memory: use smaller windows (--memory, --window), or workers with more memory"
-            )
-        return None
-
     def _has_workers(self) -> bool:
-        # A scheduler that has ended may go on naming its workers.
-        try:
+        if isinstance(self.client, Executor):
+            return True
+        try:  # a scheduler that has ended may go on naming its workers
             return self.client.status == "running" and bool(self.client.nthreads())
         except OSError:
             return False
 
+    def _failed(self, error: Exception) -> None:
+        if type(error).__name__ == "KilledWorker":
+            raise ClusterError(
+                "several workers died on the same part of the movie; usually they have too little "
+                "memory: use smaller windows (--memory, --window), or workers with more memory"
+            ) from error
+        self._go_on_here(f"failed ({type(error).__name__}: {error})")
+
     def _go_on_here(self, why: str) -> None:
-        self.gone = True
         _LOST.add(self.client)
+        address = getattr(getattr(self.client, "scheduler", None), "address", "this machine")
         warnings.warn(
-            f"the cluster at {_address(self.client)} {why}; the remaining work was done in this "
-            "process",
+            f"the cluster at {address} {why}; the remaining work was done in this process",
             BridgetrackWarning,
             stacklevel=2,
         )
 
 
+def _outcome(
+    function: Callable[[Shared, Part], Result], shared: Shared, part: Part
+) -> tuple[Result | None, Exception | None]:
+    """What a function gives, or the error that it raises."""
+    try:
+        return function(shared, part), None
+    except Exception as error:
+        return None, error
+
+
 _loaded = lru_cache(maxsize=1)(pickle.loads)
 
 
-def _in_process(content: bytes, function: Callable[[Any, Part], Result], part: Part) -> Result:
+def _in_process(content: bytes, function: Callable[[Any, Part], Result], part: Part) -> Any:
     """Run in another process of this computer, which keeps what the parts share."""
-    return function(_loaded(content), part)
+    return _outcome(function, _loaded(content), part)
 
 
 def _on_worker(
-    version: str, function: Callable[[Shared, Part], Result], shared: Shared, part: Part
-) -> Result:
-    """Arrays are read where this runs, and not spread once more."""
+    shared: Shared, function: Callable[[Shared, Part], Result], version: str, part: Part
+) -> Any:
+    """Run on a cluster; arrays are read there, and not spread once more."""
     import dask
 
     if version != program_version():
-        raise ClusterError(
+        return None, ClusterError(
             f"a worker of the cluster has bridgetrack {program_version()}, but {version} is "
             "needed; install the same version there"
         )
     with dask.config.set(scheduler="synchronous"):
-        return function(shared, part)
+        return _outcome(function, shared, part)
 
 
 def _begin_worker() -> None:
@@ -237,11 +235,6 @@ def _begin_worker() -> None:
             os._exit(1)
 
     threading.Thread(target=follow, daemon=True).start()
-
-
-def _address(client: Any) -> str:
-    scheduler = getattr(client, "scheduler", None)
-    return str(getattr(scheduler, "address", "this machine"))
 
 
 def worth_it(pixels: int) -> bool:
