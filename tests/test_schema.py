@@ -51,7 +51,7 @@ def test_a_file_is_read(tmp_path):
     [
         (["format"], "other", "format"),
         (["version"], 2, "version 2"),
-        (["extra"], 1, "'extra'"),
+        (["extra"], 1, "extra:"),
         (["items"], [], "items:"),
         (["items", 0], {"id": "a", "share": 0}, "items[0] (id 'a')"),
         (["items", 0, "share"], 1.5, "items[0] (id 'a').share:"),

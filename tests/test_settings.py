@@ -11,7 +11,7 @@ import pytest
 from pydantic import Field
 
 import bridgetrack as bt
-from bridgetrack.settings import options_of, settings
+from bridgetrack.schema import options_of, settings
 
 
 @settings("machine:")
@@ -60,17 +60,17 @@ def test_everything_is_found() -> None:
 def test_what_is_out_of_its_limits_is_named(wrong: dict[str, object]) -> None:
     with pytest.raises(bt.BridgetrackError, match=f"machine: {next(iter(wrong))}: "):
         Settings(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(bt.BridgetrackError, match="machine: low: must be 5 or less, not 6"):
+    with pytest.raises(bt.BridgetrackError, match=r"low: should be .* equal to 5, not 6"):
         replace(Settings(), low=6)
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"speed": "a"}, "speed: expected a number, found 'a'"),
-        ({"low": "a"}, "low: expected a whole number, found 'a'"),
-        ({"low": 1.5}, "low: expected a whole number, found 1.5"),
-        ({"quiet": "a"}, "quiet: expected true or false, found 'a'"),
+        ({"speed": "a"}, "speed: .*number.* not 'a'"),
+        ({"low": "a"}, "low: .*integer.* not 'a'"),
+        ({"low": 1.5}, "low: .*integer.* not 1.5"),
+        ({"quiet": "a"}, "quiet: .*boolean.* not 'a'"),
     ],
 )
 def test_what_is_of_another_kind_is_shown(wrong: dict[str, Any], words: str) -> None:

@@ -1,18 +1,36 @@
-"""JSON files, checked against a schema, or refused with a message in one sentence.
+"""Data that is checked: settings, and JSON files, refused with a message in one sentence.
 
-A module that owns a format describes its objects as `FilePart` classes, converts them with
+Settings are dataclasses whose fields have limits: ``edge: Annotated[float, Field(ge=0, lt=1)] =
+0.3``. Help texts are in their numpydoc docstrings; the options of the command line and the forms of
+the window are made from them.
+
+A module that owns a format of files describes its objects as `FilePart` classes, converts them with
 `made_by`, and reads files through a `FileFormat`. The message names the file, the place in it, what
 is wrong there and what to do.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar
+from types import NoneType
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NoReturn,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 from pydantic import (
     BaseModel,
@@ -22,6 +40,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
 )
+from pydantic.dataclasses import dataclass as checked_dataclass
 from pydantic_core import PydanticCustomError
 
 from bridgetrack.errors import BridgetrackError, InputError
@@ -32,27 +51,10 @@ E = TypeVar("E", bound=BaseModel)
 
 _CURE = "correct it there, or restore the file from a backup"
 
-_EXPECTED = {
-    "model": "an object", "dict": "an object", "dataclass": "an object", "list": "a list",
-    "string": "text", "int": "a whole number", "float": "a number", "finite": "a finite number",
-    "bool": "true or false",
-}  # fmt: skip
-"""What should stand there, by the first word of the kinds of errors of pydantic."""
-
-_SENTENCES = {
-    "missing": "lacks {key}",
-    "extra_forbidden": "has the unknown entry {key!r}",
-    "unexpected_keyword_argument": "has the unknown entry {key!r}",
-    "enum": "{found} is not one of {expected}",
-    "literal_error": "{found} is not one of {expected}",
-    "greater_than": "must be more than {gt}, not {found}",
-    "greater_than_equal": "must be {ge} or more, not {found}",
-    "less_than": "must be less than {lt}, not {found}",
-    "less_than_equal": "must be {le} or less, not {found}",
-    "too_short": "needs {min_length} entries or more, not {actual_length}",
-    "too_long": "must have at most {max_length} entries, not {actual_length}",
-}
-"""Messages for other errors; all others have pydantic's own message."""
+_SAID_BY_PLACE = ("missing", "extra_forbidden", "unexpected_keyword_argument")
+"""Kinds of errors whose place says which entry is meant."""
+_OURS = ("refused", "format", "version")
+"""Kinds of errors with words of our own."""
 
 
 class FilePart(BaseModel):
@@ -257,23 +259,15 @@ def _refusal(kind: str, why: str) -> PydanticCustomError:
 def in_words(content: Any, problem: ValidationError) -> str:
     """The first problem of some content as a sentence that begins with its place."""
     first = problem.errors(include_url=False)[0]
-    kind, place = first["type"], list(first["loc"])
-    limits = {
-        k: f"{v:.15g}" if isinstance(v, float) else v for k, v in first.get("ctx", {}).items()
-    }
-    given: dict[str, Any] = {**limits, "found": _shown(first["input"])}
-    if kind in ("missing", "extra_forbidden", "unexpected_keyword_argument"):
-        given["key"] = str(place.pop())[:40]
-    expected = _EXPECTED.get(kind.partition("_")[0])
-    usual = first["msg"] if expected is None else f"expected {expected}, found {given['found']}"
-    words = _SENTENCES[kind].format_map(given) if kind in _SENTENCES else usual
-    at = _place(content, place)
+    words, at = first["msg"].replace("Input should", "should"), _place(content, list(first["loc"]))
+    if first["type"] not in (*_SAID_BY_PLACE, *_OURS):
+        words = f"{words}, not {_shown(first['input'])}"
     return f"{at}: {words}" if at else words
 
 
 def _sentence(content: Any, problem: ValidationError) -> str:
     kind, whole = problem.errors(include_url=False)[0]["type"], in_words(content, problem)
-    return whole if kind in ("format", "version") else f"{whole}; {_CURE}"
+    return whole if kind in _OURS[1:] else f"{whole}; {_CURE}"
 
 
 def _place(content: Any, steps: list[int | str]) -> str:
@@ -298,3 +292,78 @@ def _shown(value: Any) -> str:
         return repr(value if len(value) <= 60 else value[:60] + "...")
     text = json.dumps(value, default=str)
     return text if len(text) <= 60 else text[:60] + "..."
+
+
+# ---------------------------------------------------------------------- settings
+
+
+@dataclass_transform(frozen_default=True)
+def settings(what: str) -> Callable[[type[T]], type[T]]:
+    """Make a class a frozen dataclass that refuses values outside its limits.
+
+    It raises an InputError that begins with `what`, e.g. ``"segmentation:"``, and names the field.
+    """
+
+    def make(kind: type[T]) -> type[T]:
+        made: Any = checked_dataclass(frozen=True, config=ConfigDict(allow_inf_nan=False))(kind)
+        init, parameters = made.__init__, inspect.signature(made)
+
+        @wraps(init)
+        def checked(self: T, *given: Any, **named: Any) -> None:
+            named = parameters.bind(*given, **named).arguments  # so that each is named
+            try:
+                init(self, **named)
+            except ValidationError as problem:
+                raise InputError(f"{what} {in_words(named, problem)}") from None
+
+        made.__init__ = checked
+        return made
+
+    return make
+
+
+@dataclass(frozen=True)
+class Option:
+    """A setting that a user can choose; limits are infinite if there are none."""
+
+    name: str  # of the field
+    kind: type[Any]  # int, float, bool or str
+    default: Any
+    help: str  # what the docstring of the settings says of it, as one line
+    may_be_none: bool  # may be left open
+    choices: tuple[Any, ...]  # all values there are; empty if any in the limits will do
+    least: float
+    most: float
+
+
+def options_of(kind: type[Any], *names: str) -> tuple[Option, ...]:
+    """The options that a class of settings has: those of `names`, or all."""
+    words, known, found = _described(kind), kind.__pydantic_fields__, []
+    for name in names or known:
+        field = known[name]
+        parts = [field.annotation, *get_args(field.annotation)]
+        choices = next((get_args(part) for part in parts if get_origin(part) is Literal), ())
+        plain = next((k for k in parts if k in (bool, int, float, str)), str)
+        limits = {type(limit).__name__: limit for limit in field.metadata}
+        least = limits["Ge"].ge if "Ge" in limits else -math.inf
+        most = limits["Le"].le if "Le" in limits else math.inf
+        found.append(
+            Option(
+                name, plain, field.default, words.get(name, ""), NoneType in parts, choices,
+                least, most,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _described(settings: type[Any]) -> dict[str, str]:
+    """The text of each parameter in a numpydoc docstring, as one line."""
+    text = inspect.getdoc(settings) or ""
+    section = text.partition("Parameters\n----------\n")[2].partition("\n\nRaises\n")[0]
+    found: dict[str, str] = {}
+    for names, description in re.findall(
+        r"^(\w[\w, ]*)\n((?:    .*\n?|\n)+)", section, re.MULTILINE
+    ):
+        plain = " ".join(description.split()).replace("``", "").replace("`", "")
+        found |= dict.fromkeys((name.strip() for name in names.split(",")), plain)
+    return found

@@ -93,7 +93,7 @@ def test_judged_on_paper(tracks: Tracks, tmp_path: Path) -> None:
         ("".join(lines[:1] + lines[:0:-1]), "not the events that were drawn"),
         (text.replace("right\n", "fine\n"), "columns right are missing"),
         (lines[0], "there are no events"),
-        (text.replace("links", "cells"), "of: 'cells' is not one of 'links'"),
+        (text.replace("links", "cells"), "of: .*'links', 'divisions' or 'events', not 'cells'"),
     ):
         path.write_text(wrong, encoding="utf-8")
         with pytest.raises(InputError, match=said):

@@ -74,7 +74,7 @@ def test_a_movie_of_another_extent_is_refused(folder, tmp_path):
 @pytest.mark.parametrize(
     ("file", "change", "words"),
     [
-        ("project.json", {"labels": {"path": 3}}, r"labels\.path: expected text, found 3"),
+        ("project.json", {"labels": {"path": 3}}, r"labels\.path: should be a valid string"),
         ("project.json", {"movie": {"n_frames": 1, "shape": None, "scale": [True]}}, "scale"),
         ("answers.json", {"format": "x"}, "annotation"),
         ("answers.json", {"settings": {"model": {"format": "x"}}}, "model"),

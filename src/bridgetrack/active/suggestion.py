@@ -9,8 +9,7 @@ from pydantic import Field
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, Slot, describe_event
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.schema import Share
-from bridgetrack.settings import settings
+from bridgetrack.schema import Share, settings
 
 
 @settings("suggestions:")

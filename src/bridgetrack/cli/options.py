@@ -21,7 +21,7 @@ from bridgetrack.io.columns import parse_columns
 from bridgetrack.io.results import FORMATS
 from bridgetrack.pipeline.runs import OpenOptions
 from bridgetrack.pipeline.windows import parse_memory
-from bridgetrack.settings import options_of
+from bridgetrack.schema import options_of
 from bridgetrack.spread import connect, worth_it
 
 # ------------------------------------------------------------------ values

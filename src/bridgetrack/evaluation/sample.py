@@ -25,7 +25,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.files import as_path, replacing
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.text_table import TextTable, read_text_table
-from bridgetrack.settings import settings
+from bridgetrack.schema import settings
 from bridgetrack.tracks.tracks import EDGE_EVENTS, Tracks, sort_events
 
 POPULATIONS = {

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from bridgetrack.errors import InputError
-from bridgetrack.settings import settings
+from bridgetrack.schema import settings
 
 Treatment = Literal["exact", "literal"]
 """How a sample without loss (a margin that is already negative) enters the penalty P.

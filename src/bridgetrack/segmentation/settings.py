@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bridgetrack.errors import InputError
-from bridgetrack.schema import Share
-from bridgetrack.settings import settings
+from bridgetrack.schema import Share, settings
 
 Foreground = Literal["auto", "bright", "dark", "texture"]
 Choose = Literal["jointly", "plain"]

@@ -10,7 +10,7 @@ from pydantic import Field
 from bridgetrack.errors import InputError
 from bridgetrack.learning import Curriculum, LearningOptions
 from bridgetrack.learning.options import Criterion, LearnerName, LossName, Treatment
-from bridgetrack.settings import settings
+from bridgetrack.schema import settings
 
 LAMBDA_AT_FIFTY = 0.02
 """Default λ with fifty answers. It is small because only a share of the step is taken (`step`): on

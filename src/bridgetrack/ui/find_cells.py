@@ -15,11 +15,11 @@ from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
 from bridgetrack.pipeline.finding import CellSearch, Finding, FoundMasks
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.schema import options_of
 from bridgetrack.segmentation import SegmentationSettings, available_backends, segment_frame
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.readings import SettingsEstimate
 from bridgetrack.segmentation.settings import Appearance
-from bridgetrack.settings import options_of
 from bridgetrack.ui import layers
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
