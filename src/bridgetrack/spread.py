@@ -16,7 +16,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -92,8 +92,10 @@ def spread(
             yield function(shared, part)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            begin = partial(pool.submit, function, shared)
-            yield from _in_order(begin, lambda part, future: future.result(), parts, 2 * threads)
+            yield from _in_order(
+                lambda part: pool.submit(function, shared, part),
+                lambda part, future: future.result(), parts, 2 * threads,
+            )  # fmt: skip
 
 
 def _in_order(
@@ -162,7 +164,7 @@ class _Cluster(Generic[Shared, Part, Result]):
             else:
                 if error is not None:
                     raise error
-                return result  # type: ignore[no-any-return]
+                return result
         return self.function(self.shared, part)
 
     def _has_workers(self) -> bool:
