@@ -54,14 +54,6 @@ def test_contributions_add_up_to_the_margin(run: Run, result: Path) -> None:
         assert other["event"] == f"cell {cell} in frame {frame} moves to cell {one}"
 
 
-def test_labels_in_place_of_a_result(run: Run, result: Path, truth: Path) -> None:
-    frame, cell, _ = labels_of(result, "move")
-    words = ("--frame", frame, "--cell", cell, "--json")
-    of_labels, of_result = run("explain", truth, *words), run("explain", result, *words)
-    assert of_labels.status == 0, of_labels.err
-    assert of_labels.out == of_result.out
-
-
 def test_a_result_of_windows_knows_its_alternatives(
     run: Run, result: Path, truth: Path, tmp_path: Path
 ) -> None:
@@ -70,7 +62,7 @@ def test_a_result_of_windows_knows_its_alternatives(
     frame, cell, _ = labels_of(result, "divide")
     words = ("--frame", frame, "--cell", cell, "--json")
     whole, parts = (
-        json.loads(run("explain", r, *words).out) for r in (truth, tmp_path / "windows")
+        json.loads(run("explain", r, *words).out) for r in (result, tmp_path / "windows")
     )
     assert parts.pop("contributions") and whole.pop("contributions")
     assert parts["margin"] == pytest.approx(whole["margin"])
@@ -92,4 +84,4 @@ def test_a_damaged_record(run: Run, tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
     shown = run("explain", tmp_path, "--frame", 0, "--cell", 1)
     assert shown.status == 1
-    assert "run.json: this is not" in shown.err
+    assert "run.json: this is" in shown.err and one_line(shown.err)

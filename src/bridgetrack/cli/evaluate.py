@@ -30,7 +30,7 @@ from bridgetrack.movie.opening import open_labels
 from bridgetrack.notes import collecting_warnings, plural
 from bridgetrack.pipeline.explain import explain_event, find_event
 from bridgetrack.pipeline.report import with_checked
-from bridgetrack.pipeline.runs import given_run, is_table, track_again, tracked_labels, write_json
+from bridgetrack.pipeline.runs import given_run, is_table, track_again, write_json
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import near
 
@@ -61,10 +61,11 @@ def _masks(result: Path, labels: Path | None) -> Movie | None:
         return open_labels(labels)
     if (result / "ctc").is_dir():
         return None
-    named = tracked_labels(result / RUN_FILE)
-    if named is None or is_table(named) or not named.exists():
+    try:
+        named = given_run(result).labels
+    except InputError:
         return None
-    return open_labels(named)
+    return None if is_table(named) or not named.exists() else open_labels(named)
 
 
 # ------------------------------------------------------------------ check
@@ -139,17 +140,14 @@ def explain(
     cell: int,
     to: str | None = None,
     event: Kind | None = None,
-    image: Path | None = None,
-    model: Path | None = None,
-    annotations: Path | None = None,
 ) -> Answer:
     """Explain what happens to a cell, feature by feature, against the best alternative.
 
-    Without --to and --event it explains the event that was chosen. With RESULT_DIR, it uses the
-    image, model and annotations of that run.
+    Without --to and --event it explains the event that was chosen. The movie is tracked again with
+    the image, model and annotations of the run whose result this is.
     """
     targets = _labels(to)
-    given = given_run(result, image, model, annotations)
+    given = given_run(result)
     with collecting_warnings([]):
         tracking = near(show(track_again(given)), frame)
         if targets or event is not None:

@@ -6,18 +6,18 @@ a run can be repeated.
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+from pydantic import Field
 
 from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -60,7 +60,7 @@ from bridgetrack.pipeline.scene import Scene, measure
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Steps
-from bridgetrack.schema import json_text
+from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text
 
 FOUND_HERE = ("labels.tif", "labels.run.json")
 """Masks that were found on the way, and how, written beside the results."""
@@ -76,10 +76,6 @@ _NAMES = (
 _PATHS = ("labels", "image", "model", "annotations", "project", "link_scores")
 _SETTINGS = ("without", "memory", "window", "channel")
 """Fields of `RunInputs` that stand in the record."""
-
-_BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What reading a record raises that is damaged, or none at all."""
-
 
 # ------------------------------------------------------------------ what is given
 
@@ -471,8 +467,7 @@ def _described(
     paths = {name: getattr(given, name) for name in _PATHS}
     scale = given.reading.scale
     return {
-        "format": "bridgetrack-run",
-        "version": 1,
+        **_RUN.head,
         "command": given.command,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "input": {k: str(p.absolute()) if isinstance(p, Path) else None for k, p in paths.items()},
@@ -533,70 +528,63 @@ def masks_record(
 # ------------------------------------------------------------------ reading
 
 
-def tracked_labels(run: Path) -> Path | None:
-    """The labels that a run tracked, by its record; None where that names none."""
-    try:
-        return _labels_of(_content(run), run)
-    except _BROKEN:
-        return None
+class _Settings(OpenEntry):
+    axes: str | None = None
+    scale: str | None = None
+    unit: str | None = None
+    frame_interval: float | None = None
+    image_axes: str | None = None
+    columns: dict[str, str] | None = None
+    without: list[str] = Field(default_factory=list)
+    memory: str | None = None
+    window: int | None = None
+    channel: int | str = 0
 
 
-def _content(run: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(run.read_text(encoding="utf-8"))
-    return content
+class _Extent(OpenEntry):
+    scale: list[float]
+    unit: str
+    frame_interval_minutes: float | None = None
 
 
-def _labels_of(content: dict[str, Any], run: Path) -> Path | None:
-    """Labels that a run repaired or found are among its results, and go with them."""
-    own = next((n for n in (REPAIRED, FOUND_HERE[0]) if n in content.get("files", ())), None)
-    if own is not None:
-        return run.parent / own
-    named = content["input"]["labels"]
-    return None if named is None else Path(named)
+class _Record(OpenEntry):
+    input: dict[str, str | None]
+    settings: _Settings
+    geometry: _Extent
+    files: list[str] = Field(default_factory=list)
+    repair: JsonObject | None = None
+
+    def inputs(self) -> RunInputs:
+        asked, known = self.settings, self.geometry
+        paths = {k: Path(v) for k, v in self.input.items() if k in _PATHS and v is not None}
+        # Labels that a run repaired or found are among its results, and go with them.
+        own = next((Path(n) for n in (REPAIRED, FOUND_HERE[0]) if n in self.files), None)
+        labels = own or paths.get("labels")
+        if labels is None:
+            raise InputError("it names no labels")
+        EventKinds.without(asked.without)  # refuses others
+        scale = None if asked.scale is None else tuple(map(float, asked.scale.split(",")))
+        columns, interval = asked.columns, asked.frame_interval
+        reading = OpenOptions(asked.axes, scale, asked.unit, interval, asked.image_axes, columns)
+        if self.repair is not None:  # in our own order of axes, with the scale that was known
+            scale, interval = tuple(known.scale), known.frame_interval_minutes
+            reading = OpenOptions(None, scale, known.unit, interval, asked.image_axes)
+        return RunInputs(
+            labels, paths.get("image"), paths.get("model"), paths.get("annotations"), reading,
+            project=paths.get("project"), channel=asked.channel,
+            link_scores=paths.get("link_scores"), without=tuple(asked.without),
+            memory=asked.memory, window=asked.window,
+        )  # fmt: skip
 
 
-def given_run(
-    source: Path,
-    image: Path | None = None,
-    model: Path | None = None,
-    annotations: Path | None = None,
-) -> RunInputs:
-    """What the run had whose folder is named, else what is named itself.
+_RUN = FileFormat("bridgetrack-run", 1, "the record of a run", _Record, _Record.inputs)
+
+
+def given_run(folder: Path) -> RunInputs:
+    """What the run had whose results are in a folder, by its ``run.json``.
 
     The labels are those that were tracked: the repaired ones where the run repaired what it was
-    given.
-
-    Raises an `InputError` where the record of the run is damaged.
+    given. Raises an `InputError` where the record is missing or damaged.
     """
-    run = source / RUN_FILE
-    if not run.is_file():
-        return RunInputs(source, image, model, annotations)
-    try:
-        known = _inputs(_content(run), run)
-    except _BROKEN as error:
-        raise InputError(f"{run}: this is not the record of a run") from error
-    return replace(
-        known,
-        image=image or known.image,
-        model=model or known.model,
-        annotations=annotations or known.annotations,
-    )
-
-
-def _inputs(content: dict[str, Any], run: Path) -> RunInputs:
-    paths = {k: None if v is None else Path(v) for k, v in content["input"].items() if k in _PATHS}
-    settings, labels = content["settings"], _labels_of(content, run)
-    if labels is None:
-        raise ValueError("no labels")
-    asked = {name: settings[name] for name in _SETTINGS if name in settings}
-    asked["without"] = tuple(asked.get("without", ()))
-    EventKinds.without(asked["without"])  # refuses others
-    reading = {each.name: settings.get(each.name) for each in fields(OpenOptions)}
-    if "repair" in content:  # in our own order of axes, with the scale that was known
-        known = content["geometry"]
-        interval = known["frame_interval_minutes"]
-        reading |= {"axes": None, "columns": None, "unit": known["unit"]}
-        reading |= {"scale": tuple(known["scale"]), "frame_interval": interval}
-    elif reading["scale"] is not None:
-        reading["scale"] = tuple(map(float, reading["scale"].split(",")))
-    return RunInputs(**{**paths, **asked, "labels": labels, "reading": OpenOptions(**reading)})
+    known = _RUN.read(folder / RUN_FILE)
+    return replace(known, labels=folder / known.labels)  # as they are where they are named whole
