@@ -60,7 +60,7 @@ def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
     (out / "raw" / "tracks.csv").write_text("mine")
     divided = json.loads((out / "masks" / "run.json").read_text())["counts"]["divide"]
     little = run("batch", many, "--out", tmp_path / "little", "--memory", "1MB", *how)
-    assert "4 of 4 movies failed" in little.err and "not enough for the tables" in little.err
+    assert "4 of 4 movies failed" in little.err and "need about" in little.err
     again = run(*words, "--without", "divide", "--memory", "900GB")
     assert "2 of 4 movies failed" in again.err, "what somebody changed is not written over"
     assert (out / "raw" / "tracks.csv").read_text() == "mine"

@@ -19,7 +19,6 @@ these exceed the choice by the reduced costs of the chosen events: that bounds w
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from bridgetrack.annotations.anchor import Anchored, anchor
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -81,7 +81,6 @@ _PROGRAM, _PER_CELL, _PER_HYPOTHESIS = 3.2e8, 1000.0, 400.0
 See benchmarks/memory.py."""
 _USED = 0.8
 """Share of the free memory that is used."""
-_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
 def track_steps(
@@ -550,10 +549,12 @@ def parse_memory(text: str) -> float:
 
     Raises an `InputError` where it is no amount of memory.
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?)i?b?\s*", text.lower())
-    if found is None or not float(found[1]):
+    found = 0
+    with suppress(ValidationError):
+        found = TypeAdapter(ByteSize).validate_python(text)
+    if not found:
         raise InputError(f"{text!r} is no amount of memory; give one such as 4GB or 800MB")
-    return float(found[1]) * _UNITS[found[2]]
+    return float(found)
 
 
 def even_windows(n_frames: int, frames: int) -> list[range]:
@@ -580,12 +581,16 @@ def windows_within(evidence: Evidence, together: int, memory: float | None = Non
     tables, per_cell = _bytes_needed(evidence)
     if tables + per_cell * len(detections) <= memory:
         return [range(n_frames)]
-    if tables >= memory:
-        raise _too_little(memory, tables, f"the tables of {len(detections):,} cells", asked)
     few = min(together, n_frames)
     least = tables + per_cell * float((offsets[few:] - offsets[:-few]).max())
     if least > memory:
-        raise _too_little(memory, least, f"{few} frames at a time", asked)
+        enough = f"{np.ceil(1.1 * least / 1e7) / 100:g}GB"
+        raise BridgetrackError(
+            f"{memory / 1e9:.2g} GB of memory {'are given' if asked else 'are free here'}, but "
+            f"{len(detections):,} cells, {few} frames at a time, need about {enough}: give "
+            f"--memory {enough}, close other programs, or take a larger machine or a part of the "
+            "movie"
+        )
     # Windows end with a frame, and so hold some cells more than their share.
     room = (memory - tables) / per_cell - float(np.diff(offsets).max())
     shares = np.linspace(0, len(detections), int(np.ceil(len(detections) / room)) + 1)[1:-1]
@@ -601,19 +606,6 @@ def _bytes_needed(evidence: Evidence) -> tuple[float, float]:
         few = events_between(evidence, range(t, t + 2), Events.join([]))
         hypotheses = max(len(few) / max(int(counts[t]), 1), 1.0)
     return _PROGRAM + _PER_CELL * len(evidence.detections), _PER_HYPOTHESIS * hypotheses
-
-
-def _too_little(memory: float, least: float, what: str, asked: bool) -> BridgetrackError:
-    enough = f"{np.ceil(1.1 * least / 1e7) / 100:g}GB"
-    here = f"{memory / 1e9:.2g} GB"
-    if asked:
-        return BridgetrackError(
-            f"{here} are not enough for {what}; about {enough} are: give --memory {enough}"
-        )
-    return BridgetrackError(
-        f"this machine has {here} free, which are not enough for {what}; about {enough} are: "
-        "close other programs, take a larger machine or a part of the movie"
-    )
 
 
 def free_memory() -> float:
