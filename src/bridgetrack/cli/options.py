@@ -137,8 +137,8 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "without": (
         "LIST",
-        "Kinds of events that do not occur in the movie: divisions, appearances, disappearances, "
-        "gaps, splits, merges, specks (masks that are not cells).",
+        "Kinds of events that do not occur in the movie: divisions, gaps, splits, merges, specks "
+        "(masks that are not cells).",
     ),
     "link_scores": (
         "FILE",

@@ -264,8 +264,6 @@ def active_slots(detections: Detections) -> Mask:
 
 _EVENTS = {
     "divisions": Event.DIVIDE,
-    "appearances": Event.APPEAR,
-    "disappearances": Event.DISAPPEAR,
     "gaps": Event.SKIP,
     "splits": Event.SPLIT,
     "merges": Event.MERGE,
@@ -275,17 +273,12 @@ _EVENTS = {
 
 @dataclass(frozen=True)
 class EventKinds:
-    """What can happen in a movie, besides that cells move.
+    """What can happen in a movie, besides that cells move, appear and disappear.
 
     Parameters
     ----------
     divisions
         Cells divide.
-    appearances
-        Cells come into view, or into focus. Where they do not, only those appear that nothing
-        else can explain.
-    disappearances
-        Cells leave, or die. Where they do not, only those disappear that nothing else can explain.
     gaps
         Cells are missed in a frame or two and seen again.
     splits
@@ -297,8 +290,6 @@ class EventKinds:
     """
 
     divisions: bool = True
-    appearances: bool = True
-    disappearances: bool = True
     gaps: bool = True
     splits: bool = True
     merges: bool = True
@@ -322,6 +313,7 @@ class EventKinds:
         ----------
         words
             Names of fields (``"merges"``), or of events in files (``"merge"``, ``"skip"``).
+            Appearances and disappearances, which files of earlier versions name, always occur.
 
         Raises
         ------
@@ -332,6 +324,8 @@ class EventKinds:
         absent = set()
         for word in words:
             name = by_event.get(word, word)
+            if name in ("appearances", "disappearances"):
+                continue
             if name not in _EVENTS:
                 raise InputError(
                     f"{word!r} is no kind of event that a movie may be without; choose from "

@@ -20,8 +20,6 @@ from bridgetrack.hypotheses.near import (
 )
 from bridgetrack.spread import THREADS
 
-LAST_RESORT = frozenset((Event.APPEAR, Event.DISAPPEAR))
-"""Without events of these kinds there may be no choice at all."""
 _DAUGHTERS = 8
 """Nearest later cells of which pairs are formed for divisions and splits."""
 _PAIRS, _DIVISIONS = 2, 10
@@ -47,7 +45,7 @@ def generate_hypotheses(
     required
         Events that annotations name; they are always included.
     kinds
-        What can happen; appearances and disappearances are proposed in any case.
+        What can happen.
 
     Returns
     -------
@@ -98,8 +96,7 @@ def events_between(
     found = Events.join([*by_kind, others])
     if not np.isin(others.event, (Event.SKIP, Event.FALSE)).all():  # what annotations name
         found = found.unique()
-    absent = kinds.absent - LAST_RESORT
-    return found.take(~np.isin(found.event, list(absent))) if absent else found
+    return found.take(~np.isin(found.event, list(kinds.absent))) if kinds.absent else found
 
 
 def _strong_overlaps(evidence: Evidence) -> Links:

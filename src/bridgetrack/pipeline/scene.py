@@ -26,22 +26,16 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import (
     BridgetrackWarning,
     ContradictionError,
-    InfeasibleError,
     InputError,
 )
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import LINK_SCORE, FeatureMatrix, FeatureSet
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots, kind_words
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
-from bridgetrack.hypotheses.generate import LAST_RESORT, generate_hypotheses
+from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.solve import solve
-from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_labels, check_same_extent, label_frame
 from bridgetrack.progress import Progress, Steps, begin
-
-_DEAR = 1000.0
-"""What an appearance costs that is a last resort; scores are a few units."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +59,7 @@ class Scene:
     anchored, constraints
         The annotations, tied to detections and to hypotheses.
     kinds
-        What can happen in the movie; nothing else is among the hypotheses, but appearances and
-        disappearances without which cells could not be explained.
+        What can happen in the movie; nothing else is among the hypotheses.
     """
 
     labels: Movie | None
@@ -199,8 +192,6 @@ def propose(
     check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
     hypotheses = generate_hypotheses(evidence, required_events(anchored), kinds=kinds)
-    if kinds.absent & LAST_RESORT:
-        hypotheses = _without_last_resort(evidence, hypotheses, anchored, kinds)
     scene = Scene.of(labels, evidence, hypotheses, features or default_features(), anchored, kinds)
     # Features of others are computed at once, so that mistakes in them are told here.
     known = set(default_features().features)
@@ -228,31 +219,11 @@ def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
             )
 
 
-def _without_last_resort(
-    evidence: Evidence, hypotheses: Events, anchored: Anchored, kinds: EventKinds
-) -> Events:
-    """The hypotheses without appearances or disappearances, but those that cannot be spared.
-
-    These are the ones that are chosen where each of them costs more than all else can win.
-    """
-    scene = Scene.of(None, evidence, hypotheses, default_features(), anchored)
-    last = np.isin(hypotheses.event, list(kinds.absent & LAST_RESORT))
-    scores = scene.matrix.scores(shipped_model().aligned(scene.matrix.features)) - _DEAR * last
-    try:
-        chosen = solve(scene.problem, scores, scene.constraints.allowed).chosen
-    except InfeasibleError:
-        return hypotheses  # annotations contradict each other, which tracking tells
-    named = np.zeros(len(hypotheses), dtype=bool)
-    named[hypotheses.find(required_events(anchored))] = True
-    return hypotheses.take(~last | chosen | named)
-
-
 def annotate(scene: Scene, annotations: AnnotationSet) -> Scene:
     """The same movie with other annotations; hypotheses are made anew only where needed."""
     anchored = anchor(annotations, scene.detections, scene.labels)
     again = (scene.hypotheses.find(required_events(anchored)) < 0).any()
-    # What cannot be spared hangs on the answers.
-    if again or scene.kinds.absent & LAST_RESORT:
+    if again:
         features = scene.matrix.features
         known = scene.evidence, scene.labels
         return propose(*known, annotations, features, scene.kinds)

@@ -45,7 +45,7 @@ from bridgetrack.features.feature import FeatureMatrix, FeatureSet
 from bridgetrack.features.view import CellMeasures, describe_cells
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
-from bridgetrack.hypotheses.generate import LAST_RESORT, events_between
+from bridgetrack.hypotheses.generate import events_between
 from bridgetrack.hypotheses.motion import MAX_GAP
 from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
@@ -309,15 +309,9 @@ class WholeMovie:
     ) -> WholeMovie:
         """Of what is known of a movie.
 
-        Raises an `InputError` where appearances or disappearances are ruled out: which of them
-        cannot be spared is known of the whole movie only. Raises a `ContradictionError` where an
-        annotation names an event of a kind that does not occur.
+        Raises a `ContradictionError` where an annotation names an event of a kind that does not
+        occur.
         """
-        if kinds.absent & LAST_RESORT:
-            raise InputError(
-                "a movie that is tracked a few frames at a time cannot be without appearances or "
-                "disappearances; allow them, or more memory"
-            )
         annotations = annotations or AnnotationSet(evidence.detections.geometry)
         check_kinds(annotations, kinds)
         anchored = anchor(annotations, evidence.detections, labels)
