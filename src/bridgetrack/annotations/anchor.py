@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -264,19 +263,9 @@ def cell_diameters(detections: Detections) -> Array:
     area = detections.table["area"].to_numpy(dtype=np.float64)
     known = area > (0 if detections.has_masks else 1)
     diameter = np.where(known, equivalent_diameter(detections), np.nan)
-    unknown = np.isnan(diameter)
-    if unknown.any():
-        diameter[unknown] = _half_spacing(detections)
-    return np.asarray(diameter, dtype=np.float64)
-
-
-def _half_spacing(detections: Detections) -> float:
-    position, offsets = detections.position, detections.offsets
-    found = []
-    for start, stop in pairwise(offsets.tolist()):
-        if stop - start > 1:
-            distance, _ = cKDTree(position[start:stop]).query(position[start:stop], k=2)
-            found.append(distance[:, 1])
-    if not found:
-        return float(10 * detections.geometry.scale_array.max())
-    return float(np.median(np.concatenate(found)) / 2)
+    if not known.all():
+        nearest = _two_nearest(detections, detections.frame, detections.position)[0][:, 1]
+        nearest = nearest[nearest < FAR]  # what is alone in its frame has no neighbour
+        wide = 10 * float(detections.geometry.scale_array.max())
+        diameter[~known] = np.median(nearest) / 2 if len(nearest) else wide
+    return diameter

@@ -300,14 +300,12 @@ FATE = {
 """What an event says of a cell that it starts from."""
 
 HISTORY = {
+    **FATE,
     Event.MOVE: "comes from the frame before",
     Event.DIVIDE: "is a daughter",
     Event.SPLIT: "is a piece of a cut cell",
     Event.MERGE: "is two merged cells",
-    Event.APPEAR: "appears",
-    Event.DISAPPEAR: "leaves",
     Event.SKIP: "was missed for some frames",
-    Event.FALSE: "is not a cell",
 }
 """What an event says of a cell that it leads to."""
 

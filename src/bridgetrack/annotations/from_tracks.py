@@ -14,7 +14,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.movie import Movie
-from bridgetrack.tracks.tracks import Tracks, edge_rows, events_from_edges
+from bridgetrack.tracks.tracks import Tracks, edge_events, edge_rows, events_from_edges
 
 Answer = tuple[Kind, EventRef]
 """What is said of one event."""
@@ -71,35 +71,31 @@ def link_events(tracks: Tracks) -> list[EventRef]:
     """
     nodes, links = tracks.nodes, tracks.edges.drop_duplicates(["source", "target"])
     src, tgt = edge_rows(nodes, links, "the imported tracks")
-    frame, n = nodes["frame"].to_numpy(dtype=np.int64), len(nodes)
-    later, earlier = np.bincount(src, minlength=n)[src], np.bincount(tgt, minlength=n)[tgt]
-    cut = (links["event"] == Event.SPLIT.key).to_numpy()
-    kind = np.where(frame[tgt] - frame[src] > 1, Event.SKIP.key, Event.MOVE.key).astype(object)
-    kind[later > 1] = Event.DIVIDE.key
-    kind[np.bincount(src[cut], minlength=n)[src] > 1] = Event.SPLIT.key
-    kind[earlier > 1] = Event.MERGE.key
+    kind, cut = edge_events(nodes, src, tgt), (links["event"] == Event.SPLIT.key).to_numpy()
+    kind[np.bincount(src[cut], minlength=len(nodes))[src] > 1] = Event.SPLIT.key
+    events = events_from_edges(nodes, links.assign(event=kind), src, tgt, tracks.geometry.n_frames)
     places = nodes[list(tracks.geometry.axes)].to_numpy(dtype=float).round(2).tolist()
     columns = (nodes[name].tolist() for name in ("id", "frame", "label"))
     cells = {i: CellRef(t, k, tuple(p)) for i, t, k, p in zip(*columns, places, strict=True)}
-    wrong = np.flatnonzero((later > 2) | ((later > 1) & (earlier > 1)) | (earlier > 2))
-    if len(wrong):
-        e = wrong[0]
-        to, of = (earlier[e], tgt[e]) if earlier[e] > 2 else (later[e], src[e])
+    later, earlier = np.bincount(src)[src], np.bincount(tgt)[tgt]
+    wrong = (later > 2) | (earlier > 2) | ((later > 1) & (earlier > 1))
+    if wrong.any():
+        e = np.flatnonzero(wrong)[0]
+        one, other = (cells[nodes["id"].iloc[row[e]]] for row in (src, tgt))
         raise InputError(
-            f"{cells[nodes['id'].iloc[of]]} has {to} links to "
-            f"{'earlier' if of == tgt[e] else 'later'} cells; a cell goes to at most two, and not "
-            "when it merges, and at most two cells merge"
+            f"the imported tracks link {one} to {later[e]} later and {other} to {earlier[e]} "
+            "earlier cells; a cell goes to at most two, and not when it merges, and at most two "
+            "cells merge"
         )
-    events = events_from_edges(nodes, links.assign(event=kind), src, tgt, tracks.geometry.n_frames)
     found = []
-    for key, sources, targets in events[["event", "sources", "targets"]].itertuples(index=False):
+    for key, *ids in events[["event", "sources", "targets"]].itertuples(index=False):
+        sources, targets = (tuple(cells[i] for i in side) for side in ids)
         if sources and targets:
-            named = tuple(cells[i] for i in sources), tuple(cells[j] for j in targets)
             try:
-                found.append(EventRef(Event.from_key(key), *named))
+                found.append(EventRef(Event.from_key(key), sources, targets))
             except InputError as error:
                 raise InputError(
-                    f"the links at {named[0][0]} in the imported tracks: {error}"
+                    f"the links at {sources[0]} in the imported tracks: {error}"
                 ) from None
     return found
 

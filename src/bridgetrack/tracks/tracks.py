@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.arrays import Index, Mask
@@ -222,12 +223,7 @@ def _complete_edges(
 ) -> pd.DataFrame:
     edges = edges.reset_index(drop=True).copy()
     if "event" not in edges.columns:
-        frame = nodes["frame"].to_numpy(dtype=np.int64)
-        n = len(nodes)
-        kinds = np.where(frame[tgt] - frame[src] > 1, "skip", "move").astype(object)
-        kinds[np.bincount(tgt, minlength=n)[tgt] > 1] = "merge"
-        kinds[np.bincount(src, minlength=n)[src] > 1] = "divide"
-        edges["event"] = kinds
+        edges["event"] = edge_events(nodes, src, tgt)
     margin = margin_column(edges)
     for column in ("score", margin):
         if column not in edges.columns:
@@ -235,6 +231,15 @@ def _complete_edges(
         edges[column] = edges[column].astype(np.float64)
     head = ["source", "target", "event", "score", margin]
     return edges[head + [c for c in edges.columns if c not in head]]
+
+
+def edge_events(nodes: pd.DataFrame, src: Index, tgt: Index) -> NDArray[np.object_]:
+    """What edges are by how many leave and enter their ends, and how far apart these are, (E,)."""
+    frame, n = nodes["frame"].to_numpy(dtype=np.int64), len(nodes)
+    kinds = np.where(frame[tgt] - frame[src] > 1, "skip", "move").astype(object)
+    kinds[np.bincount(tgt, minlength=n)[tgt] > 1] = "merge"
+    kinds[np.bincount(src, minlength=n)[src] > 1] = "divide"
+    return kinds
 
 
 def components(n: int, src: Index, tgt: Index) -> Index:
