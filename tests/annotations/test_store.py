@@ -97,7 +97,6 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
         (_set(*CELL, "position", [1.0, 2.0, 3.0]), "has 3 numbers in a movie with 2"),
         (_set("movie", "scale", [1.0, -1.0]), "positive"),
         (_set("history", {"undo": [], "redo": [{"removed": ["a9"], "added": []}]}), "'a9'"),
-        (_set("history", {"undo": [{"removed": ["a1"], "added": []}], "redo": []}), "do not fit"),
     ],
 )
 def test_errors_name_the_file_and_the_entry(tmp_path, change, words):

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, WrapValidator
 
 from bridgetrack.annotations.annotation import Annotation
-from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerSet, natural_key
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerSet
 from bridgetrack.annotations.history import LIMIT, AnswerChange, AnswerHistory
 from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswer, MaskAnswers
 from bridgetrack.errors import InputError
@@ -125,31 +125,14 @@ class _Content(FilePart):
     settings: JsonObject = Field(default_factory=dict)
 
     def made(self) -> AnswerHistory:
-        steps = [*self.history.undo, *self.history.redo]
-        last_ids = dict(self.last_ids)
-        for a in (m for step in steps for m in (*step.removed, *step.added)):
-            prefix, number, _ = natural_key(a if isinstance(a, str) else a.id)
-            last_ids[prefix] = max(number, last_ids.get(prefix, number))
+        annotations = AnnotationSet(self.movie, self.annotations, self.last_ids)
         masks = self.masks.made(self.movie)
-        annotations = AnnotationSet(self.movie, self.annotations, last_ids)
         found = AnswerHistory(annotations, masks=masks, settings=self.settings)
-        try:
-            past, future = (
-                tuple(step.change(found) for step in side)
-                for side in (self.history.undo, self.history.redo)
-            )
-            found = replace(found, past=past, future=future)
-            # Replayed both ways, so that undo and redo cannot fail later.
-            back, forth = found, found
-            while back.past:
-                back = back.undo()
-            while forth.future:
-                forth = forth.redo()
-        except InputError as error:
-            raise InputError(
-                f"history: its steps do not fit the annotations ({error}); delete the history"
-            ) from None
-        return found
+        past, future = (
+            tuple(step.change(found) for step in side)
+            for side in (self.history.undo, self.history.redo)
+        )
+        return replace(found, past=past, future=future)
 
 
 ANNOTATION_FILE = FileFormat(
@@ -374,15 +357,6 @@ def of_movie(
             "give those about this one, or put the file elsewhere"
         )
     return replace(known, annotations=annotations, masks=masks.of_movie(geometry))
-
-
-def is_mask_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file holds answers about masks and none about events."""
-    try:
-        known = read_history(as_path(path)).content
-    except (OSError, InputError):
-        return False  # told when it is read
-    return not len(known.annotations) and bool(known.masks.last_ids.get("m"))
 
 
 # ---------------------------------------------------------------------- files of earlier versions

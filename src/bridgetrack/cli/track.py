@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from bridgetrack.annotations.files import is_mask_file
+from bridgetrack.annotations.files import load_mask_answers
 from bridgetrack.cli.console import Answer, note_lines, show, table
 from bridgetrack.cli.evaluate import evaluate
 from bridgetrack.cli.options import cluster_at, parse_channel, parse_formats, parse_kinds
@@ -23,7 +23,7 @@ from bridgetrack.models.library import find_model_file
 from bridgetrack.notes import Note, plural
 from bridgetrack.pipeline.batch import TABLE, batch_steps
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.runs import REPAIRS, OpenOptions, RunInputs, run_steps
+from bridgetrack.pipeline.runs import REPAIRS, OpenOptions, RunInputs, open_answers, run_steps
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.training.options import TrainingOptions
 
@@ -50,7 +50,8 @@ def track(
     Writes tables of cells, links and events into DIR, and run.json with everything needed to
     repeat the run.
     """
-    if annotations is not None and is_mask_file(annotations) and not repair:
+    of_events = None if repair else annotations
+    if of_events and not open_answers(of_events) and load_mask_answers(of_events):
         raise typer.BadParameter(
             f"--annotations {annotations}: these annotations are about masks and need --repair"
         )

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.files import is_mask_file, load_annotations, load_mask_answers
+from bridgetrack.annotations.files import load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers, with_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
@@ -181,7 +181,7 @@ def is_table(labels: Any) -> bool:
 
 def open_answers(file: Path | None) -> AnnotationSet | None:
     """Answers about events, where a file holds some; one of answers about masks holds none."""
-    return None if file is None or is_mask_file(file) else load_annotations(file)
+    return None if file is None else load_annotations(file) or None
 
 
 def open_mask_answers(
