@@ -8,7 +8,6 @@ theirs when the region parts again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.tracks.more_than_two import more_than_two
-from bridgetrack.tracks.tracks import AT_LEAST, Tracks
+from bridgetrack.tracks.tracks import AT_LEAST, Tracks, chains
 
 PART_AFTER = 5
 """Frames that both parts of a split must live apart to be taken for two touching cells."""
@@ -60,7 +59,11 @@ def build_tracks(
     kept = np.ones(len(detections), dtype=bool)
     kept[events.sources[events.of(Event.FALSE), 0]] = False
     linking = events.take((events.event == Event.MOVE) | (events.event == Event.SKIP))
-    chain, first, last = _chains(detections, linking)
+    src, tgt = linking.sources[:, 0], linking.targets[:, 0]
+    chain = chains(len(detections), src, tgt, np.ones(len(linking), dtype=bool)) - 1
+    first = np.unique(chain, return_index=True)[1]
+    last = np.zeros(len(first), dtype=np.int64)
+    last[chain] = np.arange(len(chain))
     state = resolve_identities(detections, first, last, _junctions(detections, events, chain))
     track, links = state.track, list(state.links)
     for row in events.of(Event.DIVIDE):
@@ -76,26 +79,6 @@ def build_tracks(
 
 _BRIDGED = 2
 """Successive frames without a cell that a skip bridges."""
-
-
-def _chains(detections: Detections, linking: Events) -> tuple[Index, Index, Index]:
-    """Chain of every cell, in the order of their first cells; first and last cell of every chain.
-
-    Shapes (n,), (chains,) and (chains,). `linking` holds moves and skips.
-    """
-    n, offsets = len(detections), detections.offsets
-    previous, chain = np.full(n, -1), np.zeros(n, np.int64)
-    previous[linking.targets[:, 0]] = linking.sources[:, 0]
-    count, starts = 0, [np.zeros(0, dtype=np.int64)]
-    for a, b in pairwise(offsets.tolist()):
-        before = previous[a:b]
-        new = before < 0
-        chain[a:b] = np.where(new, count + np.cumsum(new) - 1, chain[before])
-        starts.append(a + np.flatnonzero(new))
-        count += len(starts[-1])
-    last = np.zeros(count, dtype=np.int64)
-    last[chain] = np.arange(n)
-    return chain, np.concatenate(starts), last
 
 
 def _blanks(detections: Detections, nodes: pd.DataFrame) -> Iterable[str]:

@@ -256,7 +256,7 @@ def chains(n: int, src: Index, tgt: Index, allowed: Mask) -> Index:
     n
         Number of nodes.
     src, tgt
-        Index that every edge joins, shapes (E,) and (E,).
+        Nodes that every edge joins, shapes (E,) and (E,).
     allowed
         Edges that a path may take, shape (E,).
     """
