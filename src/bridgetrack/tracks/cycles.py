@@ -97,22 +97,14 @@ def cell_cycles(tracks: Tracks) -> CellCycles:
     ids, first = kept["track_id"], kept[title["start"]].to_numpy(dtype=np.float64)
     divides = ids.isin(after.index).to_numpy(dtype=bool)
     until = np.where(divides, after.reindex(ids), kept[title["end"]]).astype(np.float64)
-    duration = (until - first) * per
-    cycles = pd.DataFrame(
-        {
-            "track_id": ids.to_numpy(),
-            "lineage_id": kept["lineage_id"].to_numpy(),
-            "mother": mothers.reindex(ids).to_numpy(dtype=np.int64),
-            "generation": kept["generation"].to_numpy(),
-            f"birth [{unit}]": first * per,
-            f"duration [{unit}]": duration,
-            "divides": divides,
-            "ends_in": kept["ends_in"].to_numpy(dtype=object),
-            title["growth"]: kept[title["growth"]].to_numpy(),
-            title["mean_speed"]: kept[title["mean_speed"]].to_numpy(),
-            "certainty": kept["certainty"].to_numpy(),
-        }
-    )
+    duration, growth, speed = (until - first) * per, title["growth"], title["mean_speed"]
+    cycles = kept[["track_id", "lineage_id"]].reset_index(drop=True)
+    cycles["mother"] = mothers.reindex(ids).to_numpy(dtype=np.int64)
+    cycles["generation"] = kept["generation"].to_numpy()
+    cycles[f"birth [{unit}]"], cycles[f"duration [{unit}]"] = first * per, duration
+    cycles["divides"] = divides
+    for name in ("ends_in", growth, speed, "certainty"):
+        cycles[name] = kept[name].to_numpy()
     groups = cycles.groupby("generation")
     lived = cycles[divides].groupby("generation")[f"duration [{unit}]"]
     generations = pd.DataFrame(
@@ -121,8 +113,8 @@ def cell_cycles(tracks: Tracks) -> CellCycles:
             "divide": groups["divides"].sum(),
             f"mean duration [{unit}]": lived.mean(),
             f"standard deviation [{unit}]": lived.std(),
-            f"median {title['growth']}": groups[title["growth"]].median(),
-            f"median {title['mean_speed']}": groups[title["mean_speed"]].median(),
+            f"median {growth}": groups[growth].median(),
+            f"median {speed}": groups[speed].median(),
         }
     ).reset_index()
     return CellCycles(cycles, survival(duration, divides), generations, unit)

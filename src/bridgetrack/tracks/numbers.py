@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from skimage.util import map_array
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.movie.movie import LazyFrames, Movie, label_frame
@@ -48,7 +48,7 @@ def layer_data(tracks: Tracks) -> tuple[Array, pd.DataFrame, dict[int, list[int]
 
 
 class CellsByTrack(LazyFrames):
-    """A label movie in which every cell has the number of its track; made as it is looked at.
+    """A label movie in which every cell has the number of its node; made as it is looked at.
 
     Detections that belong to no track are background.
 
@@ -56,44 +56,27 @@ class CellsByTrack(LazyFrames):
     ----------
     labels
         The segmentation.
-    tracks
-        Its tracks.
+    nodes
+        Nodes of its tracks.
     numbers
-        Other numbers for the nodes of the tracks, shape (nodes,).
+        One for each, shape (nodes,).
     """
 
-    def __init__(self, labels: Movie, tracks: Tracks, numbers: Index | None = None) -> None:
-        self._labels, self._nodes = labels, tracks.nodes[["frame", "label", "track_id"]]
-        if numbers is not None:
-            self._nodes = self._nodes.assign(track_id=numbers)
+    def __init__(self, labels: Movie, nodes: pd.DataFrame, numbers: Index) -> None:
         # Numbers of two bytes are drawn as they are, others take napari 50 ms a frame.
-        highest = int(self._nodes["track_id"].max()) if len(self._nodes) else 0
-        kind = np.uint16 if highest < 2**16 else np.int32
+        kind = np.uint16 if numbers.max(initial=0) < 2**16 else np.int32
         super().__init__((labels.n_frames, *(labels.geometry.shape or ())), kind)
+        self._labels, self._numbers = labels, numbers.astype(kind)
+        self._frame, self._label = (nodes[c].to_numpy(dtype=np.int64) for c in ("frame", "label"))
         self._last: tuple[int, NDArray[Any]] | None = None
 
-    @cached_property
-    def _named(self) -> dict[int, tuple[Index, NDArray[Any]]]:
-        """Labels of each frame, ascending, and their tracks."""
-        table = self._nodes.sort_values(["frame", "label"])
-        frames, first = np.unique(table["frame"].to_numpy(np.int64), return_index=True)
-        labels = np.split(table["label"].to_numpy(np.int64), first[1:])
-        tracks = np.split(table["track_id"].to_numpy(self.dtype), first[1:])
-        return dict(zip(frames.tolist(), zip(labels, tracks, strict=True), strict=True))
-
     def frame(self, t: int) -> NDArray[Any]:
-        """Tracks of one frame, shape ([Z,] Y, X)."""
+        """Numbers of one frame, shape ([Z,] Y, X)."""
         if self._last is None or self._last[0] != t:
-            self._last = t, self._make(t)  # looked at, likely once more
+            labels, here = label_frame(self._labels, t), self._frame == t
+            made = map_array(labels, self._label[here], self._numbers[here])
+            self._last = t, made  # looked at, likely once more
         return self._last[1]
-
-    def _make(self, t: int) -> NDArray[Any]:
-        labels = label_frame(self._labels, t)
-        if t not in self._named:
-            return np.zeros(labels.shape, self.dtype)
-        known, tracks = self._named[t]
-        at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-        return np.where(known[at] == labels, tracks[at], 0).astype(self.dtype)
 
 
 _SHADES = 64
@@ -117,7 +100,8 @@ def coloured_cells(
     """
     if not colours.along:
         known, first = np.unique(colours.track_id, return_index=True)
-        cells = None if labels is None else CellsByTrack(labels, tracks)
+        tracked = tracks.nodes["track_id"].to_numpy(dtype=np.int64)
+        cells = None if labels is None else CellsByTrack(labels, tracks.nodes, tracked)
         return cells, known, colours.colours[first]
     table = np.vstack([paint(np.linspace(0, 1, _SHADES), colours.palette), UNKNOWN])
     numbers = np.arange(1, _SHADES + 2)
@@ -127,7 +111,7 @@ def coloured_cells(
     shades = colours.shades[colours.at(nodes["track_id"].to_numpy(), nodes["frame"].to_numpy())]
     bins = np.rint(np.nan_to_num(shades) * (_SHADES - 1)).astype(np.int64) + 1
     shown = np.where(np.isnan(shades), _SHADES + 1, bins)
-    return CellsByTrack(labels, tracks, shown), numbers, table
+    return CellsByTrack(labels, nodes, shown), numbers, table
 
 
 _BINS = 40

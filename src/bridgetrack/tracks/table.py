@@ -309,19 +309,16 @@ def with_verified(tracks: Tracks, chosen: Events, confirmed: Mask) -> Tracks:
     confirmed
         Which of them answers confirm, shape (E,).
     """
-    nodes = tracks.nodes
-    if not confirmed.any() or not len(nodes):
+
+    def named(events: Events) -> Mask:
+        cells = np.concatenate([events.sources, events.targets], axis=1)
+        return np.isin(tracks.nodes["id"], cells)
+
+    if not confirmed.any():
         return tracks
-    n = int(nodes["id"].max()) + 1
-
-    def named(events: Events) -> Index:
-        cells = np.concatenate([events.sources, events.targets], axis=1).ravel()
-        return np.bincount(cells[(cells >= 0) & (cells < n)], minlength=n)
-
-    happened = named(chosen)
-    sure = (named(chosen.take(confirmed)) == happened) & (happened > 0)
-    mine = nodes.assign(sure=sure[nodes["id"].to_numpy(dtype=np.int64)])
-    verified = mine.groupby("track_id")["sure"].transform("all").to_numpy(dtype=bool)
+    nodes, others = tracks.nodes, named(chosen.take(~confirmed))
+    sure = nodes.assign(sure=named(chosen.take(confirmed)) & ~others)
+    verified = sure.groupby("track_id")["sure"].transform("all").to_numpy(dtype=bool)
     if not verified.any():
         return tracks
     return replace(tracks, nodes=nodes.assign(**{VERIFIED: verified}))
