@@ -119,20 +119,27 @@ class FeatureSet:
         ordered = sorted([*self.features, feature], key=lambda f: f.event)
         return replace(self, features=tuple(ordered))
 
-    def align(self, keys: tuple[str, ...], weights: Array, otherwise: float | None = None) -> Array:
-        """Bring the weights of a model into the order of this set, shape (d,).
+    def align(
+        self, keys: tuple[str, ...], values: Array, otherwise: Array | float | None = None
+    ) -> Array:
+        """Bring the weights, or other values, of a model into the order of this set, shape (d,).
 
-        A feature that the model need not know has its `Feature.start`, or `otherwise`; scores of
-        links that only the model knows are left out, as if none were given.
+        A feature that the model does not know has the value `otherwise`, or where that is None its
+        `Feature.start`; scores of links that only the model knows are left out, as if none were
+        given.
 
         Raises
         ------
         ModelError
-            Where the model's other features are not exactly those of this set.
+            Where the model has features that this set lacks, or lacks some without a start.
         """
-        started = {f.key: f.start for f in self.features if f.start is not None}
+        known = dict(zip(keys, values, strict=True))
+        others: Iterable[float | None] = [f.start for f in self.features]
+        if otherwise is not None:
+            others = np.broadcast_to(otherwise, len(self)).tolist()
+        found = [known.get(k, other) for k, other in zip(self.keys, others, strict=True)]
         unknown = sorted(k for k in set(keys) - set(self.keys) if not needs_link_scores([k]))
-        missing = sorted(set(self.keys) - set(keys) - set(started))
+        missing = sorted(k for k, v in zip(self.keys, found, strict=True) if v is None)
         if unknown or missing:
             raise ModelError(
                 "the model was made with other features than this program has"
@@ -140,9 +147,7 @@ class FeatureSet:
                 + (f"; only in the program: {', '.join(missing)}" if missing else "")
                 + ". Train a new model, or use the version of Bridgetrack that made this one"
             )
-        known = dict(zip(keys, weights, strict=True))
-        start = started if otherwise is None else dict.fromkeys(started, otherwise)
-        return np.asarray([known.get(k, start.get(k)) for k in self.keys], dtype=np.float64)
+        return np.asarray(found, dtype=np.float64)
 
 
 def needs_link_scores(keys: Iterable[str]) -> bool:

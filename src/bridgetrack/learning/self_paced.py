@@ -21,9 +21,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import nnls
 
 from bridgetrack.arrays import Array
-from bridgetrack.learning.master_qp import call_backend
 from bridgetrack.learning.options import Criterion, LearningOptions
 from bridgetrack.learning.regularizers import L2, Regularizer
 from bridgetrack.learning.result import Stage, Training
@@ -151,22 +151,17 @@ def novelties(risk: Risk, regularizer: Regularizer, w: Array) -> Array:
 
 
 def nearest(slopes: Array, offsets: Array) -> Array | None:
-    """The shortest u (d,) with ``<a_k, u> + b_k <= 0`` for all k; None if there is none."""
+    """The shortest u (d,) with ``<a_k, u> + b_k <= 0`` for all k; None if there is none.
+
+    By least distance programming (Lawson and Hanson 1974): of ``E = [-A'; b']`` and ``f = (0, ...,
+    0, 1)`` the residual r of ``min_x |E x - f|, x >= 0`` gives ``u = -r[:-1] / r[-1]``, and is zero
+    where nothing fits.
+    """
     length = np.linalg.norm(slopes, axis=1)
-    empty = length <= 1e-9
-    if (offsets[empty] > 1e-9).any():
-        return None
-    rows = slopes[~empty] / length[~empty, None]
-    level = offsets[~empty] / length[~empty]
-    scale = float(np.abs(level).max(initial=0.0))
-    d = slopes.shape[1]
-    if scale == 0.0 or (level <= 0).all():
-        return np.zeros(d)
-    for backend in ("daqp", "piqp"):
-        solved = call_backend(backend, np.eye(d), np.zeros(d), G=rows, h=-level / scale)
-        if solved is None:
-            continue
-        u = solved[0] * scale
-        if float((rows @ u + level).max()) <= 1e-5 * scale:
-            return np.asarray(u)
-    return None
+    length[length <= 1e-9] = 1.0
+    level = offsets / length
+    scale = float(np.abs(level).max()) or 1.0
+    rows = np.vstack([-slopes.T / length, level / scale])
+    target = np.append(np.zeros(slopes.shape[1]), 1.0)
+    residual = rows @ nnls(rows, target)[0] - target
+    return None if residual[-1] > -1e-9 else np.asarray(scale * residual[:-1] / -residual[-1])

@@ -9,7 +9,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from bridgetrack.arrays import Array
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model
@@ -84,29 +83,17 @@ def as_start(model: Model, scene: Scene, prior: Model) -> Model:
     Its own weights stay as they are; features that it never saw start from the prior, and are
     tied as loosely.
     """
-    features = scene.matrix.features
-    foreign = sorted(set(model.keys) - set(features.keys))
-    if foreign:
-        raise ModelError(
-            f"the source model {model.name!r} has features that this program lacks: "
-            f"{', '.join(foreign)}; train it again with this version of Bridgetrack"
-        )
-
-    def filled(values: Array, others: Array) -> Array:
-        known = dict(zip(model.keys, values, strict=True))
-        pairs = zip(features.keys, others, strict=True)
-        return np.asarray([known.get(key, other) for key, other in pairs], dtype=np.float64)
-
-    weights, tightness = prior.aligned(features), model.tightness
-    new = np.isin(features.keys, unknown_to(model, scene))
+    features, tightness = scene.matrix.features, model.tightness
+    start = prior.aligned(features)
+    own = features.align(model.keys, model.weights, start)
     if tightness is not None:
         theirs = prior.tightness_for(features)
-        middle = np.full(len(features), np.median(tightness))
-        tightness = filled(tightness, middle if theirs is None else theirs)
+        middle = float(np.median(tightness))
+        tightness = features.align(model.keys, tightness, middle if theirs is None else theirs)
     return replace(
         model,
         keys=features.keys,
-        weights=np.where(new, weights, filled(model.weights, weights)),
+        weights=np.where(np.isin(features.keys, unknown_to(model, scene)), start, own),
         units=tuple(f.unit for f in features.features),
         tightness=tightness,
     )
