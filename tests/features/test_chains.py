@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
 from bridgetrack.features.default import default_features
-from bridgetrack.features.view import STEPS, Held
+from bridgetrack.features.view import STEPS
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model
@@ -111,21 +108,3 @@ def test_what_lies_farther_off_is_not_looked_at() -> None:
 def test_cells_that_do_not_touch_are_not_parts_of_one() -> None:
     scene = scene_of(WHOLE, APART, WHOLE, WHOLE)
     assert feature(scene, Event.SPLIT, "wavering", 0) == 0
-
-
-SHARES = arrays.arrays(np.float64, (4, 4), elements=st.floats(0.0, 1.0).map(lambda v: round(v, 2)))
-
-
-@given(SHARES)
-def test_cells_lie_in_one(share: np.ndarray) -> None:
-    """Against loops, for four cells and four that may hold them."""
-    share = share / np.maximum(share.sum(axis=1, keepdims=True), 1.0)
-    inner, outer = (k.ravel() for k in np.indices(share.shape))
-    held = Held.of(inner, outer, share.ravel(), 4)
-    for k in range(4):
-        over = np.flatnonzero(share[k] > 0.5).tolist()
-        assert held.cell[k] == (over[0] if over else -1)
-        assert held.share[k] == (share[k, over[0]] if over else 0.0)
-    for k in range(4):
-        inside = sorted((s for s in share[:, k].tolist() if s > 0.5), reverse=True)
-        assert held.second[k] == (inside[1] if len(inside) > 1 else 0.0)

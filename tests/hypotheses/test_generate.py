@@ -71,18 +71,6 @@ def test_every_active_slot_can_be_covered_alone(situation: Situation) -> None:
     assert (np.diff(incidence.indptr) >= 1).all()
 
 
-def test_slots_of_the_first_and_last_frame() -> None:
-    scene = situation_scene(BY_NAME["one comes, one leaves"])
-    detections, n = scene.evidence.detections, len(scene.evidence.detections)
-    active = active_slots(scene.evidence.detections)
-    assert (active[:n] == (detections.frame < 5)).all()
-    assert (active[n:] == (detections.frame > 0)).all()
-    appear = scene.hypotheses.targets[scene.hypotheses.of(Event.APPEAR), 0]
-    disappear = scene.hypotheses.sources[scene.hypotheses.of(Event.DISAPPEAR), 0]
-    assert sorted(appear) == np.flatnonzero(detections.frame > 0).tolist()
-    assert sorted(disappear) == np.flatnonzero(detections.frame < 5).tolist()
-
-
 @pytest.mark.parametrize("dim", [2, 3])
 def test_true_moves_and_divisions_of_a_simulated_movie(dim: int) -> None:
     movie = simulated(dim=dim, frames=8, division_rate=0.05)

@@ -52,20 +52,6 @@ def test_a_choice_that_may_be_worse_is_not_proven_best(gap: float, bound: float)
     assert found == pytest.approx(bound)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
-def test_rounding_gives_a_cover_or_none(seed: int, n_slots: int) -> None:
-    rng = np.random.default_rng(seed)
-    problem = problem_of(random_covers(rng, n_slots, 10), n_slots)
-    scores = rng.normal(size=problem.n_columns)
-    relaxed = Program(problem).relax(scores)
-    choice = greedy_choice(problem, scores, relaxed.x, relaxed.duals)
-    if choice is None:
-        assert not np.isin(np.arange(n_slots), problem.slots_of(problem.width == 1)).all()
-    else:
-        np.testing.assert_array_equal(problem.by_slot @ choice, 1)
-
-
 def test_rounding_begins_again_where_optional_slots_are_used_up() -> None:
     # Two regions that share pixels (the last slot): false, seen and then lost, or appeared.
     columns = np.array(

@@ -106,14 +106,6 @@ def test_prior_is_respected() -> None:
     assert np.abs(far.w - prior).max() > 0.1
 
 
-def test_normalised_by_annotations() -> None:
-    """Twice the annotations at twice the weight is the same problem, scaled."""
-    model, samples = multiclass_problem(3, full=True)
-    one = fit(model, samples, L2(0.1), n_annotations=len(samples), options=FINE)
-    half = fit(model, samples, L2(0.05), n_annotations=2 * len(samples), options=FINE)
-    assert half.objective == pytest.approx(one.objective / 2, abs=2e-5)
-
-
 def test_progress_can_be_watched_and_cancelled() -> None:
     model, samples = chain_problem(0, n=10)
     training = train(model, samples, L2(0.1))

@@ -82,19 +82,6 @@ def test_dual_value_equals_primal(
     assert all(value(A * scale, b, wanted, w) >= found.dual - 1e-9 * size for w in others)
 
 
-@given(seed=st.integers(0, 10_000), m=st.integers(2, 30), metric=metrics)
-@settings(max_examples=15, deadline=None)
-def test_both_forms_find_the_same(seed: int, m: int, metric: bool) -> None:
-    A, b = rows(seed, m)
-    wanted = regularizer(seed, 0.3, metric)
-    primal = solve_l2_master(A, b, wanted)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module.Whitened, "solve_primal", lambda _: None)
-        dual = solve_l2_master(A, b, wanted)
-    assert dual.primal == pytest.approx(primal.primal, abs=1e-6)
-    np.testing.assert_allclose(dual.w, primal.w, atol=1e-3)
-
-
 def test_groups_are_slacks_of_their_own() -> None:
     """One group per sample is the n-slack problem: the sum of maxima."""
     A, b = rows(5)

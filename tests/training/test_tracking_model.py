@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,16 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import ContradictionError
-from bridgetrack.learning import (
-    L1,
-    L2,
-    LOSSES,
-    fit,
-)
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
-from models import lower_bound
 from partition_problems import interval_covers
 from training.training_cases import outputs, tiny_set
 
@@ -95,26 +87,6 @@ def test_the_relaxation_is_never_below_the_exact_values(seed: int, full: bool) -
     if full:  # the reward has one candidate then, and the risk is that of P
         np.testing.assert_allclose(reward, kept, atol=1e-6)
         assert (upper - reward >= best - kept - 1e-6).all()
-
-
-@settings(max_examples=5, deadline=None)
-@given(SEEDS, st.sampled_from(sorted(LOSSES)), st.booleans())
-def test_bounds_stay_below_the_penalty_and_training_never_goes_up(
-    seed: int, loss: str, absolute: bool
-) -> None:
-    rng = np.random.default_rng(seed)
-    data = tiny_set(rng, 4)
-    model = TrackingModel(data)
-    regularizer = L1(0.05) if absolute else L2(0.1)
-    result = fit(model, data.samples, regularizer, n_annotations=data.n_annotations, loss=loss)
-    down = [b <= a + 1e-7 for a, b in pairwise(result.objectives)]
-    assert all(down)
-    state = result.state
-    assert state is not None
-    for w in (result.w, *rng.normal(size=(4, 4))):
-        penalty = model.loss_augmented_inference(data.samples, w).bounds.sum() / data.n_annotations
-        assert lower_bound(state, w) <= penalty + 1e-6
-    assert result.lower_bound <= result.objective + 1e-7
 
 
 def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:

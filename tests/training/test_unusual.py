@@ -24,7 +24,6 @@ from partition_problems import interval_covers, problem_of
 from training.training_cases import (
     confirmed,
     far_apart,
-    middle_set,
     outputs,
     plain_scene,
     set_of,
@@ -50,10 +49,6 @@ def test_margins_never_exceed_what_another_choice_costs(seed: int) -> None:
         other = [not one for one in said] if margin[a] > 0 else agree
         best = max((s for s, there in zip(scores, other, strict=True) if there), default=-np.inf)
         assert margin[a] == 0 or max(scores) - best >= abs(margin[a]) - 1e-6
-
-
-def test_weights_that_know_nothing_are_confident_of_nothing() -> None:
-    assert not margins_of_answers(middle_set(np.random.default_rng(0)), np.zeros(6)).any()
 
 
 def test_slips_explain_what_they_bring_in_one_case_of_twenty() -> None:

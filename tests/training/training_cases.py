@@ -20,7 +20,7 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.progress import run
 from bridgetrack.training.training_set import TrainingSet, named
-from partition_problems import problem_of, random_covers, tracking_problem
+from partition_problems import problem_of, random_covers
 from scenes import label_movie, simulated, true_moves_and_divisions
 
 Covers = Callable[[np.random.Generator, int, int], list[tuple[int, ...]]]
@@ -145,12 +145,6 @@ def tiny_set(
         n_slots = int(rng.integers(2, 7))
         problems.append(problem_of(covers(rng, n_slots, 10), n_slots))
     return set_of(rng, problems, n_features, 1.0 if full else 0.5)
-
-
-def middle_set(rng: np.random.Generator, n_cells: int = 12) -> TrainingSet:
-    """One sample of a few frames, as tracking gives them."""
-    problem, _ = tracking_problem(rng, n_cells, frames=3)
-    return set_of(rng, [problem], 6, 0.3)
 
 
 def set_of(
