@@ -1,9 +1,16 @@
-"""Errors of the package: one root, so that callers can catch everything at once.
+"""Errors, warnings and notes for users.
 
-A message says what was wrong, where (file, layer, frame, cell), and what to do about it.
+Errors have one root, so that callers can catch everything at once. A message
+says what was wrong, where (file, layer, frame, cell), and what to do about it.
 """
 
 from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
 
 
 class BridgetrackError(Exception):
@@ -40,3 +47,61 @@ class DependencyError(BridgetrackError):
 
 class BridgetrackWarning(UserWarning):
     """Something in the input is unusual, but the work continues."""
+
+
+# ---------------------------------------------------------------------- notes
+
+
+class NoteKind(StrEnum):
+    """Kind of a note."""
+
+    REMARK = "remark"
+    """Something worth knowing."""
+    WARNING = "warning"
+    """Something that is probably wrong."""
+    UNUSED = "unused annotation"
+    """An annotation that was not used, and why; there may be many."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A note for users.
+
+    Parameters
+    ----------
+    kind
+        Its kind.
+    words
+        The note as a sentence without a full stop.
+    """
+
+    kind: NoteKind
+    words: str
+
+    def __str__(self) -> str:
+        return f"warning: {self.words}" if self.kind == NoteKind.WARNING else self.words
+
+
+def plural(count: int, noun: str, many: str | None = None) -> str:
+    """A number with a noun, e.g. ``"1 cell"`` or ``"1,204 cells"``."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def sentence(words: str) -> str:
+    """With a capital and a full stop; nothing stays nothing."""
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+def note_texts(notes: Sequence[Note]) -> list[str]:
+    """The texts of notes, each once."""
+    return list(dict.fromkeys(map(str, notes)))
+
+
+@contextmanager
+def collecting_warnings(notes: list[Note]) -> Iterator[None]:
+    """Collect the warnings of Bridgetrack as notes; other warnings are not shown."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    found = (str(w.message) for w in caught if issubclass(w.category, BridgetrackWarning))
+    notes += [Note(NoteKind.REMARK, words) for words in dict.fromkeys(found)]

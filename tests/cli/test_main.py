@@ -18,8 +18,7 @@ from typer import Abort
 
 from bridgetrack.__main__ import main as program
 from bridgetrack.cli.console import Answer
-from bridgetrack.errors import BridgetrackWarning
-from bridgetrack.notes import Note, collecting_warnings
+from bridgetrack.errors import BridgetrackWarning, Note, collecting_warnings
 from cli.conftest import Run, one_line
 
 PROGRAM = [sys.executable, "-m", "bridgetrack"]

@@ -12,8 +12,8 @@ from bridgetrack.active.suggester import places, random_order
 from bridgetrack.active.suggestion import SuggestOptions
 from bridgetrack.annotations.annotation import SUGGESTED, Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.errors import plural, sentence
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.notes import plural, sentence
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 

@@ -21,10 +21,9 @@ from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerSet
 from bridgetrack.annotations.history import LIMIT, AnswerChange, AnswerHistory
 from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswer, MaskAnswers
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, plural
 from bridgetrack.files import as_path, write_text
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
-from bridgetrack.notes import plural
 from bridgetrack.schema import (
     Count,
     FileFormat,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pandas as pd
 import typer
 
-from bridgetrack.notes import Note, NoteKind, plural
+from bridgetrack.errors import Note, NoteKind, plural
 from bridgetrack.progress import Progress, Steps, run
 
 Result = TypeVar("Result")

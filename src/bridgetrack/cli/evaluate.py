@@ -12,7 +12,7 @@ import pandas as pd
 import typer
 
 from bridgetrack.cli.console import Answer, show, table
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, collecting_warnings, plural
 from bridgetrack.evaluation.sample import (
     Sample,
     SampleOptions,
@@ -27,7 +27,6 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.results import METHODS, RUN_FILE, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
-from bridgetrack.notes import collecting_warnings, plural
 from bridgetrack.pipeline.explain import explain_event, find_event
 from bridgetrack.pipeline.report import with_checked
 from bridgetrack.pipeline.runs import given_run, is_table, track_again, write_json

@@ -12,11 +12,11 @@ import typer
 
 from bridgetrack.cli.console import Answer, note_lines, show
 from bridgetrack.cli.options import cluster_at, parse_channel
+from bridgetrack.errors import Note, NoteKind, collecting_warnings, note_texts, plural
 from bridgetrack.files import refuse_inputs, signed
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
-from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts, plural
 from bridgetrack.pipeline.finding import (
     Finding,
     FoundMasks,

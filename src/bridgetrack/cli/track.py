@@ -17,10 +17,10 @@ from bridgetrack.cli.evaluate import evaluate
 from bridgetrack.cli.options import cluster_at, parse_channel, parse_formats, parse_kinds
 from bridgetrack.cli.segment import segment
 from bridgetrack.cli.train import train
+from bridgetrack.errors import Note, plural
 from bridgetrack.files import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.io.results import RUN_FILE
 from bridgetrack.models.library import find_model_file
-from bridgetrack.notes import Note, plural
 from bridgetrack.pipeline.batch import TABLE, batch_steps
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.runs import REPAIRS, OpenOptions, RunInputs, open_answers, run_steps

@@ -20,7 +20,7 @@ from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.cli.console import Answer, Stopped, note_lines, reporting, show
 from bridgetrack.cli.options import parse_kinds
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import ModelError
+from bridgetrack.errors import ModelError, Note, collecting_warnings, note_texts, plural
 from bridgetrack.evaluation.truth import true_events
 from bridgetrack.features.default import with_link_scores
 from bridgetrack.files import check_file, signed
@@ -29,7 +29,6 @@ from bridgetrack.io.ctc import read_ctc
 from bridgetrack.models.library import SHIPPED, Library, find_model, find_model_file
 from bridgetrack.models.model import Model, check_usable, save_model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.notes import Note, collecting_warnings, note_texts, plural
 from bridgetrack.pipeline.project import is_project, load_project
 from bridgetrack.pipeline.runs import (
     OpenOptions,

@@ -14,12 +14,11 @@ from skimage.util import map_array
 
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.labels import foreground
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, plural
 from bridgetrack.files import as_path, check_readable, writing
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
-from bridgetrack.notes import plural
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
 Table = Index

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, border_distance, content
-from bridgetrack.errors import BridgetrackError, BridgetrackWarning, InputError
+from bridgetrack.errors import BridgetrackError, BridgetrackWarning, InputError, plural
 from bridgetrack.files import as_path
 from bridgetrack.io.columns import (
     CELL_COLUMNS,
@@ -28,7 +28,6 @@ from bridgetrack.io.columns import (
 from bridgetrack.io.text_table import EMPTY, TextTable, read_text_table
 from bridgetrack.movie.geometry import MOST_FRAMES, Geometry, GeometryField
 from bridgetrack.movie.raw import micrometers, minutes
-from bridgetrack.notes import plural
 from bridgetrack.schema import OpenEntry, check, parse_json, read_text
 
 TABLES = (".csv", ".tsv", ".txt")

@@ -9,8 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from bridgetrack.arrays import Array
-from bridgetrack.errors import InputError
-from bridgetrack.notes import plural
+from bridgetrack.errors import InputError, plural
 from bridgetrack.schema import of_dataclass
 
 MOST_FRAMES = 10_000_000

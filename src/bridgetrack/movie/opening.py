@@ -6,10 +6,10 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import dask.array as da
 import numpy as np
 
 from bridgetrack.errors import BridgetrackWarning, InputError
@@ -35,14 +35,6 @@ _WIDE = 16
 """Pixels along y and x from which three or four along the last axis are taken for colours."""
 
 _KNOWN_TYPES = "a TIFF stack, a folder of TIFFs, an OME-TIFF, an OME-Zarr or zarr folder, or .npy"
-
-_READERS = {
-    ".czi": "bioio-czi", ".dv": "bioio-dv", ".r3d": "bioio-dv", ".lif": "bioio-lif",
-    ".nd2": "bioio-nd2", ".sldy": "bioio-sldy", ".avi": "bioio-imageio", ".gif": "bioio-imageio",
-    ".mp4": "bioio-imageio", ".mov": "bioio-imageio", ".ims": "bioio-bioformats",
-    ".oib": "bioio-bioformats", ".oif": "bioio-bioformats", ".vsi": "bioio-bioformats",
-}  # fmt: skip
-"""Suffixes of formats that bioio has a reader for, and the package of that reader."""
 
 
 def open_movie(
@@ -213,50 +205,31 @@ def _read_vendor(path: Path) -> RawMovie:
 
     Of several positions the first is opened, and colours are made grey.
     """
-    package = _READERS.get(path.suffix.lower())
     try:
         from bioio import BioImage
-    except ImportError:
-        if package is None:
-            raise InputError(f"{path}: unknown kind of file; give {_KNOWN_TYPES}") from None
-        raise InputError(
-            f"{path}: {path.suffix} files are read by bioio, which is not installed; "
-            f"pip install bioio {package}, or save the movie as TIFF"
-        ) from None
-    try:
+
         image = BioImage(path)
-        data, metadata = _pixels(image), _metadata(image)
-    except Exception as error:
-        if package is None:
-            raise InputError(f"{path}: unknown kind of file; give {_KNOWN_TYPES}") from error
+        colours = "S" in image.dims.order
+        data = image.get_image_dask_data("TCZYXS" if colours else "TCZYX")
+        sizes, interval = image.physical_pixel_sizes, getattr(image, "time_interval", None)
+        names, positions = tuple(map(str, image.channel_names)), len(image.scenes)
+    except Exception as error:  # its readers raise anything
         raise InputError(
-            f"{path}: bioio cannot read it ({type(error).__name__}); pip install {package} where "
-            "that is missing, or save the movie as TIFF"
+            f"{path}: unknown kind of file; give {_KNOWN_TYPES}; files of microscopes are read by "
+            f"bioio and its reader of the format: pip install bioio bioio-nd2; here: {error}"
         ) from error
-    if len(image.scenes) > 1:
+    if positions > 1:
         warnings.warn(
-            f"{path}: holds {len(image.scenes)} positions, of which the first is opened; save "
-            "the others as files of their own",
+            f"{path}: holds {positions} positions, of which the first is opened; save the others "
+            "as files of their own",
             BridgetrackWarning,
             stacklevel=2,
         )
-    return RawMovie(data, metadata)
-
-
-def _pixels(image: Any) -> da.Array:
-    """The pixels as T, C, Z, Y, X; grey where there are colours."""
-    if "S" not in image.dims.order:
-        return image.get_image_dask_data("TCZYX")
-    colours = image.get_image_dask_data("TCZYXS")
-    return colours.mean(axis=-1).round().astype(colours.dtype)
-
-
-def _metadata(image: Any) -> Metadata:
-    sizes = image.physical_pixel_sizes
+    if colours:
+        data = data.mean(axis=-1).round().astype(data.dtype)
     scale = {axis: getattr(sizes, axis.upper()) for axis in "zyx"}
-    interval: Any = getattr(image, "time_interval", None)
-    seconds = interval.total_seconds() if hasattr(interval, "total_seconds") else interval
-    return Metadata("TCZYX", scale, minutes(seconds, "s"), tuple(map(str, image.channel_names)))
+    seconds = interval.total_seconds() if isinstance(interval, timedelta) else interval
+    return RawMovie(data, Metadata("TCZYX", scale, minutes(seconds, "s"), names))
 
 
 def _axes(raw: RawMovie, given: str | None, name: str) -> str:

@@ -14,14 +14,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from bridgetrack.errors import BridgetrackError, InputError, OutputError
+from bridgetrack.errors import BridgetrackError, InputError, Note, NoteKind, OutputError
 from bridgetrack.files import check_file, resolved, signed, writing
 from bridgetrack.io.tables import TABLES, is_text_table
 from bridgetrack.movie.movie import looks_like_labels
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.movie.tiff import is_tiff, one_frame
 from bridgetrack.movie.zarr_store import is_zarr
-from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.runs import FOUND_HERE, RunInputs, open_model, run_steps
 from bridgetrack.pipeline.tracking import Tracking

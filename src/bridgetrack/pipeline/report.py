@@ -14,6 +14,7 @@ import numpy as np
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import NOUN, describe_event
+from bridgetrack.errors import plural
 from bridgetrack.evaluation.sample import Sample
 from bridgetrack.files import program_version
 from bridgetrack.hypotheses.events import ODD, Event, kind_words
@@ -21,7 +22,6 @@ from bridgetrack.inference.margins import smallest_first, smallest_margins
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.notes import plural
 from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.tracks import Tracks

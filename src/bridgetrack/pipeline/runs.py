@@ -24,7 +24,14 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers, with_events
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import (
+    BridgetrackWarning,
+    InputError,
+    Note,
+    NoteKind,
+    collecting_warnings,
+    note_texts,
+)
 from bridgetrack.features.default import with_link_scores
 from bridgetrack.features.feature import LinkScores, needs_link_scores
 from bridgetrack.files import result_folder, write_text
@@ -44,7 +51,6 @@ from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie, scaled_like
 from bridgetrack.movie.writers import label_writer
-from bridgetrack.notes import Note, NoteKind, collecting_warnings, note_texts
 from bridgetrack.pipeline.finding import Finding, FoundMasks, find_masks, finding_to_json, how_found
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.report import (

@@ -23,10 +23,9 @@ from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.mask_answers import describe_masks
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, cell_diameter
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, plural
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Movie
-from bridgetrack.notes import plural
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.table import verified_tracks
 

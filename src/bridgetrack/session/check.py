@@ -10,7 +10,7 @@ from psygnal import Signal
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef, Kind
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, sentence
 from bridgetrack.evaluation.sample import (
     Sample,
     SampleOptions,
@@ -19,7 +19,6 @@ from bridgetrack.evaluation.sample import (
     read_sample,
     write_sample,
 )
-from bridgetrack.notes import sentence
 from bridgetrack.pipeline.project import SAMPLE
 from bridgetrack.pipeline.tracking import Tracking
 

@@ -24,10 +24,9 @@ from bridgetrack.annotations.annotation import (
 from bridgetrack.annotations.from_tracks import Answer, ImportedTracks, compare_tracks
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.arrays import Index
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, plural
 from bridgetrack.hypotheses.events import Event, kind_words
 from bridgetrack.io.results import read_tracks
-from bridgetrack.notes import plural
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.tracks.table import verified_tracks

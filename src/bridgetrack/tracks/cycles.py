@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bridgetrack.arrays import Array, Mask
-from bridgetrack.notes import plural
+from bridgetrack.errors import plural
 from bridgetrack.tracks.table import titles, track_table, units
 from bridgetrack.tracks.tracks import Tracks
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from bridgetrack.arrays import Array, Index
+from bridgetrack.errors import Note, NoteKind, plural
 from bridgetrack.evaluation.sample import exact_interval
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.notes import Note, NoteKind, plural
 
 UNKNOWN = "unknown"
 """Kind of event of answers that allow several events, such as rejections."""

@@ -33,14 +33,13 @@ import numpy as np
 
 from bridgetrack.annotations.annotation import Annotation, describe
 from bridgetrack.arrays import Array, Mask
-from bridgetrack.errors import InfeasibleError, InputError
+from bridgetrack.errors import InfeasibleError, InputError, Note, NoteKind, plural
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import TrainingResult, TrainingStep
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import explain_contradiction
 from bridgetrack.progress import Progress, Steps, begin

@@ -11,7 +11,7 @@ from qtpy.QtCore import QEvent, QSize, Qt, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 from superqt.utils import qdebounced
 
-from bridgetrack.notes import plural
+from bridgetrack.errors import plural
 from bridgetrack.session.session import Session
 from bridgetrack.ui.background import Links
 from bridgetrack.ui.shortcuts import shortcut

@@ -13,9 +13,8 @@ from qtpy.QtWidgets import QMessageBox, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.errors import BridgetrackError
+from bridgetrack.errors import BridgetrackError, plural
 from bridgetrack.movie import check_same_extent, looks_like_labels
-from bridgetrack.notes import plural
 from bridgetrack.pipeline.finding import how_found
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells

@@ -18,10 +18,10 @@ from qtpy.QtWidgets import (
     QListWidgetItem,
 )
 
+from bridgetrack.errors import plural
 from bridgetrack.evaluation.sample import SampleOptions
 from bridgetrack.hypotheses.events import kind_words
 from bridgetrack.io.results import FORMATS
-from bridgetrack.notes import plural
 from bridgetrack.pipeline.batch import TABLE, batch_steps
 from bridgetrack.pipeline.report import (
     count_events,

@@ -9,7 +9,7 @@ from typing import Any
 from qtpy.QtWidgets import QComboBox, QFileDialog
 
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.notes import plural
+from bridgetrack.errors import plural
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.plots import NumberPlot
 from bridgetrack.ui.widgets import button, fitted, heading, tell, text
