@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from bridgetrack.arrays import Array, Mask
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.inference.problem import Problem
 
 
@@ -129,3 +129,22 @@ def brute_force(problem: Problem, scores: Array, allowed: Mask | None = None) ->
         return max(values, default=float("-inf"))
 
     return best(0)
+
+
+def all_choices(problem: Problem, allowed: Mask | None = None) -> list[Index]:
+    """Columns of every choice, by trying all columns of the first open slot."""
+    covers = [set(row[row < problem.n_slots].tolist()) for row in problem.slots_of(slice(None))]
+    usable = range(problem.n_columns) if allowed is None else np.flatnonzero(allowed).tolist()
+    found: list[Index] = []
+
+    def extend(picked: list[int], still: set[int]) -> None:
+        if not still:
+            found.append(np.array(picked, dtype=int))
+            return
+        first = min(still)
+        for h in usable:
+            if first in covers[h] and covers[h] <= still:
+                extend([*picked, h], still - covers[h])
+
+    extend([], set(range(problem.n_slots)))
+    return found

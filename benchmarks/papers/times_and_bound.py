@@ -143,8 +143,8 @@ def output_space(scene: Scene) -> float:
     """Logarithm to the base ten of how many outputs a frame pair has, in the mean."""
     problem: Problem = scene.problem
     frame_pairs = scene.detections.geometry.n_frames - 1
-    found = gibbs(problem, np.zeros(problem.incidence.shape[0]), limit=200)
-    return found.log_z / np.log(10) / frame_pairs
+    log_z, _ = gibbs(problem, np.zeros(problem.incidence.shape[0]), limit=200)
+    return log_z / np.log(10) / frame_pairs
 
 
 def bound(task: Task, seeds: int) -> str:

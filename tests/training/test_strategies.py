@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.sources import as_start, check_strategy, unknown_to
+from bridgetrack.training.sources import check_strategy
 from bridgetrack.training.train import TIE, TrainingProgress, train_steps
 from training.training_cases import (
     bad_prior,
@@ -95,24 +94,6 @@ def test_delta_takes_a_source_that_lacks_features() -> None:
     assert any(
         "distance_squared" in str(note) and "new to the source" in str(note) for note in delta.notes
     )
-
-
-def test_a_source_without_an_image_says_nothing_of_intensities() -> None:
-    scene = plain_scene()
-    features = scene.matrix.features
-    cells = replace(scene.detections, channels=("DNA",))
-    imaged = replace(scene, evidence=replace(scene.evidence, detections=cells))
-    image = {f.key for f in features.features if f.needs == "image"}
-    assert image
-    other = Model(features.keys, np.full(len(features), 9.0), ("1",) * len(features), name="blind")
-    blind = replace(other, provenance={"image": False})
-    assert set(unknown_to(blind, imaged)) == image
-    assert unknown_to(blind, scene) == ()
-    assert unknown_to(other, imaged) == ()
-    start = as_start(blind, imaged, untrained_model())
-    shipped = dict(zip(untrained_model().keys, untrained_model().weights, strict=True))
-    for key, weight in zip(start.keys, start.weights, strict=True):
-        assert weight == (shipped[key] if key in image else 9.0)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.progress import run
 from bridgetrack.training.training_set import TrainingSet, named
-from partition_problems import problem_of, random_covers
+from partition_problems import all_choices, problem_of, random_covers
 from scenes import label_movie, simulated, true_moves_and_divisions
 
 Covers = Callable[[np.random.Generator, int, int], list[tuple[int, ...]]]
@@ -210,19 +210,5 @@ def problem_in(data: TrainingSet, sample: int) -> tuple[Problem, slice]:
 def outputs(data: TrainingSet, sample: int) -> list[np.ndarray]:
     """All choices of a sample, by enumeration."""
     problem, _ = problem_in(data, sample)
-    covers = [set(row[row < problem.n_slots].tolist()) for row in problem.slots_of(slice(None))]
-    found: list[np.ndarray] = []
-
-    def extend(picked: list[int], open_slots: set[int]) -> None:
-        if not open_slots:
-            y = np.zeros(problem.n_columns)
-            y[picked] = 1
-            found.append(y)
-            return
-        first = min(open_slots)
-        for h, cover in enumerate(covers):
-            if first in cover and cover <= open_slots:
-                extend([*picked, h], open_slots - cover)
-
-    extend([], set(range(problem.n_slots)))
-    return found
+    chosen = all_choices(problem)
+    return [np.bincount(c, minlength=problem.n_columns).astype(float) for c in chosen]

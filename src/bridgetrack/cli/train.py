@@ -257,10 +257,8 @@ def _training_record(
         "estimate": None if estimate is None else estimate.to_json(),
         "estimate_words": None if estimate is None else estimate.words,
         "changes": {
-            event: dict(zip(("before", "after", "gained", "lost"), (*ends, *swapped), strict=True))
-            for (event, ends), swapped in zip(
-                training.changes.items(), training.exchanged.values(), strict=True
-            )
+            event: dict(zip(("before", "after", "gained", "lost"), counts, strict=True))
+            for event, counts in training.changes.items()
         },
         "unusual": [annotation.id for annotation in training.unusual],
         "seconds": round(time.perf_counter() - began, 3),

@@ -223,7 +223,7 @@ def _told(training: Training) -> tuple[str, ...]:
     """How many events of each kind the new model finds more or less often, as a sentence."""
     parts = [
         f"{NOUN[Event.from_key(key)][1]} {before} → {after}"
-        for key, (before, after) in training.changes.items()
+        for key, (before, after, *_) in training.changes.items()
         if before != after
     ]
     return (f"In this movie: {', '.join(parts)}.",) if parts else ()

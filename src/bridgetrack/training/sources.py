@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from bridgetrack.errors import InputError, ModelError
+from bridgetrack.features.feature import FeatureSet
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.project import is_project, load_project
@@ -66,26 +67,13 @@ def name_of(source: Source) -> str:
     return where.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def unknown_to(model: Model, scene: Scene) -> tuple[str, ...]:
-    """Features of a movie that a model never saw; of intensities where it had no image."""
-    known = set(model.keys)
-    blind = bool(scene.detections.channels) and model.provenance.get("image") is False
-    return tuple(
-        f.key
-        for f in scene.matrix.features.features
-        if f.key not in known or (blind and f.needs == "image")
-    )
-
-
-def as_start(model: Model, scene: Scene, prior: Model) -> Model:
+def as_start(model: Model, features: FeatureSet, prior: Model) -> Model:
     """The source's predictor as weights over the features of a movie (004).
 
     Its own weights stay as they are; features that it never saw start from the prior, and are
     tied as loosely.
     """
-    features, tightness = scene.matrix.features, model.tightness
-    start = prior.aligned(features)
-    own = features.align(model.keys, model.weights, start)
+    tightness = model.tightness
     if tightness is not None:
         theirs = prior.tightness_for(features)
         middle = float(np.median(tightness))
@@ -93,7 +81,7 @@ def as_start(model: Model, scene: Scene, prior: Model) -> Model:
     return replace(
         model,
         keys=features.keys,
-        weights=np.where(np.isin(features.keys, unknown_to(model, scene)), start, own),
+        weights=features.align(model.keys, model.weights, prior.aligned(features)),
         units=tuple(f.unit for f in features.features),
         tightness=tightness,
     )

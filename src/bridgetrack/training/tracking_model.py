@@ -143,19 +143,12 @@ class TrackingModel(StructuredModel):
 
     # --- self-paced learning ----------------------------------------------------------------
 
-    def hidden_entropies(self, samples: Sequence[Sample], w: Array) -> Array:
-        """Entropy of the choices that agree with the annotations, shape (n,)."""
-        return self.entropies(samples, w)[0]
+    def hidden_entropies(self, samples: Sequence[Sample], w: Array, limit: int = ENOUGH) -> Array:
+        """Entropy of the choices that agree with the annotations, shape (n,).
 
-    def entropies(
-        self, samples: Sequence[Sample], w: Array, limit: int = ENOUGH
-    ) -> tuple[Array, Mask]:
-        """Entropy of the choices that agree with the annotations, and whether it is exact.
-
-        Shapes (n,); inf where the sum over ``limit`` states (`inference.gibbs`) found no such
-        choice.
+        inf where the sum over ``limit`` states (`inference.gibbs`) found no such choice.
         """
-        found, exact = np.full(len(samples), np.inf), np.zeros(len(samples), dtype=bool)
+        found = np.full(len(samples), np.inf)
         for k, sample in enumerate(samples):
             columns = self.columns(sample.x)
             agree, incidence = self.data.allowed[columns], self.data.incidence[columns]
@@ -164,10 +157,9 @@ class TrackingModel(StructuredModel):
             scores = (self.data.phi[columns] @ w)[agree]
             for wider in (1, 4, 16):  # too few states may lead nowhere
                 with suppress(InfeasibleError):
-                    summed = gibbs(problem, scores, wider * limit)
-                    found[k], exact[k] = summed.entropy, summed.exact
+                    found[k] = gibbs(problem, scores, wider * limit)[1]
                     break
-        return found, exact
+        return found
 
     def sizes(self, samples: Sequence[Sample]) -> Array:
         """Number of annotations of every sample, times its importance, shape (n,)."""

@@ -63,7 +63,6 @@ from bridgetrack.training.sources import (
     check_strategy,
     described,
     name_of,
-    unknown_to,
 )
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
@@ -99,10 +98,8 @@ class Training:
     rho: float | None
     step: float  # share of the step from the starting to the fitted weights that was taken
     result: TrainingResult  # what the learner reports
-    # events chosen with the prior and with the new model, per kind
-    changes: dict[str, tuple[int, int]]
-    # events gained and lost from the one to the other, per kind
-    exchanged: dict[str, tuple[int, int]]
+    # events chosen with the prior and with the new model, and those gained and lost, per kind
+    changes: dict[str, tuple[int, int, int, int]]
     n_annotations: int  # annotations used
     # notes: annotations that were not used, kinds of events without annotations
     notes: tuple[Note, ...]
@@ -287,8 +284,7 @@ def _train(
         rho=rho if sources else None,
         step=learned.step,
         result=replace(result, state=None),  # it holds the solvers
-        changes=per_kind(scene, before, after),
-        exchanged=per_kind(scene, after & ~before, before & ~after),
+        changes=_changes(scene, before, after),
         n_annotations=n_annotations,
         notes=notes,
         unusual=unusual,
@@ -369,7 +365,9 @@ def _start_of(
     """The source over the features of the movie, and remarks."""
     if strategy != "delta":
         return source, ()
-    start, new = as_start(source, scene, shipped), unknown_to(source, scene)
+    features = scene.matrix.features
+    start = as_start(source, features, shipped)
+    new = [key for key in features.keys if key not in source.keys]
     if not new:
         return start, ()
     words = (
@@ -437,7 +435,8 @@ def population_of(scene: Scene, chosen: Mask) -> Array:
     return count.astype(np.float64)
 
 
-def per_kind(scene: Scene, one: Mask, other: Mask) -> dict[str, tuple[int, int]]:
-    """How many hypotheses of each kind of event are in two selections."""
-    counts = (population_of(scene, mask).astype(int).tolist() for mask in (one, other))
-    return {event.key: pair for event, pair in zip(Event, zip(*counts, strict=True), strict=True)}
+def _changes(scene: Scene, before: Mask, after: Mask) -> dict[str, tuple[int, int, int, int]]:
+    """How many events of each kind there are before and after, and are gained and lost."""
+    masks = before, after, after & ~before, before & ~after
+    counts = np.stack([population_of(scene, mask) for mask in masks]).astype(int)
+    return {event.key: tuple(counts[:, event].tolist()) for event in Event}
