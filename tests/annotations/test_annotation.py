@@ -3,7 +3,7 @@ import time
 import pytest
 
 from annotations.annotation_cases import cell, event, says
-from bridgetrack.annotations.annotation import CellRef, EventRef, now
+from bridgetrack.annotations.annotation import EventRef, now
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 
@@ -47,12 +47,6 @@ def test_slots_of_every_event():
     assert event(Event.APPEAR, [], [2]).slots == (history,)
 
 
-@pytest.mark.parametrize("position", [(1.0,), (1.0, float("nan")), (1.0, 2.0, 3.0, 4.0)])
-def test_positions_are_two_or_three_finite_numbers(position):
-    with pytest.raises(InputError, match="two or three finite"):
-        CellRef(0, 1, position)
-
-
 def test_a_pattern_can_be_rejected_but_not_confirmed():
     says("a1", "reject", event(Event.DIVIDE, [1]))
     with pytest.raises(InputError, match="confirm needs all cells of a divide"):
@@ -76,7 +70,6 @@ def test_alternatives_must_share_a_slot_and_differ():
     ("field", "value"),
     [
         ("created", "2024-01-01T00:00:00"),
-        ("seconds", -1.0),
         ("source", ""),
     ],
 )

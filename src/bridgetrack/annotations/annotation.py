@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from math import isfinite
 from typing import Annotated
 
-from pydantic import PlainSerializer, PlainValidator
+from pydantic import Field, FiniteFloat, PlainSerializer, PlainValidator
 
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import FATES, N_SOURCES, N_TARGETS, Event
+from bridgetrack.schema import Count
 
 Cell = tuple[int, int]
 """Frame and label of a detection."""
@@ -38,7 +38,6 @@ VERIFIED = "verified"
 """Source of answers that a verified track rests on."""
 
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_LARGEST = 2**63 - 1
 
 
 class Kind(StrEnum):
@@ -60,24 +59,11 @@ class CellRef:
         Frame, from 0, and label in the segmentation, from 1 (0 is allowed for tables of points).
     position
         Centroid in pixels, ``(y, x)`` or ``(z, y, x)``.
-
-    Raises
-    ------
-    InputError
-        Where a number is out of range.
     """
 
-    frame: int
-    label: int
-    position: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.frame <= _LARGEST and 0 <= self.label <= _LARGEST):
-            raise InputError(f"frame {self.frame}, label {self.label}: both must be 0 or more")
-        if len(self.position) not in (2, 3) or not all(isfinite(p) for p in self.position):
-            raise InputError(
-                f"the position {list(self.position)} of {self} must be two or three finite numbers"
-            )
+    frame: Count
+    label: Count
+    position: tuple[FiniteFloat, ...]
 
     def __str__(self) -> str:
         return f"cell {self.label} in frame {self.frame}"
@@ -221,7 +207,7 @@ class Annotation:
     events: tuple[EventRef, ...]
     created: str | None = None
     source: str = "click"
-    seconds: float | None = None
+    seconds: Annotated[FiniteFloat, Field(ge=0)] | None = None
     right: bool | None = None
     named: str | None = None
 
@@ -232,8 +218,6 @@ class Annotation:
             )
         if not _ID.fullmatch(self.source):
             raise InputError(f"annotation {self.id}: the source {self.source[:80]!r} is no word")
-        if self.seconds is not None and not (isfinite(self.seconds) and self.seconds >= 0):
-            raise InputError(f"annotation {self.id}: seconds is {self.seconds}, not 0 or more")
         if self.created is not None and not is_time(self.created):
             raise InputError(
                 f"annotation {self.id}: created is {self.created[:80]!r}, not a time such as "
