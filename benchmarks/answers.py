@@ -26,13 +26,12 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.suggestion import SessionOptions
+from bridgetrack.active.suggestion import SuggestOptions
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import AutosavingStore
@@ -78,9 +77,7 @@ def suggested(
     """Answers to the questions of one session about the earlier half, after each number of them."""
     part = task.train
     last = int(frame_pair(part.scene, part.events).max())
-    options = SessionOptions()
-    options = replace(options, suggest=replace(options.suggest, seed=seed))
-    session = ActiveSession(part.scene, shipped_model(), options=options)
+    session = ActiveSession(part.scene, shipped_model(), options=SuggestOptions(seed=seed))
     session.adopt(run(session.update()))
     annotator = SimulatedAnnotator(part.events, part.scene.detections, wrong=wrong, seed=seed)
     for count in range(1, max(counts) + 1):

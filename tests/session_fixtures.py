@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bridgetrack.active.suggestion import SessionOptions
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import read_history
@@ -32,7 +31,6 @@ __all__ = [
     "whole_pixels",
 ]
 
-OPTIONS = SessionOptions(queue=8, update_every=4)
 FRAMES = 6
 PART = slice(64, 328)
 """Rows and columns of the sample that are the short movie: half of its cells are enough."""
@@ -88,7 +86,7 @@ def source(pixels: tuple[np.ndarray, np.ndarray]) -> MovieAndCells:
 @pytest.fixture
 def session(source: MovieAndCells, library: Library, tmp_path: Path) -> Iterator[Session]:
     """A session with the short movie open, all work done in this thread."""
-    made = Session(library=library, options=OPTIONS)
+    made = Session(library=library)
     assert made.open(source, tmp_path / "answers.bridgetrack")
     yield made
     made.close()

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from bridgetrack.active.session import ActiveSession, Update
-from bridgetrack.active.suggestion import SessionOptions, SuggestOptions
+from bridgetrack.active.suggestion import SuggestOptions
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
@@ -40,13 +40,13 @@ def annotator(seed: int = 1, **rates: float) -> SimulatedAnnotator:
 
 
 @cache
-def _first_update(options: SessionOptions) -> Update:
+def _first_update(options: SuggestOptions) -> Update:
     return run(ActiveSession(plain_scene(), options=options).update())
 
 
 def session(prior: Model | None = None, **suggest: float) -> ActiveSession:
     """A session on the movie, with its first questions."""
-    options = SessionOptions(SuggestOptions(**suggest), queue=6)  # type: ignore[arg-type]
+    options = SuggestOptions(**suggest)  # type: ignore[arg-type]
     started = ActiveSession(plain_scene(), prior, options=options)
     steps = started.update()
     assert started.adopt(run(steps) if prior else _first_update(options))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from active.active_cases import annotator, session, true_rows
-from bridgetrack.active.session import ActiveSession, learn_answers
+from bridgetrack.active.session import UPDATE_EVERY, ActiveSession, learn_answers
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import RANDOM, SUGGESTED, EventRef, Kind
@@ -128,10 +128,10 @@ def test_it_learns_and_says_how_far_it_came() -> None:
 def test_an_update_is_wanted_after_enough_answers_or_where_few_questions_are_left() -> None:
     one = session()
     wanted = []
-    for _ in range(one.options.update_every):
+    for _ in range(UPDATE_EVERY):
         wanted.append(one.wants_update)
         one.answer(following(one))
-    assert wanted == [False] * one.options.update_every
+    assert wanted == [False] * UPDATE_EVERY
     assert one.wants_update
     few = session()
     few.queue = few.queue[:1]

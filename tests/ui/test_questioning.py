@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from bridgetrack.active.session import UPDATE_EVERY
 from bridgetrack.annotations.annotation import RANDOM, Kind
 from bridgetrack.errors import OutputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.questions import PAUSE
 from bridgetrack.ui.picking import Mode
-from session_fixtures import OPTIONS
 
 
 def moves(question):
@@ -86,7 +86,7 @@ def test_after_a_no_it_goes_on_where_nobody_knows_what_happened(asked):
 
 
 def test_the_present_question_outlives_an_update(asked):
-    for _ in range(OPTIONS.update_every - 1):
+    for _ in range(UPDATE_EVERY - 1):
         asked.annotator.accept()
     before = asked.questions.current
     number = asked.questions.active._number
@@ -182,7 +182,7 @@ def test_random_questions_are_noted_as_such_and_none_comes_twice(asked):
         asked.annotator.accept()
     assert len(set(seen)) == len(seen)
     assert sum(a.source == RANDOM for a in asked.questions.active.counted) == 2
-    told = "1 random question so far: too few to say how accurate it is."
+    told = "2 random questions so far: too few to say how accurate it is."
     assert told in asked.questions.report.words
     assert asked.questions.active.points
     # Measured again, as after painting, it goes on.

@@ -32,7 +32,7 @@ from bridgetrack.active.accuracy import (
     verdict_on,
 )
 from bridgetrack.active.suggester import believe_steps, n_doubtful, rank_steps
-from bridgetrack.active.suggestion import SessionOptions, Suggestion
+from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.annotation import (
     RANDOM,
     SUGGESTED,
@@ -61,6 +61,12 @@ from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import population_of
 from bridgetrack.training.training_set import balanced, build_training_set
+
+QUEUE = 12
+"""Questions that are computed ahead."""
+
+UPDATE_EVERY = 5
+"""Answers after which an update is worth while."""
 
 _PRECISION = 5e-3
 """Duality gap that is enough, in task loss per annotation."""
@@ -134,9 +140,9 @@ class ActiveSession:
         scene: Scene,
         prior: Model | None = None,
         answers: AutosavingStore | None = None,
-        options: SessionOptions | None = None,
+        options: SuggestOptions | None = None,
     ) -> None:
-        self.options = options or SessionOptions()
+        self.options = options or SuggestOptions()
         self.prior = prior or shipped_model(scene.matrix.features)
         self.scene = scene  # with the annotations of the last update
         annotations = scene.anchored.annotations
@@ -174,7 +180,7 @@ class ActiveSession:
         """
         counted = self.counted
         left = [s for s in self.queue if self.settled_by(s) is None]
-        due = int((len(counted) + 1) * self.options.suggest.random_share + 1e-9)
+        due = int((len(counted) + 1) * self.options.random_share + 1e-9)
         if sum(a.source == RANDOM for a in counted) < due:
             left.sort(key=lambda s: not s.random)
         return left[0] if left else None
@@ -277,7 +283,7 @@ class ActiveSession:
             return True
         now, before = self.annotations, self.last.annotations
         changes = sum(a.id not in before for a in now) + sum(a.id not in now for a in before)
-        return changes >= self.options.update_every or (len(self.queue) < 2 and changes > 0)
+        return changes >= UPDATE_EVERY or (len(self.queue) < 2 and changes > 0)
 
     @property
     def exhausted(self) -> bool:
@@ -307,7 +313,7 @@ class ActiveSession:
             learned = yield from learn_answers(now, prior, population, earlier)
             known = known_solution(tracking, now, learned.weights)
             beliefs = yield from believe_steps(now, learned.weights, known)
-            asked = yield from rank_steps(now, beliefs, options.queue, options.suggest, clicks)
+            asked = yield from rank_steps(now, beliefs, QUEUE, options, clicks)
             return Update(
                 number=number,
                 annotations=answers,
@@ -349,8 +355,7 @@ class ActiveSession:
         `accuracy.estimate_from`.
         """
         seen = {} if self.last is None else self.last.errors
-        suggest = self.options.suggest
-        return estimate_from(random_answers(self.scene, self.annotations, seen, suggest))
+        return estimate_from(random_answers(self.scene, self.annotations, seen, self.options))
 
     def verdict(self) -> Verdict:
         """Whether to go on, as a sentence for people."""

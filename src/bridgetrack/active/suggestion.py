@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -34,15 +34,6 @@ class SuggestOptions:
     random_share: Share = 0.2
     separation: Annotated[float, Field(ge=0)] = 4.0
     seed: Annotated[int, Field(ge=0)] = 0
-
-
-@dataclass(frozen=True)
-class SessionOptions:
-    """How a session works; the defaults suit most cases."""
-
-    suggest: SuggestOptions = field(default_factory=SuggestOptions)  # how events are ranked
-    queue: int = 12  # suggestions computed ahead
-    update_every: int = 5  # answers after which `ActiveSession.wants_update` asks for an update
 
 
 @dataclass(frozen=True)

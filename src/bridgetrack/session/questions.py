@@ -11,7 +11,7 @@ from psygnal import Signal
 
 from bridgetrack.active.accuracy import Report, report_of
 from bridgetrack.active.session import ActiveSession, Update
-from bridgetrack.active.suggestion import SessionOptions, Suggestion
+from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef, Kind, describe
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.evaluation.sample import SampleOptions
@@ -40,10 +40,8 @@ class Questions:
     look = Signal(object)
     wanted = Signal()
 
-    def __init__(
-        self, movie: Session, trainer: Trainer, options: SessionOptions | None = None
-    ) -> None:
-        self._movie, self._trainer, self._options = movie, trainer, options
+    def __init__(self, movie: Session, trainer: Trainer) -> None:
+        self._movie, self._trainer = movie, trainer
         # Does something when the window has drawn what it shows.
         self.later: Callable[[Callable[[], None]], None] = lambda act: act()
         self.active: ActiveSession | None = None  # None until it could begin
@@ -98,7 +96,7 @@ class Questions:
         if scene is None or answers is None or movie.tracking is None:
             return
         if self.active is None:
-            self.active = ActiveSession(scene, movie.start, answers, self._options)
+            self.active = ActiveSession(scene, movie.start, answers)
             self._announce()
             self._update()
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from psygnal import Signal
 
-from bridgetrack.active.suggestion import SessionOptions, Suggestion
+from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.history import AnswerChange
@@ -83,8 +83,6 @@ class Session:
         memory until the session is saved.
     model
         Weights to begin with; where None those of the project, or else of the shipped model.
-    options
-        How questions are chosen.
     runner
         Does long work; at once, in the calling thread, where None.
     library
@@ -129,7 +127,6 @@ class Session:
         channel: int | str = 0,
         project: str | os.PathLike[str] | None = None,
         model: Model | None = None,
-        options: SessionOptions | None = None,
         runner: Runner | None = None,
         library: Library | None = None,
     ) -> None:
@@ -149,7 +146,7 @@ class Session:
         self.project = ProjectFolder(self)
         self.tracker = Tracker(self)
         self.trainer = Trainer(self, library)
-        self.questions = Questions(self, self.trainer, options)
+        self.questions = Questions(self, self.trainer)
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
         if labels is not None:
             folder = None if project is None else Path(project)
