@@ -88,16 +88,6 @@ def test_wrong_use_is_status_2_and_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_is_status_1_and_one_line(run: Run, tmp_path: Path) -> None:
-    shown = run("track", tmp_path / "none.tif", "--out", tmp_path / "out")
-    assert shown.status == 1
-    assert shown.out == ""
-    assert one_line(shown.err)
-    assert shown.err.startswith("error: ")
-    assert "none.tif" in shown.err
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_window_needs_a_display_and_files_that_are_there(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,11 +140,9 @@ def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(
         (SystemExit("no more"), 1, ""),
         (KeyboardInterrupt(), 130, "interrupted"),
         (Abort(), 130, "interrupted"),
-        (
-            OSError(errno.ENOSPC, "disk full", "x.csv"),
-            1,
-            "error: x.csv: disk full; make room",
-        ),
+        (OSError(errno.ENOSPC, "disk full", "x.csv"), 1, "error: x.csv: disk full; make room"),
+        (MemoryError(), 1, "error: not enough memory"),
+        (RuntimeError("can't start new thread"), 1, "error: not enough memory"),
     ],
 )
 def test_however_a_command_ends_it_has_a_status(
@@ -168,21 +156,6 @@ def test_however_a_command_ends_it_has_a_status(
     shown = run("track", truth, "--out", tmp_path / "x")
     assert shown.status == status and shown.err.startswith(words)
     assert one_line(shown.err) == bool(words)
-
-
-@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
-def test_memory_is_named(
-    run: Run, movie: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr("bridgetrack.pipeline.runs.track_steps", full)
-    shown = run("track", movie / "01_GT" / "TRA", "--out", tmp_path / "x")
-    assert shown.status == 1
-    assert one_line(shown.err)
-    assert "error: not enough memory" in shown.err
-    assert "unexpected" not in shown.err
 
 
 @pytest.fixture

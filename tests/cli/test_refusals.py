@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from pathlib import Path
@@ -95,15 +94,6 @@ def test_one_frame_and_empty_frames(run: Run, tmp_path: Path, frames: Any, cells
     record = json.loads(shown.out)
     assert record["counts"]["cells"] == cells
     assert any("only one frame" in note for note in record["notes"]) == (len(frames) == 1)
-
-
-def test_missing_frames_are_told(run: Run, tmp_path: Path) -> None:
-    frames = folder(tmp_path / "frames")
-    for t in (0, 1, 5):
-        tifffile.imwrite(frames / f"t{t:03d}.tif", squares(1)[0])
-    shown = run("track", frames, "--out", tmp_path / "out")
-    assert shown.status == 0, shown.err
-    assert "t001.tif" in shown.out
 
 
 def test_colours_are_told_or_refused(run: Run, tmp_path: Path) -> None:
@@ -205,18 +195,3 @@ def test_a_file_in_the_place_of_a_folder(run: Run, truth: Path, clicks: Path, co
         assert shown.status == 1 and one_line(shown.err)
         assert str(clicks.parent) in shown.err
     assert json.loads(clicks.read_text())
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_full_disk_leaves_nothing(
-    run: Run, truth: Path, clicks: Path, tmp_path: Path, command: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), ".spare.tmp")
-
-    for name in ("os.fsync", "pathlib.Path.replace", "pathlib.Path.rename"):
-        monkeypatch.setattr(name, full)
-    shown = run(command, *words_of(command, truth, tmp_path / "o", clicks))
-    refused(shown, tmp_path / "o", "No space left", "make room")
-    assert ".spare" not in shown.err

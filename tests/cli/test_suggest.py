@@ -21,17 +21,6 @@ def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
     assert not any("margin" in s for s in found)
 
 
-def test_random_ones_are_other_events(run: Run, truth: Path) -> None:
-    asked = {}
-    for share in (0, 1):
-        words = ("--count", 6, "--random-share", share, "--json")
-        shown = run("suggest", truth, *words)
-        assert shown.status == 0, shown.err
-        asked[share] = [s["question"] for s in json.loads(shown.out)["suggestions"]]
-        assert len(asked[share]) == 6
-    assert asked[0] != asked[1]
-
-
 def test_answers_are_not_asked_again(run: Run, truth: Path, tmp_path: Path) -> None:
     clicks = tmp_path / "a.json"
     draw_answers(run, truth, clicks, 12)

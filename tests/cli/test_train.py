@@ -67,16 +67,6 @@ def test_unusual_answers_are_named(run: Run, truth: Path, clicks: Path, tmp_path
     assert set(json.loads(run(*words).out)["unusual"]) == set(slips)
 
 
-@pytest.mark.parametrize("words", [("--curriculum", "slack"), ("--learner", "frank-wolfe")])
-def test_choices_reach_the_training(
-    run: Run, truth: Path, clicks: Path, tmp_path: Path, words: tuple[str, str]
-) -> None:
-    given = ("train", truth, "--annotations", clicks, "--lambda", 1, "--out", tmp_path / "m.json")
-    shown = run(*given, *words, "--json")
-    assert shown.status == 0, shown.err
-    assert json.loads(shown.out)["gap"] is not None
-
-
 # ------------------------------------------------------------------ earlier movies and models
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.io.csv import read_tracks_csv, write_csv
+from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.tracks.tracks import MARGINS
 
 PARENTS = "t,y,x,id,parent_id\n0,1,1,0,\n1,1,2,1,0\n2,1,1,2,1\n2,1,4,3,1\n3,1,5,4,3\n"
@@ -39,17 +39,6 @@ def test_tracks_with_parent_tracks(tmp_path: Path) -> None:
     tracks = read_tracks_csv(put(tmp_path, a__csv=text))
     assert tracks.events["event"].tolist() == ["skip", "divide"]
     assert tracks.links["parent_id"].tolist() == [1, 1]
-
-
-def test_the_other_tables_of_a_result_say_which_one_to_choose(tmp_path: Path) -> None:
-    tracks = read_tracks_csv(put(tmp_path, a__csv=PARENTS))
-    write_csv(tracks, tmp_path / "result")
-    for name in ("tracks.csv", "edges.csv", "events.csv"):
-        with pytest.raises(InputError, match=rf"{name}: .* choose detections\.csv beside it"):
-            read_tracks_csv(tmp_path / "result" / name)
-    (tmp_path / "result" / "detections.csv").unlink()
-    with pytest.raises(InputError, match="found no column for"):
-        read_tracks_csv(tmp_path / "result" / "tracks.csv")
 
 
 def test_files_beside_the_table_are_found(tmp_path: Path) -> None:

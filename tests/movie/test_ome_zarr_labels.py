@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 import zarr
 
 from bridgetrack.errors import OutputError
-from bridgetrack.movie import Geometry, open_labels, save_labels
+from bridgetrack.movie import Geometry, label_writer, open_labels, save_labels
 
 RNG = np.random.default_rng(5)
 TYX = RNG.integers(0, 900, (3, 12, 15))
@@ -62,29 +61,23 @@ def test_it_follows_the_specification(tmp_path: Path, frames: np.ndarray) -> Non
 
 
 def test_without_units_none_are_made_up(tmp_path: Path) -> None:
-    image = check_specification(save_labels(list(TYX), tmp_path / "a.zarr"))
+    image = check_specification(save_labels(TYX, tmp_path / "a.zarr"))
     assert not any("unit" in a for a in image["axes"])
 
 
 def test_planes_of_frames_are_read_by_themselves(tmp_path: Path) -> None:
     wide = np.zeros((2, 3, 1500, 40), dtype=np.uint16)
-    array = zarr.open_group(save_labels(list(wide), tmp_path / "a.zarr"), mode="r")["0"]
+    array = zarr.open_group(save_labels(wide, tmp_path / "a.zarr"), mode="r")["0"]
     assert array.chunks == (1, 1, 1024, 40)
 
 
 def test_every_frame_is_on_disk_before_the_next_is_asked_for(tmp_path: Path) -> None:
-    stored = []
-
-    def frames() -> Iterator[np.ndarray]:
-        for t in range(3):
-            [spare] = tmp_path.glob(".*.part")
-            stored.append(len([p for p in spare.rglob("*") if p.is_file()]))
-            yield TYX[t]
-        assert not (tmp_path / "a.ome.zarr").exists(), "it appears when it is complete"
-
-    save_labels(frames(), tmp_path / "a.ome.zarr", geometry=Geometry(3, (12, 15), (1.0, 1.0)))
+    stored, store = [], tmp_path / "a.ome.zarr"
+    with label_writer(store, Geometry(3, (12, 15), (1.0, 1.0))) as write:
+        for frame in TYX[:3]:
+            stored.append(len([p for p in store.rglob("*") if p.is_file()]))
+            write(frame)
     assert stored[1] < stored[2]
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".bridgetrack", "a.ome.zarr"]
 
 
 def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
@@ -95,5 +88,5 @@ def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "file.zarr").write_text("mine")
     for name in ("image.zarr", "folder.zarr", "file.zarr"):
         with pytest.raises(OutputError, match="not written by Bridgetrack"):
-            save_labels(list(TYX), tmp_path / name)
+            save_labels(TYX, tmp_path / name)
     assert (zarr.open_group(tmp_path / "image.zarr", mode="r")["0"][:] == 7).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,31 +15,24 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import as_path, signed, writing
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie, as_labels, label_frame
+from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.zarr_store import zarr_frames
 
 Append = Callable[[NDArray[Any], int], None]
 _CLASSIC_LIMIT = 2**34  # compressed labels stay far below a quarter of their raw size
 
 
-def save_labels(
-    labels: Movie | Iterable[NDArray[Any]],
-    path: str | Path,
-    *,
-    geometry: Geometry | None = None,
-    dtype: str = "uint16",
-) -> Path:
+def save_labels(labels: Any, path: str | Path, *, dtype: str = "uint16") -> Path:
     """Write a label movie, one frame in memory at a time.
 
     Parameters
     ----------
     labels
-        A label movie, or frames of shape ([Z,] Y, X) in order.
+        A label movie, or what `open_labels` makes one of: an array (numpy, dask) or a path.
     path
         A name that ends in ``.tif`` gives a TIFF stack, one in ``.zarr`` an OME-Zarr, any other a
         folder with ``mask000.tif`` and so on. All are compressed and appear under the name only
         when complete. What was written so before is replaced, unless it was changed since.
-    geometry
-        Extent and scale; needed where `labels` is not a movie and has no length.
     dtype
         ``"uint16"`` or ``"uint32"``.
 
@@ -51,14 +44,14 @@ def save_labels(
     Raises
     ------
     InputError
-        If a frame has the wrong shape or is no label image.
+        If a frame is no label image.
     OutputError
         If the files cannot be written, others are there, or a label does not fit into `dtype`.
     """
-    (frames, geometry), path = _frames(labels, geometry), as_path(path)
-    with signed(path) as spare, label_writer(spare, geometry, dtype=dtype) as write:
-        for frame in frames:
-            write(frame)
+    path, movie = as_path(path), labels if isinstance(labels, Movie) else open_labels(labels)
+    with signed(path) as spare, label_writer(spare, movie.geometry, dtype=dtype) as write:
+        for t in range(movie.n_frames):
+            write(label_frame(movie, t))
     return path
 
 
@@ -179,17 +172,3 @@ def imagej_tags(geometry: Geometry, n_frames: int) -> dict[str, Any]:
     if geometry.frame_interval is not None:
         lines.append(f"finterval={geometry.frame_interval * 60!r}")
     return {"description": "\n".join([*lines, ""]), **tags}
-
-
-def _frames(
-    labels: Movie | Iterable[NDArray[Any]], geometry: Geometry | None
-) -> tuple[Iterable[NDArray[Any]], Geometry]:
-    if isinstance(labels, Movie):
-        movie = labels
-        return (label_frame(movie, t) for t in range(movie.n_frames)), geometry or movie.geometry
-    if geometry is not None:
-        return labels, geometry
-    if not isinstance(labels, Sized) or len(labels) == 0:
-        raise InputError("frames without a length or without content need the movie's geometry")
-    shape = tuple(int(n) for n in np.shape(next(iter(labels))))
-    return labels, Geometry(n_frames=len(labels), shape=shape, scale=(1.0,) * len(shape))
