@@ -29,7 +29,7 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.arrays import Array
-from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions
+from bridgetrack.learning import CRITERIA, L2, LearningOptions
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training.tracking_model import ENOUGH, TrackingModel
@@ -100,7 +100,7 @@ def one_run(task: Task, data: TrainingSet, start: str, method: str, w: Array) ->
     initial = None
     if start == "zero, untied":
         initial = untied_start(model, data.samples, regularizer, n_annotations=n)
-    pace = Curriculum(method) if method in CRITERIA else None
+    pace = method if method in CRITERIA else None
     options = LearningOptions(learner="n-slack", curriculum=pace)
     result = learned(model, regularizer, options=options, initial=initial)
     seconds = time.process_time() - begin

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bridgetrack.errors import SolverError
+from bridgetrack.inference.solve import solve
 from partition_problems import brute_force, problem_of, random_covers, random_scores
 
 
@@ -38,3 +42,31 @@ def test_what_is_not_allowed_beats_nothing() -> None:
     allowed = np.array([True, False, False, True])
     kept = problem_of(covers, 2).undominated(scores, allowed)
     np.testing.assert_array_equal(kept, [True, False, False, True])
+
+
+# --- a solution that is wrong finds out by itself
+
+
+PROBLEM = problem_of([(0, 1), (0,), (1,)], 2)
+SCORES = np.array([3.0, 1.0, 1.0])
+
+
+def test_a_right_solution_passes() -> None:
+    solution = solve(PROBLEM, SCORES)
+    solution.check(PROBLEM, SCORES)
+    assert solution.gap == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"chosen": np.array([True, True, False])}, "slot 0 is covered 2 times"),
+        ({"chosen": np.array([False, False, True])}, "slot 0 is covered 0 times"),
+        ({"value": 2.0}, "the objective is 3.0, not 2.0"),
+        ({"bound": 2.0}, "the bound 2.0 is below"),
+    ],
+)
+def test_a_wrong_one_does_not(change: dict[str, object], message: str) -> None:
+    solution = replace(solve(PROBLEM, SCORES), **change)
+    with pytest.raises(SolverError, match=message):
+        solution.check(PROBLEM, SCORES)

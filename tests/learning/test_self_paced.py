@@ -16,7 +16,6 @@ from bridgetrack.errors import InputError
 from bridgetrack.learning import (
     CRITERIA,
     L2,
-    Curriculum,
     LearningOptions,
     Sample,
     fit,
@@ -44,10 +43,6 @@ def paced_chain(seed: int, n: int = 16, **more: Any) -> tuple[PacedChain, tuple[
     return PacedChain(3, 3), samples
 
 
-def how(criterion: Any, **more: Any) -> LearningOptions:
-    return LearningOptions(learner="n-slack", curriculum=Curriculum(criterion, **more))
-
-
 @given(
     seed=st.integers(0, 1000),
     criterion=st.sampled_from(CRITERIA),
@@ -56,7 +51,7 @@ def how(criterion: Any, **more: Any) -> LearningOptions:
 @settings(max_examples=5, deadline=None)
 def test_ends_with_everybody_and_a_true_objective(seed: int, criterion: Any, learner: Any) -> None:
     model, samples = paced_chain(seed, n=8)
-    options = LearningOptions(learner=learner, curriculum=Curriculum(criterion))
+    options = LearningOptions(learner=learner, curriculum=criterion)
     found = fit(model, samples, L2(0.1), options=options)
     attained = float(loss_values(model, samples, found.w, "bridge").mean())
     assert found.objective == pytest.approx(L2(0.1).value(found.w) + attained, abs=1e-9)
@@ -69,21 +64,18 @@ def test_ends_with_everybody_and_a_true_objective(seed: int, criterion: Any, lea
 
 def test_an_update_does_not_begin_again() -> None:
     model, samples = paced_chain(4)
-    first = fit(model, samples, L2(0.1), options=how("slack", first=0.2))
-    again = fit(model, samples, L2(0.1), options=how("slack", first=0.2), state=first.state)
+    options = LearningOptions(learner="n-slack", curriculum="slack")
+    first = fit(model, samples, L2(0.1), options=options)
+    again = fit(model, samples, L2(0.1), options=options, state=first.state)
     assert first.stages and not again.stages
     assert again.objective <= first.objective + 1e-9
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"criterion": "mood"}, {"first": 0.0}, {"rate": 1.0}],
-)
-def test_wrong_choices_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError):
-        Curriculum(**wrong)
+def test_wrong_choices_are_refused() -> None:
+    with pytest.raises(InputError, match="mood"):
+        LearningOptions(curriculum="mood")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="perceptron"):
-        LearningOptions(learner="perceptron", curriculum=Curriculum())
+        LearningOptions(learner="perceptron", curriculum="slack")
 
 
 # --- how difficult a sample is

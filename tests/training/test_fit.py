@@ -1,18 +1,133 @@
-"""How far from the starting to the fitted weights training goes."""
+"""The objective: folds that do not leak, and how far from the start training goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from bridgetrack.learning import L2, LOSSES
+from bridgetrack.learning import L1, L2, LOSSES
 from bridgetrack.learning.risk import Risk
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
-from bridgetrack.training.fit import TEMPERATURE, Objective, share_of_step
+from bridgetrack.training.fit import (
+    TEMPERATURE,
+    Objective,
+    errors_of,
+    folds_of,
+    restricted_to,
+    share_of_step,
+)
+from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import build_training_set
-from training.training_cases import bad_prior, confirmed, plain_scene, some_true
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from training.training_cases import (
+    bad_prior,
+    confirmed,
+    far_apart,
+    plain_scene,
+    says,
+    some_true,
+    swapped,
+    tiny_set,
+    with_annotations,
+)
+
+KINDS = np.array([80.0, 6, 1, 1, 0, 0, 0, 0])
 
 
-def test_it_is_the_mean_of_the_posterior_along_the_way() -> None:
+@cache
+def twelve() -> TrainingSet:
+    return tiny_set(np.random.default_rng(0), 12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 8))
+def test_folds_respect_samples_and_frame_pairs(seed: int, folds: int) -> None:
+    rng, data = np.random.default_rng(seed), twelve()
+    pair = np.sort(rng.integers(0, 9, 12))[data.annotation_sample]
+    fold = folds_of(replace(data, pair=pair), folds)
+    pairs = np.unique(pair)
+    assert data.n_annotations >= 10 and fold is not None
+    assert set(fold.tolist()) == set(range(min(folds, len(pairs))))
+    for one in pairs:
+        assert len(set(fold[data.annotation_sample[pair == one]].tolist())) == 1
+
+
+def test_neighbouring_frame_pairs_are_in_blocks() -> None:
+    data = tiny_set(np.random.default_rng(0), 60)
+    fold = folds_of(replace(data, pair=data.annotation_sample.copy()), 5)
+    assert fold is not None
+    assert np.count_nonzero(np.diff(fold)) == 14, "5 folds of three blocks of four frame pairs"
+    np.testing.assert_array_equal(np.bincount(fold), [12] * 5)
+
+
+def test_models_are_judged_on_what_they_have_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of samples that are never left out nothing is said."""
+    data = twelve()
+    fold = folds_of(data, 3)
+    assert fold is not None
+    fold[np.flatnonzero(fold == 2)] = -1
+    seen, start = [], np.full(4, 0.1)
+    fitted = Objective.fit
+
+    def watched(objective, rows=None, **more):  # type: ignore[no-untyped-def]
+        result = yield from fitted(objective, rows=rows, **more)
+        seen.append((rows, start + 0.5 * (result.w - start)))
+        return result
+
+    monkeypatch.setattr(Objective, "fit", watched)
+    target = TrackingModel(data)
+    other = TrackingModel(tiny_set(np.random.default_rng(1)))
+    objective = Objective(target, (other,), start, None, 0.3, 1.0)
+    found = run(objective.held_out_errors(0.5, fold))
+    of = fold[data.annotation_sample]
+    assert len(seen) == 2
+    for k, (rows, half_step) in enumerate(seen):
+        np.testing.assert_array_equal(rows, np.flatnonzero(fold != k))
+        expected = errors_of(target, half_step)
+        np.testing.assert_allclose(found[of == k], expected[of == k], atol=1e-6)
+    assert np.isnan(found[of == -1]).all()
+
+
+def test_weights_of_answers_follow_from_those_that_are_known() -> None:
+    w, wrong, scene = untrained_model().weights, far_apart(4), plain_scene()
+    right = says(scene, np.setdiff1d(some_true(12), wrong))
+    said = [*says(scene, swapped(scene, wrong, w), prefix="slip"), *right]
+    annotated = with_annotations(scene, said)
+    data = balanced(build_training_set(annotated, largest=1), KINDS)
+    slips = [i.startswith("slip") for i in annotated.constraints.ids]
+    known = np.setdiff1d(np.arange(len(data.samples)), data.annotation_sample[slips])
+    seen = restricted_to(data, known)
+    others = np.setdiff1d(np.arange(len(data.samples)), known)
+    assert not np.array_equal(seen.importance[known], data.importance[known])
+    np.testing.assert_array_equal(seen.importance[others], data.importance[others])
+
+
+def test_objective_of_tied_movies_never_increases() -> None:
+    target, source = (TrackingModel(tiny_set(np.random.default_rng(k))) for k in (1, 2))
+    for rho in (0.5, np.inf):
+        prior = np.full(target.n_features, 0.1)
+        found = run(Objective(target, (source,), prior, None, 0.3, rho).fit())
+        assert (np.diff(found.objectives) <= 1e-9).all()
+        assert found.w.shape == (target.n_features,)
+
+
+def test_regularisers_stay_close_to_the_prior() -> None:
+    prior, metric = np.arange(3.0), np.array([1.0, 4, 16])
+    for name, kind, expected in (("l1", L1, 0.7 * 7), ("l2", L2, 0.7 * 21 / 2)):
+        options = TrainingOptions(regularizer=name)
+        found = Objective(None, (), prior, metric, 0.7, options=options).regularizer
+        assert isinstance(found, kind)
+        assert found.value(prior) == 0
+        assert found.value(prior + 1) == pytest.approx(expected)
+
+
+def test_the_share_of_the_step_is_the_mean_of_the_posterior_along_the_way() -> None:
     scene = confirmed(plain_scene(), some_true(4))
     model = TrackingModel(build_training_set(scene))
     start = bad_prior().weights

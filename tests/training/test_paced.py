@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.learning import L2, Curriculum, LearningOptions, fit
+from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, build_training_set
 from models import entropy_of
@@ -63,8 +63,7 @@ def test_weights_of_their_own() -> None:
 
 def trained(data: TrainingSet, criterion: Any, start: np.ndarray) -> float:
     """Objective after training towards zero."""
-    curriculum = None if criterion is None else Curriculum(criterion)
-    options = LearningOptions(learner="n-slack", curriculum=curriculum)
+    options = LearningOptions(learner="n-slack", curriculum=criterion)
     regularizer = L2(0.01, np.zeros_like(start))
     n = float(data.n_annotations)
     model = TrackingModel(data)

@@ -74,25 +74,6 @@ Criterion = Literal["slack", "entropy", "novelty"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 
 
-@settings("curriculum:")
-class Curriculum:
-    """Choices of self-paced learning (002), see `self_paced`.
-
-    Parameters
-    ----------
-    criterion
-        What makes a sample difficult.
-    first
-        Share of the samples that take part from the start.
-    rate
-        mu: from stage to stage the threshold 1/K grows by this factor, or more.
-    """
-
-    criterion: Criterion = "slack"
-    first: Annotated[float, Field(gt=0, le=1)] = 0.2
-    rate: Annotated[float, Field(gt=1)] = 1.3
-
-
 @settings("learning:")
 class LearningOptions:
     """Choices and limits of CCCP with bounds recycling (001, Algorithm 1).
@@ -117,8 +98,9 @@ class LearningOptions:
         up to 40 (``"n-slack"``), ``"frank-wolfe"`` or ``"subgradient"``. ``"perceptron"`` minimises
         no objective at all. None: n-slack, or 1-slack for L1 and the literal treatment.
     curriculum
-        Learn from easy samples first; None: from all at once. A training that goes on from an
-        earlier state does not begin with the easy ones again.
+        Learn from easy samples first (002), by this measure of difficulty, see `self_paced`; None:
+        from all at once. A training that goes on from an earlier state does not begin with the
+        easy ones again.
     """
 
     precision: Annotated[float, Field(gt=0)] = 1e-3
@@ -129,7 +111,7 @@ class LearningOptions:
     max_inferences: int = 2000
     max_cccp_iterations: Annotated[int, Field(ge=1)] = 50
     learner: LearnerName | None = None
-    curriculum: Curriculum | None = None
+    curriculum: Criterion | None = None
 
     def __post_init__(self) -> None:
         if self.learner == "perceptron" and self.curriculum is not None:

@@ -29,6 +29,12 @@ from bridgetrack.learning.regularizers import L2, Regularizer
 from bridgetrack.learning.result import Stage, Training
 from bridgetrack.learning.risk import Risk
 
+FIRST = 0.2
+"""Share of the samples that take part from the start."""
+
+RATE = 1.3
+"""mu: from stage to stage the threshold 1/K grows by this factor, or more."""
+
 AT_LEAST = 0.1
 """Share of the samples that come in with each stage at least."""
 
@@ -62,7 +68,7 @@ def train_self_paced(
     is in the result's counts, not in its steps.
     """
     assert options.curriculum is not None
-    curriculum, stages, threshold = options.curriculum, list[Stage](), -np.inf
+    criterion, stages, threshold = options.curriculum, list[Stage](), -np.inf
     loose = replace(
         options,
         adaptive=False,
@@ -71,9 +77,9 @@ def train_self_paced(
     )
     calls, reward_calls = 0.0, 0.0
     for _ in range(MAX_STAGES):
-        difficulty = difficulties(curriculum.criterion, risk, regularizer, w)
+        difficulty = difficulties(criterion, risk, regularizer, w)
         if not stages:
-            threshold = _quantile(difficulty, curriculum.first)
+            threshold = _quantile(difficulty, FIRST)
         selected = difficulty <= threshold
         if selected.all():
             break
@@ -86,14 +92,14 @@ def train_self_paced(
             calls += share * result.n_inferences
             reward_calls += share * result.n_reward_inferences
             before = selected
-            difficulty = difficulties(curriculum.criterion, risk, regularizer, w)
+            difficulty = difficulties(criterion, risk, regularizer, w)
             selected = difficulty <= threshold
             if selected.all() or (selected == before).all():
                 break
         stages.append(Stage(threshold, float(before.mean()), w.copy()))
         inside = float((difficulty <= threshold).mean())
         more = _quantile(difficulty, min(inside + AT_LEAST, 1.0))
-        threshold = max(curriculum.rate * threshold, more)
+        threshold = max(RATE * threshold, more)
     final = yield from learn(risk, regularizer, options, w)
     return replace(
         final,

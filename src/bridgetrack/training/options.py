@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import Curriculum, LearningOptions
+from bridgetrack.learning import LearningOptions
 from bridgetrack.learning.options import Criterion, LearnerName, LossName, Treatment
 from bridgetrack.schema import settings
 
@@ -86,5 +86,5 @@ class TrainingOptions:
             precision=self.precision,
             max_inferences=self.max_inferences,
             learner=self.learner,
-            curriculum=None if self.curriculum is None else Curriculum(self.curriculum),
+            curriculum=self.curriculum,
         )
