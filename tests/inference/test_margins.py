@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bridgetrack.errors import SolverError
 from bridgetrack.inference.margins import (
-    best_without,
     exact_margin,
     margin_bounds,
     reduced_costs,
@@ -20,42 +17,8 @@ from bridgetrack.inference.solve import solve
 from partition_problems import (
     brute_force,
     problem_of,
-    random_covers,
-    random_scores,
     tracking_problem,
 )
-
-
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 25), st.booleans())
-def test_margins_against_enumeration(seed: int, n_slots: int, n_wide: int, pinned: bool) -> None:
-    rng = np.random.default_rng(seed)
-    problem = problem_of(random_covers(rng, n_slots, n_wide), n_slots)
-    scores = random_scores(rng, problem.n_columns)
-    allowed = None
-    if pinned:
-        allowed = rng.random(problem.n_columns) < 0.7
-        if brute_force(problem, scores, allowed) == float("-inf"):
-            return
-    solution = solve(problem, scores, allowed)
-    bounds = margin_bounds(problem, scores, solution, allowed)
-    np.testing.assert_array_equal(np.isnan(bounds), ~solution.chosen)
-    tolerance = 1e-5 * max(1.0, np.abs(scores).max())
-    for column in np.flatnonzero(solution.chosen).tolist():
-        rest = np.ones(problem.n_columns, bool) if allowed is None else allowed.copy()
-        rest[column] = False
-        true = solution.value - brute_force(problem, scores, rest)
-        margin = exact_margin(problem, scores, solution, column, allowed)
-        assert margin == pytest.approx(max(true, 0.0), abs=tolerance)
-        assert bounds[column] <= true + tolerance
-        if np.isfinite(margin):
-            cost, added, dropped = best_without(
-                problem, scores, solution, column, [column], allowed
-            )
-            assert cost == margin
-            assert column in dropped
-            assert rest[added].all()
-            assert len(added)
 
 
 def test_a_dominated_column_that_reaches_into_a_fractional_part() -> None:

@@ -95,25 +95,6 @@ def test_where_the_solver_fails_another_one_is_asked(seed: int, n_slots: int, n_
     assert ((rows @ found.x)[free] <= 1).all()
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
-def test_the_best_choice_of_allowed_columns_equals_enumeration(seed: int, n_slots: int) -> None:
-    rng = np.random.default_rng(seed)
-    problem = problem_of(random_covers(rng, n_slots, 15), n_slots)
-    scores = random_scores(rng, problem.n_columns)
-    allowed = rng.random(problem.n_columns) < rng.choice([0.6, 1.0])
-    best = brute_force(problem, scores, allowed)
-    if best == float("-inf"):
-        with pytest.raises(InfeasibleError):
-            solve(problem, scores, allowed)
-    else:
-        solution = solve(problem, scores, allowed)
-        assert_valid(problem, scores, solution)
-        assert not solution.chosen[~allowed].any()
-        assert solution.value == pytest.approx(best, abs=1e-6)
-        assert solution.bound == pytest.approx(best, abs=1e-5)
-
-
 @pytest.mark.parametrize("weights", ["poor", "zero", "integers"])
 def test_equals_one_integer_program(weights: str) -> None:
     rng = np.random.default_rng(0)

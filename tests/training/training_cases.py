@@ -199,16 +199,9 @@ def _slot_of(by_slot: sp.csr_matrix, row: np.ndarray) -> int:
     return int(np.flatnonzero(inside == row.sum())[0])
 
 
-def problem_in(data: TrainingSet, sample: int) -> tuple[Problem, slice]:
-    """A sample as a problem of its own, and its columns."""
-    columns = np.flatnonzero(data.column_sample == sample)
-    part = slice(int(columns[0]), int(columns[-1]) + 1)
-    incidence = data.incidence[part]
-    return Problem(sp.csr_matrix(incidence[:, np.unique(incidence.indices)])), part
-
-
 def outputs(data: TrainingSet, sample: int) -> list[np.ndarray]:
     """All choices of a sample, by enumeration."""
-    problem, _ = problem_in(data, sample)
+    incidence = data.incidence[data.column_sample == sample]
+    problem = Problem(sp.csr_matrix(incidence[:, np.unique(incidence.indices)]))
     chosen = all_choices(problem)
     return [np.bincount(c, minlength=problem.n_columns).astype(float) for c in chosen]

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -111,7 +110,13 @@ def relax(
         (np.flatnonzero(turn[column_label] == k), np.flatnonzero(turn[slot_label] == k))
         for k in np.unique(turn)
     ]
-    done, every = 0.0, max(len(columns), 1)
+    done = 0
+
+    def share(solved: int) -> float:
+        nonlocal done
+        done += solved
+        return min(done / len(columns), 1.0)
+
     while turns:
         inside = turns.pop(0)
         part = useful.part(*inside) if large.any() else useful
@@ -119,15 +124,8 @@ def relax(
             del useful  # the last part is most of it, and solving takes memory
         if large.any():
             give_back()  # the solver takes as much as all before it
-        size = len(inside[0]) / every
-        work = _relax_part(part, score, inside, found, limits)
-        yield from relayed(work, partial(_share, done, size))
-        done += size
+        yield from relayed(_relax_part(part, score, inside, found, limits), share)
     return found
-
-
-def _share(done: float, size: float, share: float) -> float:
-    return done + size * share
 
 
 def _relax_part(
@@ -136,8 +134,11 @@ def _relax_part(
     inside: tuple[Index, Index],
     found: Relaxation,
     limits: SolverLimits,
-) -> Generator[float, None, None]:
-    """Relax a part of some columns and slots, whole components, and note the result in `found`."""
+) -> Generator[int, None, None]:
+    """Relax a part of some columns and slots, whole components, and note the result in `found`.
+
+    Yields how many columns were solved since the last time.
+    """
     columns, slots = inside
     score = scores[columns]
     labels = found.slot_label[slots], found.column_label[columns]
@@ -162,7 +163,7 @@ def _packed(
     slot_label: Index,
     column_label: Index,
     limits: SolverLimits,
-) -> Generator[float, None, Values]:
+) -> Generator[int, None, Values]:
     """Relax a problem of many components, packed in order into programs of some columns each."""
     size = np.bincount(column_label, minlength=int(slot_label.max(initial=-1)) + 1)
     batch = np.cumsum(size) // max(limits.batch, 1)
@@ -174,14 +175,12 @@ def _packed(
         columns, slots = part
         return columns, slots, Program(problem.part(columns, slots)).relax(scores[columns])
 
-    done = 0
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         # A batch number that a large component jumped over has no members.
         parts = [part for part in zip(columns, slots, strict=True) if len(part[0])]
         for part, where, relaxed in pool.map(one, parts):
             x[part], duals[where] = relaxed.x, relaxed.duals
-            done += len(part)
-            yield done / max(len(scores), 1)
+            yield len(part)
     return x, duals
 
 
@@ -223,7 +222,7 @@ def _taken_in_turn(by_column: sp.csr_matrix, order: Index, free: Mask | None) ->
 
 def _generated(
     problem: Problem, scores: Array, limits: SolverLimits
-) -> Generator[float, None, Values | None]:
+) -> Generator[int, None, Values | None]:
     """Relax a problem by column generation.
 
     None if this does not help: where the columns that matter hang together, too, or cannot
@@ -231,7 +230,7 @@ def _generated(
     """
     x, duals = np.zeros(problem.n_columns), guessed_prices(problem, scores)
     inside = _promising(problem, problem.incidence @ duals - scores)
-    again, done = np.ones(problem.n_slots, dtype=bool), 0.0
+    again = np.ones(problem.n_slots, dtype=bool)
     while again.any():
         taken = np.flatnonzero(inside)
         count, slot_label, column_label = components(problem.incidence[taken])
@@ -243,13 +242,10 @@ def _generated(
         labels = slot_label[slots], column_label[unsolved[column_label]]
         try:
             part = problem.part(columns, slots)
-            work = _packed(part, scores[columns], *labels, limits)
-            # 30 % of what is left is left for later rounds
-            told = relayed(work, partial(_share, done, 0.7 * (1.0 - done)))
-            x[columns], duals[slots] = yield from told
+            solved = yield from _packed(part, scores[columns], *labels, limits)
         except InfeasibleError:
             return None
-        done = 1.0 - 0.3 * (1.0 - done)
+        x[columns], duals[slots] = solved
         better = ~inside & (problem.incidence @ duals - scores < -_TOLERANCE)
         inside |= better
         again = problem.covered(better) > 0

@@ -1,4 +1,7 @@
-"""Slots that may stay free: the same as a column of score 0 that covers each of them alone."""
+"""Choices and margins against enumeration, also where slots may stay free.
+
+A free slot is the same as a column of score 0 that covers it alone.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,23 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.inference.margins import exact_margin, margin_bounds
+from bridgetrack.errors import InfeasibleError
+from bridgetrack.inference.margins import best_without, exact_margin, margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.inference.solve import resolve, solve
 from partition_problems import brute_force, problem_of, random_covers, random_scores
 
 
-def optional_problem(rng: np.random.Generator, n_slots: int, n_wide: int) -> Problem:
-    """Random covers of up to five slots; some slots may stay free."""
+def optional_problem(
+    rng: np.random.Generator, n_slots: int, n_wide: int, share: float = 0.5
+) -> Problem:
+    """Random covers of up to five slots; a share of the slots may stay free."""
     covers = random_covers(rng, n_slots, n_wide)
     for _ in range(n_wide // 2):
         k = min(int(rng.integers(3, 6)), n_slots)
         covers.append(tuple(sorted(rng.choice(n_slots, k, replace=False).tolist())))
-    return Problem(problem_of(covers, n_slots).incidence, rng.random(n_slots) < 0.5)
+    return Problem(problem_of(covers, n_slots).incidence, rng.random(n_slots) < share)
 
 
 def spelled_out(problem: Problem) -> Problem:
@@ -34,14 +40,20 @@ def padded(problem: Problem, values: np.ndarray, fill: float | bool) -> np.ndarr
     return np.append(values, np.full(int((~problem.required).sum()), fill))
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 20), st.booleans())
-@example(1197225, 8, 2, False)  # the price of an optional slot must not become negative
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 9),
+    st.integers(0, 20),
+    st.booleans(),
+    st.sampled_from([0.0, 0.5]),
+)
+@example(1197225, 8, 2, False, 0.5)  # the price of an optional slot must not become negative
 def test_choice_and_margins_equal_enumeration(
-    seed: int, n_slots: int, n_wide: int, pinned: bool
+    seed: int, n_slots: int, n_wide: int, pinned: bool, share: float
 ) -> None:
     rng = np.random.default_rng(seed)
-    problem = optional_problem(rng, n_slots, n_wide)
+    problem = optional_problem(rng, n_slots, n_wide, share)
     full, scores = spelled_out(problem), random_scores(rng, problem.n_columns)
     allowed = np.ones(problem.n_columns, dtype=bool)
     if pinned:
@@ -52,14 +64,18 @@ def test_choice_and_margins_equal_enumeration(
 
     truth = best(allowed)
     if truth == float("-inf"):
+        with pytest.raises(InfeasibleError):
+            solve(problem, scores, allowed)
         return
     solution = solve(problem, scores, allowed)
+    assert not solution.chosen[~allowed].any()
     tolerance = 1e-5 * max(1.0, np.abs(scores).max())
     assert solution.value == pytest.approx(truth, abs=tolerance)
     assert solution.bound == pytest.approx(truth, abs=tolerance)
     assert solution.duals[~problem.required].min(initial=0.0) >= -tolerance
     assert (problem.incidence @ solution.duals - scores)[allowed].min(initial=0.0) >= -tolerance
     bounds = margin_bounds(problem, scores, solution, allowed)
+    np.testing.assert_array_equal(np.isnan(bounds), ~solution.chosen)
     for column in np.flatnonzero(solution.chosen).tolist():
         rest = allowed.copy()
         rest[column] = False
@@ -67,6 +83,12 @@ def test_choice_and_margins_equal_enumeration(
         assert bounds[column] <= true + tolerance
         margin = exact_margin(problem, scores, solution, column, allowed)
         assert margin == pytest.approx(max(true, 0.0), abs=tolerance)
+        if np.isfinite(margin):
+            case = problem, scores, solution, column, [column], allowed
+            cost, added, dropped = best_without(*case)
+            assert cost == margin
+            assert column in dropped
+            assert rest[added].all()
 
 
 @settings(max_examples=15, deadline=None)
