@@ -88,12 +88,8 @@ def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None
     cost = np.where(allowed, cost, np.inf)
     weight = np.exp(-cost / TEMPERATURE)
     total = np.asarray(problem.by_slot @ weight)
-    kinds = np.empty((problem.n_slots, len(Event)))
-    for event in Event:
-        rows = scene.matrix.rows[event]
-        part = np.zeros(problem.n_columns)
-        part[rows] = weight[rows]
-        kinds[:, event] = problem.by_slot @ part
+    of_kind = scene.hypotheses.event[:, None] == np.arange(len(Event))
+    kinds = np.asarray(problem.by_slot @ (weight[:, None] * of_kind))
     kinds /= np.maximum(total, 1e-12)[:, None]
     margin = margin_bounds(problem, scores, solution, allowed)
     return Beliefs(solution, cost, total, kinds, margin, scores)

@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.detections.table import Detections, cell_diameter
+from bridgetrack.detections.table import Detections, cell_diameter, equivalent_diameter
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.tracks.more_than_two import more_than_two
 from bridgetrack.tracks.tracks import AT_LEAST, Tracks, chains
 
 PART_AFTER = 5
@@ -73,7 +72,7 @@ def build_tracks(
     nodes = _nodes(detections, kept, number[track], chain, roots(int(number.max()), table))
     edges = _edges(events, values)
     happened = _events(events, values, detections)
-    notes = (*_blanks(detections, nodes), *more_than_two(detections, events))
+    notes = (*_blanks(detections, nodes), *_more_than_two(detections, events))
     return Tracks(nodes, edges, happened, table, detections.geometry, notes)
 
 
@@ -93,6 +92,57 @@ def _blanks(detections: Detections, nodes: pd.DataFrame) -> Iterable[str]:
                 f"{_BRIDGED} such frames at most, so the {len(here)} that end in frame {before} "
                 f"and the {len(there)} that begin in frame {after} are not joined"
             )
+
+
+_WITHIN = np.log(1.35)
+"""Logarithm of the factor by which parts must add up to the whole."""
+_NAMED = 3
+"""Cases that are named; of others their number is told."""
+
+
+def _more_than_two(detections: Detections, events: Events) -> Iterable[str]:
+    """Remarks on chosen events that are more likely one division, or one fusion, of three or more.
+
+    Sizes must say so: the cells that appear beside two daughters make up the mother with them, or
+    those that disappear beside a cell that becomes a much larger one make up that one with it.
+    """
+    area = detections.table["area"].to_numpy(dtype=np.float64)
+    if not len(area) or area.max() == area.min():
+        return
+    frame, label, radius = detections.frame, detections.label, equivalent_diameter(detections) / 2
+    position = detections.position
+
+    def together(whole: int, parts: Index, others: Index, reach: float) -> str:
+        """Labels of the parts of a cell with others, within so many radii, that make it up."""
+        away = np.linalg.norm(position[others] - position[whole], axis=1)
+        near = others[(away < reach * radius[whole]) & (others != whole)]
+        own = area[parts].sum()
+        without, whole_of = np.log(np.array([own, own + area[near].sum()]) / area[whole])
+        found = np.r_[parts, near] if abs(whole_of) < min(_WITHIN, abs(without)) else parts
+        return ", ".join(map(str, sorted(label[found].tolist()))) if len(found) > 2 else ""
+
+    came = events.targets[events.of(Event.APPEAR), 0]
+    gone = events.sources[events.of(Event.DISAPPEAR), 0]
+    divided, fused = [], []
+    for mother, *daughters in np.c_[events.sources[:, 0], events.targets][events.of(Event.DIVIDE)]:
+        others = came[np.isin(frame[came], frame[daughters])]
+        if cells := together(mother, np.array(daughters), others, 2.5):
+            divided.append(f"cell {label[mother]} in frame {frame[mother]} into cells {cells}")
+    first, region = events.sources[:, 0], events.targets[:, 0]
+    joins = (events.event == Event.MOVE) | (events.event == Event.MERGE)
+    joins &= np.isin(frame[first], frame[gone]) & (area[region] > 1.5 * area[first])
+    for k in np.flatnonzero(joins).tolist():
+        parents = events.sources[k][events.sources[k] >= 0]
+        others = gone[frame[gone] == frame[parents[0]]]
+        if cells := together(region[k], parents, others, 1.5):
+            fused.append(f"cells {cells} as cell {label[region[k]]} in frame {frame[region[k]]}")
+    for found, words in (
+        (divided, "three or more daughters: {}; two are kept, the others appear"),
+        (fused, "three or more cells are drawn as one: {}; two are kept, the others disappear"),
+    ):
+        more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        if found:
+            yield words.format("; ".join(found[:_NAMED]) + more)
 
 
 class Junction(NamedTuple):
