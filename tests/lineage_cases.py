@@ -17,7 +17,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.io.ctc import nodes_of
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
-from bridgetrack.tracks.tracks import MARGINS, Tracks, assemble_tracks
+from bridgetrack.tracks.tracks import MARGIN, Tracks, assemble_tracks
 
 SHAPE = (40, 60)
 Box = tuple[int, int, int, int]
@@ -113,7 +113,7 @@ def random_tracks(draw: st.DrawFn) -> Tracks:
         [(ids[i], ids[j]) for i, j in chosen], columns=["source", "target"], dtype=np.int64
     )
     values = st.lists(finite | st.just(np.nan), min_size=len(edges), max_size=len(edges))
-    edges["score"], edges[draw(st.sampled_from(MARGINS))] = draw(values), draw(values)
+    edges["score"], edges[MARGIN] = draw(values), draw(values)
     geometry = Geometry(
         n_frames=len(counts) + draw(st.integers(0, 2)),
         shape=draw(st.none() | st.just((30, 40, 50)[-ndim:])),

@@ -24,7 +24,9 @@ def events(edges):
         [(i, i // 10, i % 10, 10.0 * (i % 10), 5.0, 78, 1, 1) for i in IDS],
         columns=["id", "frame", "label", "y", "x", "area", "track_id", "lineage_id"],
     )
-    table = pd.DataFrame(edges, columns=["source", "target", "event"]).assign(score=0.0, margin=0.0)
+    table = pd.DataFrame(edges, columns=["source", "target", "event"]).assign(
+        score=0.0, margin_at_least=0.0
+    )
     nothing = pd.DataFrame()
     found = link_events(Tracks(nodes, table, nothing, nothing, Geometry(3, (100, 100), (1.0, 1.0))))
     return {short(event) for event in found}

@@ -55,7 +55,7 @@ def test_the_margin_of_an_answered_event_is_infinite(tmp_path: Path, name: str) 
     edges = f"source,target,event,score,{name}\n0,1,move,2.5,inf\n"
     cells = "t,y,x,id\n0,1,1,0\n1,1,2,1\n"
     tracks = read_tracks_csv(put(tmp_path, detections__csv=cells, edges__csv=edges))
-    assert tracks.edges[name].tolist() == [float("inf")]
+    assert tracks.edges["margin_at_least"].tolist() == [float("inf")]
     edges = edges.replace("2.5,inf", "inf,1")
     with pytest.raises(InputError, match="score"):
         read_tracks_csv(put(tmp_path, detections__csv=cells, edges__csv=edges))

@@ -72,7 +72,9 @@ def test_the_table_counts_divisions_growth_and_certainty(tracks):
     assert np.isnan(table.loc[1, "growth [1/h]"]), "two sights are too few"
     assert table.loc[1, "mean_area [px]"] == 15
     assert table["certainty"].isna().all(), "nothing is known of these events"
-    sure = tracks.events.assign(margin=np.where(tracks.events["event"] == "divide", 0.0, np.inf))
+    sure = tracks.events.assign(
+        margin_at_least=np.where(tracks.events["event"] == "divide", 0.0, np.inf)
+    )
     table = track_table(replace(tracks, events=sure)).set_index("track_id")
     assert table["certainty"].tolist() == [0.5, 0.5, 0.5, 1, 1]
 

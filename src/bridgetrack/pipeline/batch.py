@@ -25,7 +25,7 @@ from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.runs import FOUND_HERE, RunInputs, open_model, run_steps
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.tracks.tracks import EDGE_EVENTS, margin_column
+from bridgetrack.tracks.tracks import EDGE_EVENTS, MARGIN
 
 TABLE = "batch.csv"
 """Name of the table of all movies."""
@@ -131,7 +131,7 @@ def _tried(
 def _certainty(tracking: Tracking) -> dict[str, float]:
     """How certain the events of a tracked movie are that join cells."""
     events = tracking.tracks.events
-    joining = events.loc[events["event"].isin(EDGE_EVENTS), margin_column(events)]
+    joining = events.loc[events["event"].isin(EDGE_EVENTS), MARGIN]
     margin = joining.to_numpy(dtype=np.float64)
     sure = expit(margin[~np.isnan(margin)])
     if not len(sure):

@@ -16,7 +16,7 @@ import pandas as pd
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, cell_diameter, equivalent_diameter
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.tracks.tracks import AT_LEAST, Tracks, chains
+from bridgetrack.tracks.tracks import MARGIN, Tracks, chains
 
 PART_AFTER = 5
 """Frames that both parts of a split must live apart to be taken for two touching cells."""
@@ -53,7 +53,7 @@ def build_tracks(
     unknown = np.broadcast_to(np.nan, len(events))
     values = {
         "score": unknown if scores is None else scores[chosen],
-        AT_LEAST: unknown if margins is None else margins[chosen],
+        MARGIN: unknown if margins is None else margins[chosen],
     }
     kept = np.ones(len(detections), dtype=bool)
     kept[events.sources[events.of(Event.FALSE), 0]] = False

@@ -12,7 +12,7 @@ import pandas as pd
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.hypotheses.events import FATES, Event, Events
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.tracks import Tracks, margin_column
+from bridgetrack.tracks.tracks import MARGIN, Tracks
 
 VERIFIED, NAMED = "verified", "named"
 """Columns of nodes: whether its track is verified, what ends or begins there; only where any is."""
@@ -140,15 +140,11 @@ def certainty_of(margin: Array) -> Array:
 
 
 def node_margins(tracks: Tracks) -> Array:
-    """Smallest margin of the events of each node, NaN if unknown, shape (nodes,).
-
-    A lower bound on it, where that is all that is known of the events.
-    """
-    margin = margin_column(tracks.events)
+    """Smallest margin of the events of each node, NaN if unknown, shape (nodes,)."""
     ids = pd.Index(tracks.nodes["id"])
     least, seen = np.full(len(ids), np.inf), np.zeros(len(ids), bool)
     for side in ("sources", "targets"):
-        named = tracks.events[[side, margin]].explode(side).dropna().to_numpy(dtype=np.float64)
+        named = tracks.events[[side, MARGIN]].explode(side).dropna().to_numpy(dtype=np.float64)
         place = ids.get_indexer(named[:, 0].astype(np.int64))
         known = place >= 0  # events of false detections name what is no node
         seen[place[known]] = True

@@ -35,11 +35,11 @@ class Tracks:
         columns are carried along.
     edges
         ``source``, ``target`` (node ids, source earlier), ``event`` (``move``, ``skip``,
-        ``divide``, ``split``, ``merge``), ``score``, and one of `MARGINS` (NaN if unknown).
+        ``divide``, ``split``, ``merge``), ``score``, and `MARGIN` (NaN if unknown).
     events
         Every chosen event: ``frame`` (of the later cell; of the last sight for ``disappear`` and
         of the detection for ``false``), ``event``, ``sources``, ``targets`` (tuples of
-        detection ids), ``score``, and the same of `MARGINS`.
+        detection ids), ``score``, and `MARGIN`.
     links
         Which track comes from which: ``track_id``, ``parent_id``, ``event`` (``divide``,
         ``split`` or ``merge``); a track after a merge has two rows.
@@ -63,15 +63,11 @@ class Tracks:
 
 
 EDGE_EVENTS = ("move", "skip", "divide", "split", "merge")
-EVENT_COLUMNS = ["frame", "event", "sources", "targets", "score"]
-EXACT, AT_LEAST = "margin", "margin_at_least"
-MARGINS = (EXACT, AT_LEAST)
-"""Columns of margins: how much worse the best explanation without an event is, or a lower bound."""
-
-
-def margin_column(table: pd.DataFrame) -> str:
-    """Which of `MARGINS` a table has; the bound where it has none."""
-    return EXACT if EXACT in table.columns else AT_LEAST
+MARGIN = "margin_at_least"
+"""Column of margins: the best explanation without an event is worse by at least so much."""
+MARGINS = (MARGIN, "margin")
+"""What it is called in files; earlier versions wrote exact margins."""
+EVENT_COLUMNS = ["frame", "event", "sources", "targets", "score", MARGIN]
 
 
 def events_from_edges(
@@ -84,7 +80,7 @@ def events_from_edges(
     rows of `nodes` that every edge joins, shapes (E,).
     """
     ids, frame, n = (*(nodes[c].to_numpy(dtype=np.int64) for c in ("id", "frame")), len(nodes))
-    name, kind = margin_column(edges), edges["event"].to_numpy(dtype=object)
+    kind = edges["event"].to_numpy(dtype=object)
     # One event has the edges of a kind that share an end, or a move or skip alone.
     shared = np.where(kind == "merge", tgt, src)
     other = np.where(np.isin(kind, ("move", "skip")), tgt, -1)
@@ -108,7 +104,7 @@ def events_from_edges(
         "sources": [*sources, *[()] * len(begin), *((i,) for i in ids[end].tolist())],
         "targets": [*targets, *((i,) for i in ids[begin].tolist()), *[()] * len(end)],
         "score": np.r_[known["score"].to_numpy(), nobody],
-        name: np.r_[known[name].to_numpy(), nobody],
+        MARGIN: np.r_[known[MARGIN].to_numpy(), nobody],
     }
     return sort_events(pd.DataFrame(table))
 
@@ -119,7 +115,7 @@ def sort_events(table: pd.DataFrame) -> pd.DataFrame:
     first = np.asarray([(s or t)[0] for s, t in pairs], dtype=np.int64)
     rank = table["event"].map({e.key: int(e) for e in Event}).to_numpy(dtype=np.int64)
     order = np.lexsort((first, rank, table["frame"].to_numpy(dtype=np.int64)))
-    return table.iloc[order][[*EVENT_COLUMNS, margin_column(table)]].reset_index(drop=True)
+    return table.iloc[order][EVENT_COLUMNS].reset_index(drop=True)
 
 
 def assemble_tracks(
@@ -145,7 +141,7 @@ def assemble_tracks(
         ``id``, ``frame``, ``label``, the position in pixels, ``area``; optionally ``track_id``
         and ``lineage_id``; other columns are carried along.
     edges
-        ``source``, ``target`` (ids); optionally ``event``, ``score`` and one of `MARGINS`.
+        ``source``, ``target`` (ids); optionally ``event``, ``score`` and `MARGIN`.
     geometry
         Extent, scale and units of the movie.
     events
@@ -221,15 +217,14 @@ def edge_rows(nodes: pd.DataFrame, edges: pd.DataFrame, source: str) -> tuple[In
 def _complete_edges(
     nodes: pd.DataFrame, edges: pd.DataFrame, src: Index, tgt: Index
 ) -> pd.DataFrame:
-    edges = edges.reset_index(drop=True).copy()
+    edges = edges.rename(columns=dict.fromkeys(MARGINS, MARGIN)).reset_index(drop=True)
     if "event" not in edges.columns:
         edges["event"] = edge_events(nodes, src, tgt)
-    margin = margin_column(edges)
-    for column in ("score", margin):
+    for column in ("score", MARGIN):
         if column not in edges.columns:
             edges[column] = np.nan
         edges[column] = edges[column].astype(np.float64)
-    head = ["source", "target", "event", "score", margin]
+    head = ["source", "target", "event", "score", MARGIN]
     return edges[head + [c for c in edges.columns if c not in head]]
 
 
