@@ -7,10 +7,9 @@ forked from one in which everything is imported. Three kills of four are SIGKILL
 half of them come at any moment of the command, half in its last fifth, where files are put in
 place. After each kill every unit (a result folder, the labels with their record, a model, a file
 of answers) must hold what stood there before or what the whole command leaves, never a mixture and
-never less, and no input may have changed; a training that SIGTERM ends may also leave the best
-model so far, which says so. After every third kill the command runs again: then all must be as if
-it had never been killed, with nothing hidden left behind. Answers: all that were acknowledged
-before the kill must be in the file, and one more at most.
+never less, and no input may have changed. After every third kill the command runs again: then all
+must be as if it had never been killed, with nothing hidden left behind. Answers: all that were
+acknowledged before the kill must be in the file, and one more at most.
 
 Times are left out of what is compared, as they differ from run to run; and so are the seals in
 ``.bridgetrack``, which are digests of files with times. A seal that does not fit its file makes
@@ -51,7 +50,6 @@ class Case:
     after: Callable[[], None]
     unit: Callable[[str], str] = lambda name: ""  # of a file, by its path
     growing: frozenset[str] = frozenset()  # tables that are written anew again and again
-    partly: str = ""  # a model: the best so far where SIGTERM ends the training, which it says
 
 
 @dataclass
@@ -216,7 +214,7 @@ class Killer:
         count, case, found = self.count, self.case, state_of(self.case)
         for unit in sorted({*found, *self.before, *self.after}):
             here = found.get(unit, {})
-            if here not in [state.get(unit, {}) for state in allowed] and not self._partly(hidden):
+            if here not in [state.get(unit, {}) for state in allowed]:
                 wrong = [different({unit: here}, {unit: s.get(unit, {})}) for s in allowed]
                 count.faults.append(f"{told}: {unit or case.name} is mixed: {wrong}")
             elif not hidden:
@@ -231,15 +229,6 @@ class Killer:
         left = [p for p in case.out.rglob("*") if leftover(p.name)] if hidden else []
         if left:
             count.faults.append(f"{told}: left behind {left}")
-
-    def _partly(self, hidden: bool) -> bool:
-        """Whether there is the model of a training that was asked to end."""
-        from bridgetrack.models.model import load_model
-
-        path = self.case.out / self.case.partly
-        if hidden or not self.case.partly or not path.is_file():
-            return False
-        return "interrupted" in str(load_model(path).provenance.get("note"))
 
 
 def different(one: State, other: State) -> list[str]:
@@ -368,7 +357,6 @@ def prepare(root: Path) -> tuple[list[Case], Path]:
             name,
             Path(out[name]),
             *(lambda w=w: quiet(w) for w in both),
-            partly="model.json" * (name == "train"),
         )
         for name, both in words.items()
         if name != "batch"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +12,10 @@ import pytest
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import load_annotations, save_annotations
-from bridgetrack.files import signed
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import ENVIRONMENT
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.training.train import TrainingProgress
 from cli.conftest import Run, draw_answers, one_line, project_of
 from project_files import write_project
 
@@ -146,31 +143,3 @@ def test_answers_are_needed_unless_movies_stand_in(
     shown = run("train", truth, "--out", tmp_path / "m.json", *given)
     assert shown.status in (1, 2)
     assert one_line(shown.err) and "annotation" in shown.err
-
-
-# ------------------------------------------------------------------ Ctrl-C
-
-
-@pytest.mark.parametrize("with_model", [True, False])
-def test_ctrl_c_keeps_the_best_model_so_far(
-    run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    with_model: bool,
-) -> None:  # fmt: skip
-    best, out = untrained_model(), tmp_path / "m.json"
-    with signed(out) as spare:
-        save_model(replace(best, weights=2 * best.weights), spare)
-    before = out.read_bytes()
-
-    def interrupted(*_: object, **__: object) -> Iterator[TrainingProgress]:
-        yield TrainingProgress("Learning", 0.5, 1.0, 0.1, best if with_model else None)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("bridgetrack.api.train_steps", interrupted)
-    shown = run("train", truth, "--annotations", clicks, "--out", out)
-    assert shown.status == 130
-    assert one_line(shown.err) and str(out) in shown.err
-    if with_model:
-        assert np.array_equal(load_model(out).weights, best.weights)
-        assert "interrupted" in load_model(out).provenance["note"]
-    else:
-        assert out.read_bytes() == before

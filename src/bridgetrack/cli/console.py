@@ -20,10 +20,6 @@ Result = TypeVar("Result")
 _FEW = 5
 
 
-class Stopped(Exception):  # noqa: N818 - not an error
-    """Ctrl-C after something was saved; the message says what."""
-
-
 @dataclass(frozen=True)
 class Answer:
     """What a command found out, for machines and for people.

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from bridgetrack.cli.console import Stopped, printable
+from bridgetrack.cli.console import printable
 from bridgetrack.cli.evaluate import check, evaluate, explain
 from bridgetrack.cli.options import command
 from bridgetrack.cli.segment import segment
@@ -148,9 +148,6 @@ def _interrupted() -> int:
 
 
 def _failed(error: Exception, debug: bool) -> int:
-    if isinstance(error, Stopped):
-        _say(str(error))
-        return INTERRUPTED
     if type(error).__name__ == "Abort":
         return _interrupted()
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):

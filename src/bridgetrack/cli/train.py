@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ from bridgetrack.active.suggester import suggest_steps
 from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.files import save_annotations
 from bridgetrack.annotations.from_tracks import draw_annotations
-from bridgetrack.cli.console import Answer, Stopped, note_lines, reporting, show
+from bridgetrack.cli.console import Answer, note_lines, reporting, show
 from bridgetrack.cli.options import parse_kinds
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ModelError, Note, collecting_warnings, note_texts, plural
@@ -40,10 +39,9 @@ from bridgetrack.pipeline.runs import (
     open_model,
 )
 from bridgetrack.pipeline.scene import Scene, prepare
-from bridgetrack.progress import Progress
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.sources import Strategy
-from bridgetrack.training.train import Training, TrainingProgress
+from bridgetrack.training.train import Training
 
 
 def suggest(
@@ -137,8 +135,7 @@ def train(
 ) -> Answer:
     """Learn from a few annotations how the cells of a movie behave.
 
-    Ctrl-C saves the best model so far. The accuracy of the model is estimated on held-out
-    annotations.
+    The accuracy of the model is estimated on held-out annotations.
     """
     used = [path for given in (prior, *(source or ())) for path in _files_behind(given)]
     check_file(out, labels, annotations, image, link_scores, *used)
@@ -147,17 +144,18 @@ def train(
             "--annotations is missing; it may only be left out with --source PROJECT"
         )
     notes, began, kinds = list[Note](), time.perf_counter(), parse_kinds(without)
-
-    def work(report: api.Report) -> api.TrainedModel:
+    with collecting_warnings(notes):
         start = open_model(prior)
         sources = [_source(path, strategy) for path in source or ()]
         scene = _open_scene(labels, image, annotations, reading, notes, kinds, link_scores)
-        return api.train(
-            scene, sources=sources, start=start, strategy=strategy, options=options, progress=report
-        )
-
-    with collecting_warnings(notes):
-        training = _learn(work, out, options)
+        with reporting() as report:
+            training = api.train(
+                scene, sources=sources, start=start, strategy=strategy, options=options,
+                progress=report,
+            ).training  # fmt: skip
+    assert training is not None
+    with signed(out) as spare:
+        save_model(training.model, spare)
     origin = training.origin[:1]
     called = source[0] if source and origin in (("prior",), ("delta",)) else prior
     shipped = called is None or find_model_file(called) is None
@@ -205,38 +203,6 @@ def _open_scene(
     if answers is not None and annotations is not None:
         check_belonging(scene.anchored, labels, annotations, notes, some=True)
     return scene
-
-
-def _learn(
-    work: Callable[[api.Report], api.TrainedModel], out: Path, options: TrainingOptions
-) -> Training:
-    """Train and save the model; after Ctrl-C save the best one so far and raise `Stopped`."""
-    best: list[Model] = []
-    try:
-        with reporting() as report:
-
-            def remember(step: Progress) -> None:
-                report(step)
-                if isinstance(step, TrainingProgress) and step.model is not None:
-                    best[:] = [step.model]
-
-            training = work(remember).training
-            assert training is not None
-    except KeyboardInterrupt:
-        if not best:
-            left = "is unchanged" if out.exists() else "was not written"
-            raise Stopped(f"interrupted before anything was learned; {out} {left}") from None
-        note = {"note": "training was interrupted; the best model so far"}
-        partly = replace(best[0], name="trained", loss=options.loss, provenance=note)
-        _save(replace(partly, regularizer=options.regularizer), out)
-        raise Stopped(f"interrupted; the best model so far is in {out}") from None
-    _save(training.model, out)
-    return training
-
-
-def _save(model: Model, out: Path) -> None:
-    with signed(out) as spare:
-        save_model(model, spare)
 
 
 def _training_record(

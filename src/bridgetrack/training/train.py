@@ -77,18 +77,6 @@ _LISTED = 3
 
 
 @dataclass(frozen=True)
-class TrainingProgress(Progress):
-    """Progress of a training."""
-
-    # best objective so far and its duality gap
-    objective: float = np.nan
-    gap: float = np.nan
-    # the best model so far, which can be saved if training is cancelled. None while nothing was
-    # learned
-    model: Model | None = None
-
-
-@dataclass(frozen=True)
 class Training:
     """A finished training."""
 
@@ -163,7 +151,7 @@ def train_steps(
 
     Yields
     ------
-    Progress, TrainingProgress
+    Progress
 
     Returns
     -------
@@ -227,7 +215,7 @@ def _train(
         rho = TIE / n
     metric = prior.tightness_for(features)
     objective = Objective(learned_from, tuple(others), start, metric, lambda_, rho, options)
-    told = _told(options.precision, features, start)
+    told = _told(options.precision)
     learned = yield from learn(objective, scene, told)
     weights, result = learned.weights, learned.result
     assert result is not None
@@ -340,21 +328,16 @@ def _check(features: FeatureSet, sources: Sequence[Scene], options: TrainingOpti
             )
 
 
-def _told(
-    precision: float, features: FeatureSet, start: Array
-) -> Callable[[TrainingStep], TrainingProgress]:
-    """Reports how much of the gap is closed, on a log scale, and the best model so far."""
+def _told(precision: float) -> Callable[[TrainingStep], Progress]:
+    """Reports how much of the gap is closed, on a log scale."""
     first: float | None = None
 
-    def told(step: TrainingStep) -> TrainingProgress:
+    def told(step: TrainingStep) -> Progress:
         nonlocal first
         gap = step.gap if np.isfinite(step.gap) else 1.0
         first = max(first or gap, gap)
         done = np.log(first / max(gap, 1e-9)) / np.log(first / precision + 1e-9)
-        learned = not np.array_equal(step.w, start)
-        model = plain_model(step.w, features) if learned else None
-        done = float(np.clip(done, 0, 1))
-        return TrainingProgress("Learning", done, step.objective, step.gap, model)
+        return Progress("Learning", float(np.clip(done, 0, 1)))
 
     return told
 
