@@ -13,12 +13,10 @@ from bridgetrack.arrays import Array
 from bridgetrack.learning import LOSSES, Bundle, Inferred, Sample, StructuredModel
 
 Output = tuple[int, ...]
-Best = tuple[Output, Array, float, float]
-"""An output, its joint feature, its task loss and the value that it maximises."""
 
 
 class Enumerable(StructuredModel):
-    """Inference by enumeration of all outputs: the reference, and the base of the models."""
+    """Inference by enumeration of all outputs, whose features are kept."""
 
     def outputs(self, x: Array) -> Iterator[Output]:
         raise NotImplementedError
@@ -28,19 +26,6 @@ class Enumerable(StructuredModel):
 
     def task_loss(self, y_star: Any, y: Output) -> float:
         raise NotImplementedError
-
-    def best(self, x: Array, y_star: Any, w: Array, sign: int, space: str) -> Best | None:
-        """The best output of a space."""
-        found = None
-        for y in self.outputs(x):
-            loss = self.task_loss(y_star, y)
-            if (space == "compatible" and loss > 0) or (space == "incompatible" and loss == 0):
-                continue
-            feature = self.joint_feature(x, y)
-            value = float(feature @ w) + sign * loss
-            if found is None or value > found[-1]:
-                found = y, feature, loss, value
-        return found
 
     def inference(self, samples: Sequence[Sample], w: Array) -> Inferred:
         return self._each(samples, w, 0, "all")
@@ -57,14 +42,28 @@ class Enumerable(StructuredModel):
         return self._each(samples, w, 1, "incompatible")
 
     def _each(self, samples: Sequence[Sample], w: Array, sign: int, space: str) -> Inferred:
-        weights = np.broadcast_to(w, (len(samples), self.n_features))
-        none = (), np.zeros(self.n_features), 0.0, -np.inf
-        found = [
-            self.best(s.x, s.y_star, mine, sign, space) or none
-            for s, mine in zip(samples, weights, strict=True)
-        ]
-        _, features, losses, bounds = zip(*found, strict=True)
-        return Inferred(np.array(features), np.array(losses), np.array(bounds))
+        """The best output of a space for each sample; bounds are -inf where it is empty."""
+        features, losses = np.zeros((len(samples), self.n_features)), np.zeros(len(samples))
+        bounds = np.full(len(samples), -np.inf)
+        for k, weights in enumerate(np.broadcast_to(w, features.shape)):
+            phi, delta = self._every_output(samples[k])
+            inside = {"all": delta >= 0, "compatible": delta == 0, "incompatible": delta > 0}[space]
+            value = np.where(inside, phi @ weights + sign * delta, -np.inf)
+            best = int(value.argmax())
+            if inside[best]:
+                features[k], losses[k], bounds[k] = phi[best], delta[best], value[best]
+        return Inferred(features, losses, bounds)
+
+    def _every_output(self, s: Sample) -> tuple[Array, Array]:
+        """Joint features and task losses of all outputs."""
+        known = self.__dict__.setdefault("_known", {})
+        key = s.x.shape, s.x.tobytes(), s.y_star
+        if key not in known:
+            every = list(self.outputs(s.x))
+            phi = np.array([self.joint_feature(s.x, y) for y in every])
+            known[key] = phi, np.array([self.task_loss(s.y_star, y) for y in every])
+        found: tuple[Array, Array] = known[key]
+        return found
 
 
 @dataclass
@@ -95,11 +94,10 @@ class AmbiguousMulticlass(Enumerable):
 
 @dataclass
 class PartialChain(Enumerable):
-    """A chain of labels with emissions and transitions, solved by Viterbi.
+    """A chain of labels with emissions and transitions.
 
     x has shape (length, p). y* holds a label for each place, or -1 where none was given; Delta
-    counts the given labels that are missed. Y° is searched with one bit: has any label been
-    missed so far.
+    counts the given labels that are missed.
     """
 
     n_labels: int
@@ -121,40 +119,6 @@ class PartialChain(Enumerable):
 
     def task_loss(self, y_star: Output, y: Output) -> float:
         return float(sum(a not in (-1, b) for a, b in zip(y_star, y, strict=True)))
-
-    def best(self, x: Array, y_star: Output, w: Array, sign: int, space: str) -> Best | None:
-        if space == "incompatible" and max(y_star) < 0:
-            return None
-        k = self.n_labels
-        emission = x @ w[: k * self.n_inputs].reshape(k, self.n_inputs).T
-        transition = w[k * self.n_inputs :].reshape(k, k)
-        # plain inference knows no annotation, not even to settle a tie
-        given = (-1,) * len(x) if space == "all" and sign == 0 else y_star
-        missed = np.array([[g not in (-1, c) for c in range(k)] for g in given])
-        # best[s, c]: best score of a prefix that ends in c and has missed (s = 1) or not (s = 0)
-        best = np.full((2, k), -np.inf)
-        back: list[dict[tuple[int, int], tuple[int, int]]] = []
-        for place in range(len(x)):
-            gain = emission[place] + sign * missed[place]
-            new, origin = np.full((2, k), -np.inf), {}
-            for c in range(k):
-                for s, b in product((0, 1), range(k)) if place else ((0, 0),):
-                    previous = best[s, b] + transition[b, c] if place else 0.0
-                    state = int(s or missed[place, c])
-                    if previous + gain[c] > new[state, c]:
-                        new[state, c] = previous + gain[c]
-                        origin[state, c] = (s, b)
-            best = new
-            back.append(origin)
-        allowed = {"all": (0, 1), "compatible": (0,), "incompatible": (1,)}[space]
-        s, c = max(product(allowed, range(k)), key=lambda state: best[state])
-        labels = [c]
-        for origin in back[:0:-1]:
-            s, c = origin[s, c]
-            labels.append(c)
-        y = tuple(labels[::-1])
-        feature, loss = self.joint_feature(x, y), self.task_loss(y_star, y)
-        return y, feature, loss, float(feature @ w) + sign * loss
 
 
 def loss_values(model: Enumerable, samples: Sequence[Sample], w: Array, loss: str) -> Array:

@@ -31,11 +31,8 @@ class PacedChain(PartialChain):
     """A chain that can tell how undecided its hidden labels are."""
 
     def hidden_entropies(self, samples: Sequence[Sample], w: np.ndarray) -> np.ndarray:
-        return np.array([entropy_of(np.array(self._scores(s, w))) for s in samples])
-
-    def _scores(self, s: Sample, w: np.ndarray) -> list[float]:
-        agree = (y for y in self.outputs(s.x) if self.task_loss(s.y_star, y) == 0)
-        return [float(self.joint_feature(s.x, y) @ w) for y in agree]
+        known = map(self._every_output, samples)
+        return np.array([entropy_of(phi[delta == 0] @ w) for phi, delta in known])
 
 
 def paced_chain(seed: int, n: int = 16, **more: Any) -> tuple[PacedChain, tuple[Sample, ...]]:
