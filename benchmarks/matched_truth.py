@@ -11,11 +11,13 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.table import Detections
+from bridgetrack.evaluation.scores import matching_radius
 from bridgetrack.evaluation.truth import (
     COVERED,
+    CellIds,
     Overlaps,
-    matching_radius,
-    overlaps_with_truth,
+    cells_of,
+    movie_overlaps,
 )
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.movie import Movie
@@ -89,8 +91,10 @@ def match_detections(
     InputError
         If the movies differ in shape or dimension.
     """
-    overlaps = overlaps_with_truth(detections, labels, truth, truth_labels)
-    return _by_distance(detections, truth) if overlaps is None else _by_overlap(overlaps)
+    if labels is None or truth_labels is None:
+        return _by_distance(detections, truth)
+    mine = CellIds(detections.frame, detections.label, labels)
+    return _by_overlap(movie_overlaps(mine, cells_of(truth, truth_labels)))
 
 
 def _by_overlap(overlaps: Overlaps) -> Match:

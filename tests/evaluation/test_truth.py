@@ -110,14 +110,6 @@ def test_cells_that_appear_and_disappear() -> None:
     assert said(frames, frames) == {"appear >1:1", "move 1:1>2:1", "disappear 2:1>"}
 
 
-def test_matching_by_distance() -> None:
-    tracks, _ = truth_of([{1: LEFT, 2: FAR}, {1: LEFT, 2: FAR}])
-    frames = [frame_of({5: (11, 11, 8, 8), 6: (2, 50, 3, 3)}), frame_of({7: LEFT, 8: FAR})]
-    detections = detections_of(movie_of(frames))
-    events = true_events(detections, None, tracks, None)
-    assert events.sources.tolist() == [[0, -1]] and events.targets.tolist() == [[2, -1]]
-
-
 images = arrays(np.uint16, (2, 5, 6), elements=st.integers(0, 4))
 
 

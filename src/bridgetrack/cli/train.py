@@ -19,7 +19,7 @@ from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.cli.console import Answer, note_lines, reporting, show
 from bridgetrack.cli.options import parse_kinds
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import ModelError, Note, collecting_warnings, note_texts, plural
+from bridgetrack.errors import InputError, ModelError, Note, collecting_warnings, note_texts, plural
 from bridgetrack.evaluation.truth import true_events
 from bridgetrack.features.default import with_link_scores
 from bridgetrack.files import check_file, signed
@@ -104,9 +104,10 @@ def annotate(
     with collecting_warnings(notes):
         cells, pixels = open_cells(labels, image, reading, [])
         truth = read_ctc(ground_truth)
+        if isinstance(cells, Detections):
+            raise InputError(f"{labels}: a table has no masks that could be compared; give masks")
         detections = show(prepare(cells, pixels)).detections
-        movie = None if isinstance(cells, Detections) else cells
-        events = true_events(detections, movie, truth.tracks, truth.labels)
+        events = true_events(detections, cells, truth.tracks, truth.labels)
         answers = draw_annotations(events, detections, count=count, fraction=fraction, seed=seed)
         with signed(out) as spare:
             save_annotations(answers, spare)

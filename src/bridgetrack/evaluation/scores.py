@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import DependencyError, InputError
-from bridgetrack.evaluation.truth import COVERED, cells_of, matching_radius, movie_overlaps
+from bridgetrack.evaluation.truth import COVERED, cells_of, movie_overlaps
 from bridgetrack.files import as_path
 from bridgetrack.io.ctc import CtcTruth, ctc_form, followers, is_ctc, read_ctc
 from bridgetrack.io.results import read_tracks
@@ -181,8 +182,7 @@ def evaluate(
     DependencyError
         If py-ctcmetrics or traccuracy is not installed.
     """
-    found = _result_graph(result, labels)
-    true = _truth_graph(truth)
+    found, true = _graph(result, labels), _graph(truth)
     _check(true, found, truth, result)
     notes: list[str] = []
     by_masks = true.labels is not None and found.labels is not None
@@ -241,24 +241,20 @@ def _best(columns: Index, share: Array) -> Index:
     return np.sort(order[first])
 
 
-def _result_graph(result: Path | str | Tracks, labels: Movie | None) -> LineageGraph:
-    if isinstance(result, Tracks):
-        return graph_of(result, labels)
-    path = as_path(result)
-    tables = any((path / name).exists() for name in ("tracks.geff", "detections.csv"))
-    if not is_ctc(path) or (tables and labels is not None):
-        return graph_of(read_tracks(path), labels)
-    found = read_ctc(path)
-    return graph_of(found.tracks, found.labels)
+def _graph(given: Path | str | Tracks | CtcTruth, labels: Movie | None = None) -> LineageGraph:
+    """Tracks, with the small official markers in place of masks where there are such.
 
-
-def _truth_graph(truth: Truth) -> LineageGraph:
-    if not isinstance(truth, Tracks | CtcTruth):
-        path = as_path(truth)
-        truth = read_ctc(path) if is_ctc(path) else read_tracks(path)
-    if isinstance(truth, Tracks):
-        return graph_of(truth)
-    return graph_of(truth.tracks, truth.markers or truth.labels)
+    Files are read as the Cell Tracking Challenge's where they are, unless other masks are given for
+    the tables beside them.
+    """
+    if not isinstance(given, Tracks | CtcTruth):
+        path = as_path(given)
+        beside = any((path / name).exists() for name in ("tracks.geff", "detections.csv"))
+        of_tables = labels is not None and beside
+        given = read_ctc(path) if is_ctc(path) and not of_tables else read_tracks(path)
+    if isinstance(given, Tracks):
+        return graph_of(given, labels)
+    return graph_of(given.tracks, given.markers or given.labels)
 
 
 def _check(true: LineageGraph, found: LineageGraph, truth: Truth, result: object) -> None:
@@ -276,6 +272,17 @@ def _check(true: LineageGraph, found: LineageGraph, truth: Truth, result: object
             f"{names[1]} has {found.n_frames} frames, the ground truth {names[0]} has "
             f"{true.n_frames}"
         )
+
+
+def matching_radius(points: Array, frame: Index) -> float:
+    """Half of the median distance between a cell and its nearest neighbour in the frame."""
+    if len(points) < 2:
+        return 1.0
+    span = float(np.ptp(points, axis=0).max()) * 2 * points.shape[1] + 1.0
+    tree = cKDTree(np.column_stack([points, frame * span]))
+    distance = tree.query(tree.data, k=2, distance_upper_bound=span)[0][:, 1]
+    distance = distance[np.isfinite(distance) & (distance > 0)]
+    return float(np.median(distance)) / 2 if len(distance) else 1.0
 
 
 def _in_pixels(graph: LineageGraph) -> LineageGraph:

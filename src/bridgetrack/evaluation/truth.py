@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import count_pairs, numbered
@@ -95,48 +94,18 @@ def movie_overlaps(first: CellIds, second: CellIds) -> Overlaps:
     return Overlaps(rows[0][both], rows[1][both], pixels[both], *areas)
 
 
-def overlaps_with_truth(
-    detections: Detections, labels: Movie | None, truth: Tracks, truth_labels: Movie | None
-) -> Overlaps | None:
-    """Pixels that detections share with true cells; None where either has no masks.
-
-    Raises an `InputError` if the movies differ in shape or dimension.
-    """
-    if detections.geometry.ndim != truth.geometry.ndim:
-        raise InputError(
-            f"the detections are {detections.geometry.ndim}D, the ground truth is "
-            f"{truth.geometry.ndim}D"
-        )
-    if labels is None or truth_labels is None:
-        return None
-    mine = CellIds(detections.frame, detections.label, labels)
-    return movie_overlaps(mine, cells_of(truth, truth_labels))
-
-
-def matching_radius(points: Array, frame: Index) -> float:
-    """Half of the median distance between a cell and its nearest neighbour in the frame."""
-    if len(points) < 2:
-        return 1.0
-    span = float(np.ptp(points, axis=0).max()) * 2 * points.shape[1] + 1.0
-    tree = cKDTree(np.column_stack([points, frame * span]))
-    distance = tree.query(tree.data, k=2, distance_upper_bound=span)[0][:, 1]
-    distance = distance[np.isfinite(distance) & (distance > 0)]
-    return float(np.median(distance)) / 2 if len(distance) else 1.0
-
-
 def true_events(
-    detections: Detections, labels: Movie | None, truth: Tracks, truth_labels: Movie | None
+    detections: Detections, labels: Movie, truth: Tracks, truth_labels: Movie
 ) -> Events:
     """Events of detections that the ground truth settles: those all of whose cells are matched.
 
-    By masks, a true cell is the detection that covers more than half of it and no other cell,
-    unless another one cuts it; by centroids, that which is its nearest, and whose nearest it is,
-    within half of the median distance between neighbouring true cells.
+    A true cell is the detection that covers more than half of it and no other cell, unless another
+    one cuts it.
 
     Parameters
     ----------
     detections, labels
-        The detections and the masks they came from (None if there are none).
+        The detections and the masks they came from.
     truth, truth_labels
         The truth and its masks.
 
@@ -149,17 +118,15 @@ def true_events(
     Raises
     ------
     InputError
-        If the movies differ in shape or dimension.
+        If the movies differ in shape.
     """
-    found = overlaps_with_truth(detections, labels, truth, truth_labels)
-    if found is not None:
-        covers = found.share_of_b > COVERED
-        piece = ~covers & (found.share_of_a > COVERED) & (found.share_of_b >= PIECE)
-        merged = np.bincount(found.a[covers], minlength=len(detections)) > 1
-        covers &= ~merged[found.a] & ~np.isin(found.b, found.b[piece])
-        cell, true = found.a[covers], found.b[covers]
-    else:
-        cell, true = _nearest(detections, truth)
+    mine = CellIds(detections.frame, detections.label, labels)
+    found = movie_overlaps(mine, cells_of(truth, truth_labels))
+    covers = found.share_of_b > COVERED
+    piece = ~covers & (found.share_of_a > COVERED) & (found.share_of_b >= PIECE)
+    merged = np.bincount(found.a[covers], minlength=len(detections)) > 1
+    covers &= ~merged[found.a] & ~np.isin(found.b, found.b[piece])
+    cell, true = found.a[covers], found.b[covers]
     row = dict(zip(truth.nodes["id"].to_numpy()[true].tolist(), cell.tolist(), strict=True))
     known = [
         _known(Event.from_key(str(event)), [row.get(i, -1) for i in before],
@@ -184,21 +151,3 @@ def _known(event: Event, before: list[int], after: list[int], frame: Index) -> l
         return None
     sides = (sorted(side) + [-1] * (2 - len(side)) for side in (before, after))
     return [event, *(k for side in sides for k in side)]
-
-
-def _nearest(detections: Detections, truth: Tracks) -> tuple[Index, Index]:
-    """Rows of detections and true cells that are each other's nearest."""
-    scale, axes = truth.geometry.scale_array, list(truth.geometry.axes)
-    here = detections.table[axes].to_numpy(dtype=np.float64) * scale
-    there = truth.nodes[axes].to_numpy(dtype=np.float64) * scale
-    if not len(here) or not len(there):
-        return (np.zeros(0, dtype=np.int64),) * 2
-    frame = truth.nodes["frame"].to_numpy(dtype=np.int64)
-    reach = matching_radius(there, frame)
-    apart = 2 * reach + 1.0  # time as one more axis
-    a = cKDTree(np.column_stack([here, detections.frame * apart]))
-    b = cKDTree(np.column_stack([there, frame * apart]))
-    distance, nearest = b.query(a.data, distance_upper_bound=reach)
-    cell = np.flatnonzero(np.isfinite(distance))
-    cell = cell[a.query(b.data)[1][nearest[cell]] == cell]
-    return cell, np.asarray(nearest[cell], dtype=np.int64)
