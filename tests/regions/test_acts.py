@@ -131,6 +131,9 @@ def test_a_missing_cell_is_found_where_somebody_clicks() -> None:
     assert overlap(after == FREE, truth == 2) > 0.75
     with pytest.raises(InputError, match="drawn here already"):
         grow(site, (25, 25))
+    for nothing, place in ((replace(site, image=None), (25, 41)), (site, (85, 5))):
+        with pytest.raises(InputError, match="paint the cell"):
+            grow(nothing, place)
 
 
 def test_what_is_no_cell_goes() -> None:

@@ -152,12 +152,12 @@ def join(site: MendSite, *places: Place) -> Mend:
 
 
 def grow(site: MendSite, place: Place) -> Mend:
-    """There is a cell here: the best candidate that leaves others alone, or what stands out.
+    """There is a cell here: the best candidate that leaves others alone.
 
     Raises
     ------
     InputError
-        Where a cell is drawn there already, or nothing stands out from its surroundings.
+        Where a cell is drawn there already, or the image shows none.
     """
     taken = site.label_at(place)
     if taken:
@@ -167,8 +167,11 @@ def grow(site: MendSite, place: Place) -> Mend:
         )
     part = _part(site, (place,), ())
     outlines = _outlines(part, place, 0)
-    mask = outlines[0] if outlines else _stands_out(part, place)
-    return part.mend(MendKind.GROW, (place,), [(mask, site.free)], [])
+    if not outlines:
+        raise InputError(
+            f"frame {site.frame}: nothing stands out at pixel {site.pixel(place)}; paint the cell"
+        )
+    return part.mend(MendKind.GROW, (place,), [(outlines[0], site.free)], [])
 
 
 def remove(site: MendSite, place: Place) -> Mend:
@@ -555,31 +558,3 @@ def _outlines(part: _Part, place: Place, label: int) -> list[Mask]:
         if len(chosen) == _OUTLINES:
             break
     return chosen
-
-
-def _stands_out(part: _Part, place: Place) -> Mask:
-    """Free pixels about as bright (or dark) as the place, within a diameter of it.
-
-    The limit is half way between the place and what surrounds it.
-    """
-    site, at = part.site, part.local(place)
-    dot = np.ones(part.labels.shape, dtype=bool)
-    dot[at] = False
-    away = ndi.distance_transform_edt(dot, sampling=site.sampling)
-    free = part.labels == 0
-    near = (away <= 0.75 * site.diameter) & free
-    if site.image is None:
-        return _piece_at((away <= site.diameter / 2) & free, at)
-    values = finite_image(part.of(site.image))[0]
-    smooth = gaussian(values, 0.08 * site.diameter, site.sampling)
-    around = free & (away > 0.75 * site.diameter) & (away <= 2 * site.diameter)
-    level = float(np.median(smooth[around])) if around.any() else float(np.median(smooth))
-    noise = float(np.median(np.abs(smooth[around] - level))) if around.any() else 0.0
-    rise = float(smooth[at]) - level
-    if abs(rise) <= 3 * noise or rise == 0:
-        raise InputError(
-            f"frame {site.frame}: nothing stands out at pixel {site.pixel(place)}; paint the cell"
-        )
-    inside = np.sign(rise) * (smooth - level) > abs(rise) / 2
-    mask = _piece_at(near & inside, at)
-    return np.asarray(mask | (ndi.binary_fill_holes(mask) & free))
