@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from scipy import ndimage as ndi
-from skimage.filters import threshold_otsu
 
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.models.model import load_model
@@ -85,34 +83,6 @@ def test_the_network_is_told_of_without_its_folder(
     assert run("track", labels, "--out", tmp_path / "result").status == 0
     methods = " ".join((tmp_path / "result" / "methods.txt").read_text().split())
     assert "found by Bridgetrack, by cellpose (mine)" in methods
-
-
-def test_cells_of_a_network_stay_as_they_are_unless_asked(
-    run: Run, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def bright(image: np.ndarray) -> np.ndarray:
-        smooth = ndi.gaussian_filter(image.astype(np.float64), 2)
-        return np.asarray(ndi.label(smooth > threshold_otsu(smooth))[0])
-
-    cellpose_that(monkeypatch, bright)
-    out = tmp_path / "labels.tif"
-    for words, choose in ((), "plain"), (("--choose", "jointly"), "jointly"):
-        shown = run("segment", few, "--out", out, "--backend", "cellpose", *words)
-        assert shown.status == 0, shown.err
-        record = json.loads((tmp_path / "labels.run.json").read_text())
-        assert (record["backend"], record["choose"]) == ("cellpose", choose)
-        found = how_found(out)
-        assert found is not None
-        assert found.chooses == (choose == "jointly")
-        labels = tifffile.imread(out)
-        first = tifffile.imread(sorted(few.glob("*.tif"))[0])
-        assert np.array_equal(labels[0] > 0, bright(first) > 0) == (choose == "plain")
-    # what was written before a network's cells could be candidates
-    del record["candidates"]
-    (tmp_path / "labels.run.json").write_text(json.dumps(record))
-    found = how_found(out)
-    assert found is not None
-    assert not found.chooses
 
 
 def test_readings_that_disagree_are_told_and_kept(run: Run, tmp_path: Path) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import pickle
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import ndimage as ndi
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding import (
@@ -62,27 +61,18 @@ def test_nuclei_are_found_in_every_frame() -> None:
             assert (own == np.bincount(own).argmax()).mean() > 0.7
 
 
-def test_cells_of_a_network_are_candidates_beside_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_of_a_network_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     images, labels = drawn()
-    faint = np.stack([ndi.binary_dilation(frame == 4, iterations=6) for frame in labels])
-    images[faint] = np.random.default_rng(1).normal(100, 4, int(faint.sum()))  # only it sees these
-    images, shown = images.astype(np.float32), labels.copy()
-    shown[2][shown[2] == 3] = 0  # which it misses once
-    known = {frame.tobytes(): mask for frame, mask in zip(images, shown, strict=True)}
+    images = images.astype(np.float32)
+    known = {frame.tobytes(): mask for frame, mask in zip(images, labels, strict=True)}
     looked = cellpose_that(monkeypatch, lambda image: known[image.tobytes()])
-    movie = open_movie(images)
-    alone = found(movie)
-    assert not any(mask[true == 4].any() for true, mask in zip(labels, alone, strict=True))
-    finding = Finding(NUCLEI, backend="cellpose")
-    assert finding.words.startswith("together with their tracks, beside those of cellpose")
-    job = run(MaskJob.of(finding, movie))
-    got = [step for step in job.frames() if isinstance(step, np.ndarray)]
-    assert all(found_share(true, mask) == 1 for true, mask in zip(labels, got, strict=True))
-    assert len(looked) == len(images), "frames from which the movie teaches are not found twice"
-    assert pickle.loads(pickle.dumps(job.reader.network)) == job.reader.network
-    plain = found(movie, replace(finding, choose="plain"))
-    assert all(found_share(true, mask) == 1 for true, mask in zip(shown, plain, strict=True))
-    assert found_share(labels[2], plain[2]) < 1
+    finding = Finding(choose="plain", backend="cellpose")
+    assert finding.words == "by cellpose"
+    for true, mask in zip(labels, found(open_movie(images), finding), strict=True):
+        np.testing.assert_array_equal(mask > 0, true > 0)
+    assert len(looked) == len(images)
+    with pytest.raises(InputError, match="bring that along as candidates"):
+        Finding(backend="cellpose")
 
 
 def at_the_edge(labels: np.ndarray) -> np.ndarray:
@@ -208,5 +198,6 @@ def test_records_of_earlier_versions_open() -> None:
     record = {"format": FINDING_FILE.name, "version": 1, "backend": "builtin", "choose": "frame"}
     before = FINDING_FILE.parse(json.dumps(record), "it")
     assert before is not None and before.choose == "jointly"
-    for more in ({"pixel_model": {"classes": ""}}, {"backend": "stardist", "choose": "plain"}):
+    others = {"backend": "stardist", "choose": "plain"}, {"backend": "cellpose", "candidates": True}
+    for more in ({"pixel_model": {"classes": ""}}, *others):
         assert FINDING_FILE.parse(json.dumps(record | more), "it") is None

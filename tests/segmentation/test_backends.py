@@ -14,7 +14,6 @@ from bridgetrack.segmentation import (
     segment,
     segment_frame,
 )
-from bridgetrack.segmentation.segment import Cellpose
 from fake_networks import cellpose_that, install_cellpose
 from pictures import blobs, photograph
 
@@ -72,8 +71,6 @@ def test_size_limits_allow_for_flat_voxels_and_thin_stacks(
     volume = photograph(truth)
     found = segment_frame(volume, settings, scale=scale, backend="cellpose")
     np.testing.assert_array_equal(found, np.where(truth == 5, 0, truth))
-    again = Cellpose(settings=settings).of(volume, scale)
-    np.testing.assert_array_equal(again, found)
 
 
 def test_cellpose_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +83,7 @@ def test_cellpose_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cellpose_gives_masks(cellpose_package: None) -> None:
-    labels = Cellpose(settings=SegmentationSettings(diameter=20)).of(PICTURE, None)
+    labels = segment_frame(PICTURE, SegmentationSettings(diameter=20), backend="cellpose")
     np.testing.assert_array_equal(labels, TRUTH)
     made, called = _Network.calls
     assert made == {"gpu": False, "pretrained_model": "cpsam"}

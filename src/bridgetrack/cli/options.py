@@ -174,8 +174,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "choose": (
         "WORD",
         "jointly: cells are chosen among candidates, together with their tracks (the default); "
-        "plain: a single segmentation of each frame, which is faster. Cells of cellpose are taken "
-        "as they are (plain), or become candidates beside those of the built-in method.",
+        "plain: a single segmentation of each frame, which is faster; cells of cellpose are taken "
+        "as they are (plain).",
     ),
     "backend": ("NAME", "builtin, or cellpose if installed."),
     "network": ("NAME", "Cellpose network: name or file."),

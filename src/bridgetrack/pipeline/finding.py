@@ -48,9 +48,8 @@ from bridgetrack.regions.propose import label_sources
 from bridgetrack.regions.regions import labels_of, regions_of_labels
 from bridgetrack.regions.score import MovieScore
 from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
-from bridgetrack.segmentation.builtin import FrameView, segment_builtin
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
-from bridgetrack.segmentation.segment import Cellpose, check_backend
+from bridgetrack.segmentation.segment import check_backend, segment_frame
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 from bridgetrack.spread import spread
 
@@ -66,14 +65,14 @@ class Finding:
     Raises
     ------
     InputError
-        Where there is no such way to choose, or labels are brought along and not chosen from.
+        Where there is no such way to choose, labels are brought along and not chosen from, or the
+        cells of a network are, which are taken as they are.
     """
 
     # of the built-in segmentation; what is left open is decided by the movie
     settings: SegmentationSettings | None = None
     # whether cells are chosen among candidates, together with what happens to them in time
-    # (jointly), or each frame is read in one way, which is fastest (plain). The cells of a network
-    # are taken as they are (plain), or are candidates beside others
+    # (jointly), or each frame is read in one way, which is fastest (plain)
     choose: Choose = "jointly"
     # backend, network: see `segment_frame`
     backend: str = "builtin"
@@ -90,6 +89,11 @@ class Finding:
             raise InputError(f"masks are chosen {' or '.join(_WAYS)}, not {self.choose!r}")
         if self.brought and not self.chooses:
             raise InputError("labels brought along are candidates to choose from; use 'jointly'")
+        if self.backend != "builtin" and self.chooses:
+            raise InputError(
+                f"cells of {self.backend} are taken as they are ('plain'); to choose among them "
+                "and others, write them to a file, and bring that along as candidates"
+            )
 
     @property
     def chooses(self) -> bool:
@@ -107,22 +111,15 @@ class Finding:
         if self.given is not None:
             return "brought along and repaired by the image"
         if self.backend != "builtin":
-            way = f"{_WAYS[self.choose]}, beside those of" if self.chooses else "by"
-            return f"{way} {self.network_words}"
+            # a Windows path takes both kinds of slashes
+            name = "" if self.network is None else f" ({PureWindowsPath(self.network).name})"
+            return f"by {self.backend}{name}"
         words = _WAYS[self.choose]
         if self.settings is not None and self.settings.diameter is not None:
             words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
         if self.kind == "rods":
             words += ", as rods"
         return f"{words}, by what other programs say, too" if self.beside else words
-
-    @property
-    def network_words(self) -> str:
-        """The program that was asked, with the name of its network, without its folders."""
-        # a Windows path takes both kinds of slashes
-        if self.network is None:
-            return self.backend
-        return f"{self.backend} ({PureWindowsPath(self.network).name})"
 
     @property
     def kind(self) -> str | None:
@@ -139,10 +136,10 @@ class Finding:
         """What suits a movie where the settings leave it open.
 
         Where masks are chosen, the size of cells is that at which candidates are surest. The plain
-        segmentation draws no candidates, and masks that are repaired and cells of a network have
-        a size: they take the estimate, which is there sooner.
+        segmentation draws no candidates, and masks that are repaired have a size: they take the
+        estimate, which is there sooner.
         """
-        if self.chooses and self.given is None and self.backend == "builtin":
+        if self.chooses and self.given is None:
             return (yield from fitted_settings(image, self.settings, channel=channel))
         yield Progress("Looking at the movie", 0.0)
         return estimate_settings(image, self.settings, channel=channel)
@@ -175,23 +172,18 @@ class MaskJob:
         for other in finding.brought:
             check_same_extent(image, other)
             check_labels(other)
-        number, network, estimate = image.channel_number(channel), None, None
-        if finding.backend == "cellpose":
-            network = Cellpose(finding.network, finding.settings)
-        if finding.chooses or finding.backend == "builtin":
-            estimate = yield from finding.decided(image, channel=number)
-        settings = finding.settings if estimate is None else estimate.settings
-        settings = settings or SegmentationSettings()
+        number, estimate = image.channel_number(channel), None
         if finding.backend == "builtin":
-            finding = replace(finding, settings=settings)
+            estimate = yield from finding.decided(image, channel=number)
+            finding = replace(finding, settings=estimate.settings)
         # Where they are chosen, cells at the edge are left out after the choice.
-        inner = replace(settings, clear_border=False)
-        reader = MaskReader(image, number, inner, finding.brought, network, answers, client)
+        inner = replace(finding.settings or SegmentationSettings(), clear_border=False)
+        reader = MaskReader(image, number, inner, finding.brought, answers, client)
         if finding.chooses:
             ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
             if finding.learned is None or finding.learned.answers != ids:
                 finding = replace(finding, learned=(yield from learned_score(reader)))
-        return cls(finding, reader, estimate if finding.backend == "builtin" else None)
+        return cls(finding, reader, estimate)
 
     def frames(
         self, weights: Model | None = None
@@ -214,12 +206,11 @@ class MaskJob:
 
     def plain_frame(self, t: int) -> NDArray[np.int32]:
         """Labels of a frame that is read in one way."""
-        image = self.reader.movie.channel_frame(t, self.reader.channel)
-        scale = self.reader.movie.geometry.scale
-        if self.reader.network is not None:
-            return self.reader.network.of(image, scale)
-        settings = self.finding.settings or SegmentationSettings()
-        return segment_builtin(FrameView(image, settings, scale))
+        how, movie = self.finding, self.reader.movie
+        image, scale = movie.channel_frame(t, self.reader.channel), movie.geometry.scale
+        return segment_frame(
+            image, how.settings, scale=scale, backend=how.backend, network=how.network
+        )
 
     def choices(
         self,
@@ -458,12 +449,11 @@ class _Content(OpenEntry):
         # What was repaired, or found by what others say, is so again from the masks as they are.
         # Earlier versions knew StarDist, and strokes that taught pixels.
         known = self.backend in get_args(Backend) and self.pixel_model is None
-        if self.repaired or not known:
+        ours = self.backend == "builtin"
+        # In one of them cells of a network could be candidates, too.
+        if self.repaired or not known or (self.candidates and not ours):
             return None
-        # Cells of a network were taken as they are before they could be candidates, whatever way
-        # of choosing was written down.
-        chosen = self.backend == "builtin" or self.candidates
-        choose: Choose = "jointly" if chosen and self.choose != "plain" else "plain"
+        choose: Choose = "jointly" if ours and self.choose != "plain" else "plain"
         return Finding(self.settings, choose, self.backend, self.network)
 
 
@@ -502,7 +492,6 @@ def finding_to_json(finding: Finding) -> dict[str, Any]:
         "backend": finding.backend,
         "network": finding.network,
         "choose": finding.choose,
-        "candidates": finding.chooses,
         "judged_as": finding.kind,
         "settings": None if finding.settings is None else asdict(finding.settings),
         "repaired": bool(finding.brought),

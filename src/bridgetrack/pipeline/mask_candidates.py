@@ -38,17 +38,16 @@ from bridgetrack.regions.score import (
 )
 from bridgetrack.segmentation.builtin import FrameView, complete_settings, segment_builtin
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
-from bridgetrack.segmentation.segment import Cellpose
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import spread
 
 LOYALTY = 2.0
-"""Added to the log-odds of cells that were brought along, or that a network sees."""
+"""Added to the log-odds of cells that were brought along."""
 READING_LOYALTY = 1.0
 """The same for cells that the plain segmentation draws, where none are brought along.
 
 It is good where the score, which was learned from other kinds of movies, may not be."""
-_READING, _NETWORK = "reading", "network"
+_READING = "reading"
 _BLOCKS = 4
 """Places of a movie, of three frames each, from which it teaches its score."""
 _FRAMES_PER_BLOCK = 6
@@ -79,7 +78,6 @@ class MaskReader:
     channel: int
     segmentation: SegmentationSettings  # settings with nothing left open
     labels: Sequence[Movie] = ()  # label movies brought along; each of their cells is a candidate
-    network: Cellpose | None = None  # its cells are candidates like those of labels brought along
     # what people said of masks, also by answers about events. It holds, and the score learns from
     # areas that were found right
     answers: MaskAnswers | None = None
@@ -95,8 +93,6 @@ class MaskReader:
         named = zip(label_sources(self.labels), self.labels, strict=True)
         read = None
         drawn = {name: label_frame(labels, t).astype(np.int64) for name, labels in named}
-        if self.network is not None:
-            drawn[_NETWORK] = self.network.of(image, scale).astype(np.int64)
         if not drawn:
             read = segment_builtin(view)
             drawn[_READING] = read.astype(np.int64)
@@ -129,7 +125,7 @@ class MaskReader:
             regions = found.regions
             scores = score.log_odds(regions, found.features)
             read = regions.voted(_READING)
-            brought = regions.voted(*label_sources(self.labels), _NETWORK)
+            brought = regions.voted(*label_sources(self.labels))
             scores += LOYALTY * brought
             scores += (1 - score.own) * READING_LOYALTY * much_alike(regions, read)
             drawn = regions.voted(SOURCE)

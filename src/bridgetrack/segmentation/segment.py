@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, get_args
@@ -24,73 +23,13 @@ def available_backends() -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Cellpose:
-    """What Cellpose makes of frames; its network is loaded at the first one.
-
-    Parameters
-    ----------
-    network
-        Name of a pretrained network or path of one's own; ``"cpsam"`` where None.
-    settings
-        The diameter, which Cellpose takes where it is given, the size limits where that is known,
-        and `clear_border`.
-
-    Raises
-    ------
-    DependencyError
-        Where Cellpose is not installed.
-    """
-
-    network: str | None = None
-    settings: SegmentationSettings | None = None
-
-    def __post_init__(self) -> None:
-        if find_spec("cellpose") is None:
-            raise DependencyError(
-                "Cellpose is not installed; install it with: pip install bridgetrack[cellpose]"
-            )
-
-    def of(self, image: NDArray[Any], scale: tuple[float, ...] | None) -> Labels:
-        """Cells of a frame ([Z,] Y, X).
-
-        Raises
-        ------
-        DependencyError
-            Where the network cannot be loaded, or fails.
-        """
-        settings = self.settings or SegmentationSettings()
-        network = cellpose_network(self.network)
-        volume: dict[str, Any] = {}
-        if image.ndim == 3:
-            depth = sampling_of(scale, image.shape, settings.diameter or 0.0)[0]
-            volume = {"do_3D": True, "z_axis": 0, "anisotropy": depth}
-        try:
-            found = network.eval(finite_image(image)[0], diameter=settings.diameter, **volume)[0]
-        except Exception as error:
-            raise DependencyError(f"Cellpose failed on a frame: {error}") from error
-        labels = np.where(np.isfinite(image), np.asarray(found).reshape(image.shape), 0)
-        labels = labels.astype(np.int32)
-        if settings.diameter is not None:
-            sampling = sampling_of(scale, image.shape, settings.diameter)
-            unit = usual_size(settings.diameter, image.shape, sampling)
-            labels = of_right_size(labels, settings, unit)
-        return numbered(labels, settings)
-
-
-@lru_cache(maxsize=1)
-def cellpose_network(name: str | None) -> Any:
-    """A network of Cellpose 4; every process loads its own, once."""
-    try:
-        from cellpose import core, models
-
-        gpu = bool(core.use_gpu())
-        return models.CellposeModel(gpu=gpu, pretrained_model=name or "cpsam")
-    except Exception as error:
-        raise DependencyError(
-            f"Cellpose could not load its network {name or ''} ({error}); its weights are "
-            "fetched at the first use, which needs the internet"
-        ) from error
+def check_backend(backend: str) -> None:
+    """Refuse a back end that is not known by an `InputError`."""
+    if backend not in get_args(Backend):
+        raise InputError(
+            f"there is no segmentation back end {backend!r}; choose from "
+            f"{', '.join(get_args(Backend))}, or open the labels of another program"
+        )
 
 
 def segment_frame(
@@ -108,13 +47,14 @@ def segment_frame(
     image
         One channel of one frame, shape ([Z,] Y, X). NaN and infinite pixels are background.
     settings
-        All are used by the built-in method; for Cellpose see `Cellpose`.
+        All are used by the built-in method. Cellpose takes the diameter where it is given, the
+        size limits where that is known, and `clear_border`.
     scale
         Pixel size per axis; only ratios matter.
     backend
         ``"builtin"`` or ``"cellpose"``.
     network
-        Name of a network of Cellpose, or path of one's own.
+        Name of a network of Cellpose, or path of one's own; ``"cpsam"`` where None.
 
     Returns
     -------
@@ -129,15 +69,51 @@ def segment_frame(
         Where there is no such back end.
     """
     check_backend(backend)
+    settings = settings or SegmentationSettings()
     if backend == "cellpose":
-        return Cellpose(network, settings).of(image, scale)
-    return segment_builtin(FrameView(image, settings or SegmentationSettings(), scale))
+        return _by_cellpose(image, settings, scale, network)
+    return segment_builtin(FrameView(image, settings, scale))
 
 
-def check_backend(backend: str) -> None:
-    """Refuse a back end that is not known by an `InputError`."""
-    if backend not in get_args(Backend):
-        raise InputError(
-            f"there is no segmentation back end {backend!r}; choose from "
-            f"{', '.join(get_args(Backend))}, or open the labels of another program"
+def _by_cellpose(
+    image: NDArray[Any],
+    settings: SegmentationSettings,
+    scale: tuple[float, ...] | None,
+    network: str | None,
+) -> Labels:
+    """What Cellpose makes of a frame; see `segment_frame`."""
+    if find_spec("cellpose") is None:
+        raise DependencyError(
+            "Cellpose is not installed; install it with: pip install bridgetrack[cellpose]"
         )
+    loaded = cellpose_network(network)
+    volume: dict[str, Any] = {}
+    if image.ndim == 3:
+        depth = sampling_of(scale, image.shape, settings.diameter or 0.0)[0]
+        volume = {"do_3D": True, "z_axis": 0, "anisotropy": depth}
+    try:
+        found = loaded.eval(finite_image(image)[0], diameter=settings.diameter, **volume)[0]
+    except Exception as error:
+        raise DependencyError(f"Cellpose failed on a frame: {error}") from error
+    labels = np.where(np.isfinite(image), np.asarray(found).reshape(image.shape), 0)
+    labels = labels.astype(np.int32)
+    if settings.diameter is not None:
+        sampling = sampling_of(scale, image.shape, settings.diameter)
+        unit = usual_size(settings.diameter, image.shape, sampling)
+        labels = of_right_size(labels, settings, unit)
+    return numbered(labels, settings)
+
+
+@lru_cache(maxsize=1)
+def cellpose_network(name: str | None) -> Any:
+    """A network of Cellpose 4; every process loads its own, once."""
+    try:
+        from cellpose import core, models
+
+        gpu = bool(core.use_gpu())
+        return models.CellposeModel(gpu=gpu, pretrained_model=name or "cpsam")
+    except Exception as error:
+        raise DependencyError(
+            f"Cellpose could not load its network {name or ''} ({error}); its weights are "
+            "fetched at the first use, which needs the internet"
+        ) from error
