@@ -18,8 +18,7 @@ from pydantic import ValidationError
 from bridgetrack.cli.console import printable
 from bridgetrack.cli.evaluate import check, evaluate, explain
 from bridgetrack.cli.options import command
-from bridgetrack.cli.segment import segment
-from bridgetrack.cli.track import batch, demo, run, track
+from bridgetrack.cli.track import batch, demo, run, segment, track
 from bridgetrack.cli.train import annotate, models, suggest, train
 from bridgetrack.errors import BridgetrackError, DependencyError
 from bridgetrack.files import REMEDY, program_version

@@ -68,8 +68,7 @@ def read_detections_csv(
         ``scale``: size of a pixel along each axis; with positions in micrometres it turns them to
         pixels. ``unit``: ``"pixel"`` or ``"micrometer"``. ``frame_interval``: minutes between
         frames. ``shape``: extent of the frames in pixels. ``n_frames``: number of frames; else
-        up to the last that has a cell. ``positions``: ``"pixel"`` or ``"micrometer"``, what the
-        positions are given in; by default as the units in the file say.
+        up to the last that has a cell.
 
     Returns
     -------
@@ -143,7 +142,6 @@ def read_cells(
     frame_interval: float | None = None,
     shape: tuple[int, ...] | None = None,
     n_frames: int | None = None,
-    positions: str | None = None,
 ) -> CellTable:
     """Read positions, sizes and identities of the cells of a file; see `read_detections_csv`.
 
@@ -174,7 +172,7 @@ def read_cells(
     placed, n_rows = _placed(text, found, notes), len(frame)
     text, frame = replace(text, cells=text.cells[placed]), frame[placed]
     notes += _several_movies(text, frame)
-    micro = np.array([_micrometers(text, found, a, positions, sidecar, notes) for a in axes])
+    micro = np.array([_micrometers(text, found, a, sidecar, notes) for a in axes])
     metric = np.isfinite(micro)
     if metric.any() and not metric.all() and scale is None:
         raise InputError(
@@ -344,15 +342,10 @@ def _micrometers(
     text: TextTable,
     found: Mapping[str, str],
     axis: str,
-    positions: str | None,
     sidecar: Sidecar | None,
     notes: list[str],
 ) -> float:
     """Micrometres in the unit of the positions along an axis; NaN if they are pixels."""
-    if positions not in (None, "pixel", "micrometer"):
-        raise InputError(f"positions are given in 'pixel' or 'micrometer', not in {positions!r}")
-    if positions is not None:
-        return 1.0 if positions == "micrometer" else np.nan
     if sidecar is not None:
         return 1.0 if sidecar.units.get(found[axis]) == "um" else np.nan
     unit = text.unit(found[axis])
