@@ -65,17 +65,16 @@ def test_merges_splits_and_pieces(tmp_path: Path, case: object) -> None:
     assert_same_tracks(read_tracks_csv(tmp_path / "detections.csv"), tracks)
 
 
-def test_a_cell_in_pieces_is_read_as_earlier_versions_wrote_it(tmp_path: Path) -> None:
-    """In one row, with its pieces in a file beside."""
+def test_a_cell_in_pieces_is_one_row_and_its_pieces_stand_beside(tmp_path: Path) -> None:
     tracks = cut_cell()
+    tracks.nodes["area"] = [8.0, 3.0, 5.0, 8.0]
     write_csv(tracks, tmp_path)
-    table, known = tmp_path / "detections.csv", json.loads((tmp_path / "units.json").read_text())
-    cells = pd.read_csv(table)
-    cells[cells["t"] == 1].to_csv(tmp_path / "pieces.csv", index=False)
-    cells.drop(index=1).to_csv(table, index=False)
-    known["files"].append("pieces.csv")
-    (tmp_path / "units.json").write_text(json.dumps(known))
-    assert_same_tracks(read_tracks_csv(table), tracks)
+    table = pd.read_csv(tmp_path / "detections.csv")
+    assert table[["t", "track_id"]].values.tolist() == [[0, 1], [1, 1], [2, 1]]
+    assert table["id"].tolist() == [0, 2, 3] and table["area"].tolist() == [8.0, 8.0, 8.0]
+    assert table["x"].tolist() == pytest.approx([5.0, (3 * 4 + 5 * 6) / 8, 5.0])
+    assert table["parent_id"].tolist()[1:] == [0, 2], "each parent is a row"
+    assert pd.read_csv(tmp_path / "pieces.csv")["id"].tolist() == [1, 2]
 
 
 def test_what_one_parent_per_row_cannot_hold_is_said(tmp_path: Path) -> None:

@@ -89,18 +89,44 @@ def chosen(widget, kind: str):
     return getattr(widget.segment.source, kind).layer
 
 
-def test_what_is_dropped_is_a_movie_or_its_cells(viewer, qtbot, files):
+def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
     widget = fill(viewer, None, None)
     state = state_of(viewer)
-    with choosing("Bridgetrack"):
-        drop(viewer, files["frames"])
+    beside: list[bool] = []
+
+    def dropping(path: Path) -> None:
+        """Drop in an event of the window, as a mouse does; nothing is read when it returns."""
+        n, before = len(viewer.layers), len(beside)
+
+        def act() -> None:
+            drop(viewer, path)
+            beside.append(state.files.busy("open") and len(viewer.layers) == n)
+
+        with choosing("Bridgetrack"):
+            QTimer.singleShot(0, act)
+            qtbot.waitUntil(lambda: len(beside) > before, timeout=20_000)
+        qtbot.waitUntil(lambda: not state.files.busy("open"), timeout=20_000)
+
+    dropping(files["frames"])
     assert chosen(widget, "image").name == "frames" and chosen(widget, "labels") is None
     masks_that_napari_took_for_an_image_are_used(viewer, widget, qtbot, files)
-    with choosing("Bridgetrack"):
-        drop(viewer, files["masks"])
+    dropping(files["masks"])
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert chosen(widget, "labels").name == "masks"
     assert type(chosen(widget, "labels")).__name__ == "Labels"
+    there = list(viewer.layers)
+    for name, text, told in (
+        ("broken.csv", files["table"].read_text() + "3,1,here,4\n", "here"),
+        ("other.csv", "name,value\na,1\n", "column"),
+    ):
+        broken = files["table"].with_name(name)
+        broken.write_text(text)
+        dropping(broken)
+        notice = widget.notice
+        assert notice.isVisible() and name in notice.text() and told in notice.text()
+        assert list(viewer.layers) == there and chosen(widget, "labels").name == "masks"
+    assert beside == [True] * 4
+    # A script, which is no event of the window, gets the layers at once.
     [points] = viewer.open(str(files["table"]), plugin="bridgetrack")
     assert points in viewer.layers
 

@@ -58,6 +58,12 @@ def test_rejecting_changes_the_proposal_and_undo_brings_it_back(session, annotat
     assert after.key != before.key
     assert annotator.proposals[0].event.key == after.key
     assert "What happened instead? Press its number" in said[-1][1]
+    # Pressed twice, a key says nothing of what it brought into view.
+    with pytest.MonkeyPatch.context() as slow:
+        slow.setattr("bridgetrack.ui.annotator.GLANCE", 1e6)
+        for again in (annotator.reject, annotator.cannot_tell, annotator.accept):
+            again()
+    assert [a.kind for a in session.annotations] == [Kind.REJECT]
     (answer,) = session.annotations
     no = describe(answer, session.names)
     assert no.startswith("not: #")

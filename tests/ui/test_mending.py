@@ -214,6 +214,25 @@ def what_is_painted_is_an_answer(opened, viewer, hand, qtbot, pair):
     qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=20_000)
 
 
+def the_outline_of_another_layer_is_taken(opened, viewer, hand, qtbot, pair):
+    state, widget, truth = opened
+    place, before = middle(truth[T] == pair[0]), cells(viewer).copy()
+    state.canvas.show(T, None)
+    hand.key("O")
+    hand.click(place, shift=True)
+    assert "No other visible layer of masks" in widget.notice.text()
+    other = viewer.add_labels(truth.copy(), name="others", scale=(1, SCALE, SCALE))
+    state.canvas.activate()
+    hand.click(place, shift=True)
+    np.testing.assert_array_equal(cells(viewer)[T] == pair[0], truth[T] == pair[0])
+    qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=20_000)
+    [answer] = state.session.masks.answers
+    assert answer.kind == MendKind.PAINT and answer.frame == T
+    hand.key("Z")
+    np.testing.assert_array_equal(cells(viewer), before)
+    viewer.layers.remove(other)
+
+
 @pytest.mark.slow
 def test_masks_are_mended_by_keys_clicks_and_brushes(opened, viewer, hand, qtbot, pair):
     session = opened[0].session
@@ -222,6 +241,7 @@ def test_masks_are_mended_by_keys_clicks_and_brushes(opened, viewer, hand, qtbot
         removing_growing_joining_and_outlines,
         all_in_view_is_right,
         what_is_painted_is_an_answer,
+        the_outline_of_another_layer_is_taken,
     ):
         part(opened, viewer, hand, qtbot, pair)
         while session.can_undo:

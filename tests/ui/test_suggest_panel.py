@@ -33,14 +33,7 @@ def state(open_short, viewer, qtbot):
 
 @pytest.mark.slow
 def test_questions_in_the_window(state, hand, viewer, qtbot, tmp_path, monkeypatch):
-    # Without a choice or a question, Yes and No say what is missing.
-    panel, notice = state.widget.annotate, state.widget.notice
-    state.annotator.point_at(-1)
-    for name in ("accept", "reject", "unsure"):
-        notice.say("", "")
-        qtbot.mouseClick(panel.actions[name], Qt.MouseButton.LeftButton)
-        assert notice.isVisible() and "Point at a cell" in notice.text(), name
-    assert not len(state.session.annotations)
+    the_view_before_the_questions_comes_back(state, hand, viewer, qtbot)
     for part in (
         the_queue_goes_on_while_it_learns,
         one_question_at_a_time_and_undo_says_what_it_takes,
@@ -55,6 +48,44 @@ def test_questions_in_the_window(state, hand, viewer, qtbot, tmp_path, monkeypat
         hand.key("G")
         assert state.session.questions.current is not None
         part(state, hand, viewer, qtbot, tmp_path, monkeypatch)
+
+
+def the_view_before_the_questions_comes_back(state, hand, viewer, qtbot):
+    # Without a choice or a question, Yes and No say what is missing.
+    panel, notice = state.widget.annotate, state.widget.notice
+    state.annotator.point_at(-1)
+    for name in ("accept", "reject", "unsure"):
+        notice.say("", "")
+        qtbot.mouseClick(panel.actions[name], Qt.MouseButton.LeftButton)
+        assert notice.isVisible() and "Point at a cell" in notice.text(), name
+    assert not len(state.session.annotations)
+    camera = camera_of(viewer)
+
+    def view():
+        return *camera.center[-2:], camera.zoom, viewer.dims.current_step[0]
+
+    def look(frame):
+        viewer.dims.set_point(0, frame)
+        camera.center, camera.zoom = (0.0, 70.0, 50.0), 3.0
+        qtbot.wait(30)
+        return view()
+
+    before = look(4)
+    hand.key("G")
+    hand.key("Return")
+    assert view() != before
+    qtbot.mouseClick(state.widget.annotate.stop, Qt.MouseButton.LeftButton)
+    assert view() == pytest.approx(before)
+    # The same where the last question was answered.
+    before = look(2)
+    hand.key("G")
+    assert view() != before
+    questions = state.session.questions
+    with pytest.MonkeyPatch.context() as last:
+        last.setattr(questions, "_next", lambda: None)
+        last.setattr(questions, "_update", lambda: setattr(questions, "problem", "none"))
+        hand.key("U")
+    qtbot.waitUntil(lambda: view() == pytest.approx(before), timeout=20_000)
 
 
 def the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot, *_):
@@ -92,11 +123,12 @@ def one_question_at_a_time_and_undo_says_what_it_takes(
     first, names = questions.current, asked.session.names
     qtbot.waitUntil(panel.question.isVisible, timeout=20_000)
     # The question and the first of the list are about the same cell, in the same words.
-    number, sign, said = panel.choices.item(0).text().split("  ")
-    assert (number, sign) == ("1", LOOKS[first.event.event].sign)
-    listed = said.rpartition(":")[0]
+    listed = panel.choices.item(0).text().split("  ")[-1].rpartition(":")[0]
     cell = f"{names(first.asked)} in frame {first.asked.frame}"
     assert panel.question.text() == f"Is this right? {cell} {listed}."
+    image = asked.viewer.layers[0]
+    asked.viewer.layers.selection.active = image  # whose own keys choose its tools
+    assert panel.choices.item(0).text().split("  ")[0] == LOOKS[first.event.event].sign
     qtbot.mouseClick(panel.actions["reject"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "instead?" in panel.question.text(), timeout=20_000)
     assert questions.current is first and cell in panel.question.text()

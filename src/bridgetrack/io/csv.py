@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bridgetrack.arrays import Index
+from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.files import as_path, program_version, writing
 from bridgetrack.io.columns import LINK_COLUMNS, known_columns, plain_names, shown
@@ -35,8 +35,8 @@ from bridgetrack.tracks.tracks import (
 _AT_ONCE = 10_000
 """Rows that are written at once."""
 _FILES = ("detections.csv", "edges.csv", "events.csv", "tracks.csv")
-_PIECES = "pieces.csv"
-"""Beside the ``detections.csv`` of earlier versions, which has one row for a cell in pieces."""
+PIECES = "pieces.csv"
+"""Beside ``detections.csv`` where cells are drawn in pieces: a row per piece."""
 _STANDARD = ("id", "frame", "label", "z", "y", "x", "area", "track_id")
 
 
@@ -44,27 +44,32 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
     """Write ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv``, ``units.json``.
 
     Columns of ``detections.csv`` are ``t,[z],y,x,id,parent_id,track_id,...``, positions in
-    pixels; `read_tracks_csv` reads it back without loss. Gives what the tables cannot hold. Raises
-    an `OutputError` if they cannot be written.
+    pixels; `read_tracks_csv` reads it back without loss. A cell that is drawn in pieces has one row
+    there, and one per piece in ``pieces.csv``. Gives what the tables cannot hold. Raises an
+    `OutputError` if they cannot be written.
     """
-    folder, notes, cells = as_path(folder), csv_notes(tracks), plain_cells(tracks)
+    folder, notes, (cells, pieces) = as_path(folder), csv_notes(tracks), plain_cells(tracks)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _write(cells, folder / "detections.csv")
+        if len(pieces):
+            _write(pieces, folder / PIECES)
         _write(tracks.edges, folder / "edges.csv")
         _write(tracks.events, folder / "events.csv")
         _write(track_table(tracks), folder / "tracks.csv")
         sidecar = _sidecar(tracks, list(cells.columns), notes)
+        sidecar["files"] += [PIECES] * bool(len(pieces))
         text = json.dumps(sidecar, indent=1, allow_nan=False) + "\n"
         (folder / SIDECAR).write_text(text, encoding="utf-8")
     return notes
 
 
-def plain_cells(tracks: Tracks) -> pd.DataFrame:
-    """One row per detection in a track; areas are empty where the sizes of cells are not known.
+def plain_cells(tracks: Tracks) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One row per track and frame, and one per piece of those that are drawn in pieces.
 
-    Columns are ``t,[z],y,x,id,parent_id,track_id,label,lineage_id,area,...``. The pieces of a cell
-    that is drawn in several have the same frame and track.
+    Columns are ``t,[z],y,x,id,parent_id,track_id,label,lineage_id,area,...``; areas are empty
+    where the sizes of cells are not known. A cell in pieces has the sum of their areas, their
+    centroid, and all else of the largest.
     """
     nodes = tracks.nodes
     columns: dict[str, Any] = {"t": nodes["frame"]}
@@ -74,7 +79,32 @@ def plain_cells(tracks: Tracks) -> pd.DataFrame:
     if not sizes_known(tracks):
         columns["area"] = pd.Series(np.nan, index=nodes.index)
     columns |= {name: nodes[name] for name in nodes.columns if name not in {*_STANDARD, *columns}}
-    return pd.DataFrame({name: column.array for name, column in columns.items()}, copy=False)
+    cells = pd.DataFrame({name: column.array for name, column in columns.items()}, copy=False)
+    twin = cells.duplicated(["t", "track_id"], keep=False).to_numpy()
+    return _whole(cells, twin, list(tracks.geometry.axes)), cells[twin]
+
+
+def _whole(cells: pd.DataFrame, twin: Mask, axes: list[str]) -> pd.DataFrame:
+    """The cells with the pieces of each, those marked, as one."""
+    if not twin.any():
+        return cells
+    pieces = cells[twin].assign(weight=cells.loc[twin, "area"].fillna(1.0))
+    by = [pieces["t"], pieces["track_id"]]
+    total = pieces["weight"].groupby(by).transform("sum")
+    largest = pieces.groupby(["t", "track_id"])["weight"].idxmax().to_numpy()
+    merged = pieces.loc[largest, cells.columns].copy()
+    for axis in axes:
+        share = pieces[axis] * pieces["weight"] / total
+        merged[axis] = share.groupby(by).transform("sum")[largest]
+    merged["area"] = pieces["area"].groupby(by).transform("sum", min_count=1)[largest]
+    main = merged.set_index(["t", "track_id"])["id"]
+    mine = main.reindex(pd.MultiIndex.from_frame(pieces[["t", "track_id"]])).to_numpy()
+    whole = pd.concat([cells[~twin], merged]).sort_index()
+    parent = whole["parent_id"].to_numpy(dtype=np.int64, na_value=-1)
+    at = pd.Index(pieces["id"]).get_indexer(pd.Index(parent))
+    named = np.where(at >= 0, mine[at], parent)  # pieces are in no row
+    root = whole["parent_id"].isna().to_numpy()
+    return whole.assign(parent_id=pd.arrays.IntegerArray(named, root))
 
 
 def first_parents(tracks: Tracks) -> pd.Series[Any]:
@@ -192,10 +222,10 @@ def read_tracks_csv(
 
 
 def _in_pieces(text: TextTable, sidecar: Sidecar | None) -> TextTable:
-    """A table of an earlier version with the pieces of cells in place of these."""
-    if sidecar is None or _PIECES not in sidecar.files:
+    """A table that `write_csv` wrote with the pieces of cells in place of these."""
+    if sidecar is None or PIECES not in sidecar.files:
         return text
-    pieces = read_text_table(Path(text.source).with_name(_PIECES)).cells
+    pieces = read_text_table(Path(text.source).with_name(PIECES)).cells
     whole = text.cells[~text.cells["id"].isin(pieces["id"])]
     pieces.index += int(text.cells.index.max())
     both = pd.concat([whole, pieces])

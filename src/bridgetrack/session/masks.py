@@ -121,6 +121,12 @@ class MovieMasks:
         known = (int(self._detections.label.max(initial=0)), int(labels.max(initial=0)))
         return 1 + max(*known, self.answers.last_label)
 
+    def new_label(self, t: int) -> int:
+        """A number for a new cell of a frame, which no cell ever had."""
+        label = self._free(self._frame(t))
+        self._refuse_above(label)
+        return label
+
     def accept(self, mend: Mend) -> Mend:
         """Make a change that `act` prepared; a new cell's number is free in the whole movie."""
         self.refuse_locked([mend])
@@ -140,7 +146,11 @@ class MovieMasks:
 
     def _keep(self, mends: list[Mend]) -> None:
         """Write changes down, unless the number of a cell cannot be stored."""
-        highest = max(int(mend.after.max(initial=0)) for mend in mends)
+        self._refuse_above(max(int(mend.after.max(initial=0)) for mend in mends))
+        self._store.edit(AnswerChange(masks_added=self.answers.next_for(mends)))
+
+    def _refuse_above(self, highest: int) -> None:
+        """Refuse a number that the labels have no place for."""
         dtype = self.labels.array.dtype
         limit = np.iinfo(dtype).max if dtype.kind in "iu" else 2**24
         if highest > limit:
@@ -148,7 +158,6 @@ class MovieMasks:
                 f"the labels are stored as {dtype}, in which {highest}, the next free number, has "
                 "no place; save them with more bits (for example as uint32) and open them again"
             )
-        self._store.edit(AnswerChange(masks_added=self.answers.next_for(mends)))
 
     def refuse_locked(self, mends: Iterable[Mend], going: Collection[str] = ()) -> None:
         """Complain where masks would change that a verified track rests on.

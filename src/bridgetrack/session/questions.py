@@ -72,6 +72,11 @@ class Questions:
         return report_of(self.active)
 
     @property
+    def ended(self) -> bool:
+        """Whether nothing is left to ask of those who answer."""
+        return self.engaged and self.current is None and self._exhausted and not self.busy
+
+    @property
     def _exhausted(self) -> bool:
         """Whether learning would find no more questions now."""
         return self.active is not None and (bool(self.problem) or self.active.exhausted)

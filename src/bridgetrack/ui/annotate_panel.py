@@ -158,6 +158,7 @@ class AnnotatePanel(Panel):
         session, annotator = self.session, self.annotator
         viewer = self.state.viewer
         self.listen(viewer.dims.events.current_step, self._on_frame)
+        self.listen(viewer.layers.selection.events.active, lambda _: self._show_cell())
         self.follow(
             # Once, after the next question was drawn on the image, which would wait for it else.
             qdebounced(self._show_question, timeout=_AFTER, parent=self),
@@ -292,14 +293,25 @@ class AnnotatePanel(Panel):
     def _alternatives(self, asked: Suggestion) -> list[str]:
         events, names = asked.listed, self.session.names
         words = [choice_words(event, asked, names) for event in events]
-        listed = _listed(events, words, map(percent, asked.beliefs))
+        listed = self._listed(events, words, map(percent, asked.beliefs))
         return listed[int(self.questions.denied) :]
 
     def _proposals(self) -> list[str]:
         found, names = self.annotator.proposals, self.session.names
         words = [short_words(p.event, self.annotator.history, names) for p in found]
         notes = ("ruled out" if p.excluded else percent(p.confidence) for p in found)
-        return _listed([p.event for p in found], words, notes)
+        return self._listed([p.event for p in found], words, notes)
+
+    def _listed(
+        self, events: Sequence[Any], words: Sequence[str], notes: Iterable[str]
+    ) -> list[str]:
+        """Events as lines: sign, words, a note, and the number where its key would answer."""
+        lines = [
+            f"{LOOKS[event.event].sign}  {said}: {note}"
+            for event, said, note in zip(events, words, notes, strict=True)
+        ]
+        ours = self.state.canvas.has_numbers
+        return [f"{k}  {line}" for k, line in enumerate(lines, 1)] if ours else lines
 
     def _list_answers(self) -> None:
         annotations, masks = self.session.annotations, self.session.masks
@@ -324,14 +336,6 @@ _INSTEAD = (
     "Click what is right or press its number. Not in the list: C, Y, L, A or F. Not sure: U. "
     "Wrong masks: K, J, N, E or O."
 )
-
-
-def _listed(events: Sequence[Any], words: Sequence[str], notes: Iterable[str]) -> list[str]:
-    """Events as lines: the number whose key answers, sign, words, and a note."""
-    return [
-        f"{k}  {LOOKS[event.event].sign}  {said}: {note}"
-        for k, (event, said, note) in enumerate(zip(events, words, notes, strict=True), 1)
-    ]
 
 
 def _reason(asked: Suggestion) -> str:

@@ -63,9 +63,12 @@ class Annotator:
         # corners of the view, and whether a position is on the canvas
         self.area: Callable[[], tuple[Place, Place] | None] = lambda: None
         self.in_view: Callable[[Place], bool] = lambda _: True
+        # takes the outline that another layer has at a place of a frame; says why not
+        self.take_outline: Callable[[int, Place], str] = lambda *_: "There are no other layers."
         self.history = False  # whether to ask where the cell comes from rather than where it goes
         self.proposals: list[Proposal] = []  # what could happen to it, best first
         self._since = time.monotonic()
+        self._noted = -1, False  # the cell and its side that was answered about last
         self._begun = False  # whether a tool was taken and nothing was done with it yet
         session.movie_changed.connect(self._on_movie)
         session.scene_changed.connect(self._on_scene)
@@ -168,7 +171,7 @@ class Annotator:
 
     def click(self, frame: int, point: tuple[float, ...], *, shift: bool = False) -> None:
         """A click in the image, plain or with Shift; see the hints for what each means."""
-        if shift and self.picking.mode not in (Mode.FALSE, Mode.VERIFY):
+        if shift and self.picking.mode not in (Mode.OUTLINE, Mode.FALSE, Mode.VERIFY):
             return
         if self.finder is None:
             self._say(self.hint)
@@ -180,7 +183,7 @@ class Annotator:
         if row != self.hovered:
             self.point_at(row)  # a click on nothing clears the choice
         if self.picking.mode.mends is not None:
-            self._mend_at(frame, point)
+            self._mend_at(frame, point, shift)
         elif self.asking:
             self._answer_with(row)
         elif self.picking.mode == Mode.REVIEW:
@@ -338,9 +341,15 @@ class Annotator:
             self._say(_checked_words(len(made.cells), checked))
         self._refresh()
 
-    def _mend_at(self, frame: int, point: tuple[float, ...]) -> None:
+    def _mend_at(self, frame: int, point: tuple[float, ...], other: bool = False) -> None:
         if self.picking.mode == Mode.CHECK:
             self._check_view(frame)
+            return
+        if other:
+            with self._session.telling():
+                problem = self.take_outline(frame, point)
+                if problem:
+                    self._say(problem)
             return
         session, kind = self._session, self.picking.mode.mends
         with session.telling():
@@ -435,7 +444,7 @@ class Annotator:
         elif self.outlined < 0 or not self.proposals:
             last = self.outlined >= 0 and self._session.tracking is not None
             self._say("This is the last frame: nothing comes after it." if last else _CHOOSE)
-        elif number <= len(self.proposals):
+        elif number <= len(self.proposals) and self._looked_at:
             store = self._session.answers
             before = None if store is None else store.history
             self._note(kind, self.proposals[number - 1].event, "review")
@@ -468,7 +477,14 @@ class Annotator:
         else:
             self.cancel()
 
+    @property
+    def _looked_at(self) -> bool:
+        """Whether somebody can have seen what is proposed; an answer brings other proposals."""
+        again = self._noted == (self.outlined, self.history)
+        return not again or time.monotonic() - self._since >= GLANCE
+
     def _note(self, kind: Kind, event: EventRef, source: str) -> None:
+        self._noted = self.outlined, self.history
         now = time.monotonic()
         seconds, self._since = min(round(now - self._since, 2), _LONGEST), now
         self._session.edits.note(kind, event, source, seconds)

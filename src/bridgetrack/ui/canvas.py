@@ -21,7 +21,7 @@ from bridgetrack.session.cells import shown_diameter
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import Links
-from bridgetrack.ui.layers import camera_of, kind_of, look_at
+from bridgetrack.ui.layers import camera_of, kind_of, look_at, paintable, role_of
 from bridgetrack.ui.looks import PROPOSAL, rgba
 from bridgetrack.ui.overlay import Drawing, SliceShown
 from bridgetrack.ui.overlay_layers import OverlayLayers
@@ -192,9 +192,11 @@ class Canvas(SliceInView):
         self.overlay = OverlayLayers()
         self._point: tuple[float, ...] | None = None
         self._moving = self._zoomed = False  # to a question; whether its cells were zoomed to
+        self._before: tuple[Any, ...] = ()  # the view before the first question
         self.redraw = qdebounced(self._redraw, timeout=0)
         annotator.area = lambda: self.area
         annotator.in_view = self.holds
+        annotator.take_outline = self.take_outline
         self._links = Links()
         listen, camera = self._links.add, camera_of(viewer).events
         listen(annotator.changed, self.redraw)
@@ -246,6 +248,7 @@ class Canvas(SliceInView):
 
     def _on_source(self) -> None:
         """Make the layers while the cells are being measured."""
+        self._before = ()
         if self.viewer is not None:
             self.overlay.draw(Drawing())  # nothing of the movie before lies over this one
             self._lay()
@@ -272,11 +275,42 @@ class Canvas(SliceInView):
         if labels is not None:
             labels.refresh()
 
+    def take_outline(self, frame: int, place: Place) -> str:
+        """Draw the cell at a place as another Labels layer in view has it; why not, or nothing.
+
+        It is drawn as by the tools of napari: what is painted is an answer about masks.
+        """
+        viewer, own, masks = self.viewer, self.labels, self._session.masks
+        at = (frame, *(round(p) for p in place))
+        for other in reversed(list(viewer.layers)):
+            if other is own or not other.visible or not _has_outlines(other, own):
+                continue
+            drawn, before = np.asarray(other.data[frame]), np.asarray(own.data[frame])
+            if masks is None or not drawn[at[1:]]:
+                continue
+            label = before[at[1:]] or masks.new_label(frame)
+            there = (drawn == drawn[at[1:]]) & np.isin(before, (0, label))
+            with own.block_history():
+                for mask, value in (((before == label) & ~there, 0), (there, label)):
+                    where = np.nonzero(mask)
+                    if len(where[0]):
+                        own.data_setitem((np.full(len(where[0]), frame), *where), value)
+            return ""
+        return "No other visible layer of masks has a cell here."
+
     @property
     def _painting(self) -> bool:
         """Whether somebody holds a tool of a layer."""
         active = None if self.viewer is None else self.viewer.layers.selection.active
         return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether number keys answer: most layers have them for their own tools."""
+        active = None if self.viewer is None else self.viewer.layers.selection.active
+        if active is None or active is self.overlay.events:
+            return True
+        return "1" not in map(str, active.class_keymap)
 
     @property
     def _listening(self) -> bool:
@@ -354,6 +388,9 @@ class Canvas(SliceInView):
         self.redraw()
 
     def _on_question(self, asked: Suggestion) -> None:
+        if not self._before:
+            camera, dims = camera_of(self.viewer), self.viewer.dims
+            self._before = camera.center, camera.zoom, dims.current_step
         self.activate()
         self.show_asked(min(c.frame for c in asked.cells), asked.position)
 
@@ -374,7 +411,13 @@ class Canvas(SliceInView):
             self._moving = False
 
     def _on_questions(self) -> None:
-        self._zoomed = self._zoomed and self._session.questions.engaged
+        questions = self._session.questions
+        self._zoomed = self._zoomed and questions.engaged
+        if self._before and self.viewer is not None and (questions.ended or not questions.engaged):
+            camera, (center, zoom, step) = camera_of(self.viewer), self._before
+            self._before = ()
+            self.viewer.dims.current_step = step
+            camera.center, camera.zoom = center, zoom
         self.redraw()
 
     def _redraw(self) -> None:
@@ -419,3 +462,10 @@ class Canvas(SliceInView):
         if first is not None and first[0] == view.frame:
             drawing.mark(first[1], "cross", 0.4 * view.size, rgba(PROPOSAL))
         return drawing
+
+
+def _has_outlines(layer: Any, cells: Any) -> bool:
+    """Whether a layer has masks of the frames that a layer of cells has, which can be painted."""
+    kinds = {kind_of(layer), kind_of(cells)}
+    alike = kinds == {"labels"} and layer.data.shape == cells.data.shape
+    return alike and paintable(cells) and role_of(layer) != "coloured"

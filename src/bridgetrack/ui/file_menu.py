@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import napari
 import numpy as np
+from qtpy.QtCore import QThread
+from qtpy.QtWidgets import QApplication, QMainWindow
 
 from bridgetrack.detections.table import Detections, detections_at
 from bridgetrack.errors import BridgetrackError
@@ -30,6 +33,9 @@ from bridgetrack.ui.layers import (
     tag,
     whole_numbers,
 )
+
+if TYPE_CHECKING:
+    from bridgetrack.ui.state import ViewerState
 
 Columns = dict[str, str] | None
 Reader = Callable[[Path], list[LayerData]]
@@ -203,17 +209,57 @@ def _read_detections(file: Path, columns: Columns = None) -> list[LayerData]:
 
 # ---------------------------------------------------------------------- napari's File menu
 
+_LATER: list[LayerData] = [(None,)]  # type: ignore[list-item]
+"""What a reader returns that has read a file and has no layers for napari to add."""
+
 
 def reader(path: str | list[str]) -> Callable[[Any], list[LayerData]] | None:
     """What napari calls for a file or folder; None for what holds nothing that is known here.
 
     That is a movie or masks in a folder, a project, or a table of tracks or of detections.
+
+    napari calls readers in the thread of its window, which stands still until they return. They may
+    return that there is nothing to add, though; the layers are added once they are read. Scripts
+    wait for what ``viewer.open`` returns, and get the layers from it.
     """
     if not isinstance(path, str):
         return None
     file = Path(path)
-    read = _reading(file)
-    return None if read is None else lambda _: read(file)
+    read, table = _reading(file), file.suffix.lower() == ".csv"
+    if read is None and table and not _of_napari(file) and _window_of_a_person() is not None:
+        read = layers_of  # a person is told which columns are missing
+    if read is None:
+        return None
+
+    def layers(_: Any) -> list[LayerData]:
+        state = _window_of_a_person()
+        if state is None:
+            return read(file)
+        state.files.read(file.name, lambda: read(file), state.add_layers)
+        return _LATER
+
+    return layers
+
+
+def _window_of_a_person() -> ViewerState | None:
+    """The window in which an event is handled and a panel of ours tells what comes of it."""
+    from bridgetrack.ui.state import shared_state  # most scripts need no panel
+
+    app, here = QApplication.instance(), QThread.currentThread()
+    if app is None or here is not app.thread() or not here.loopLevel():
+        return None
+    windows = [w for w in app.topLevelWidgets() if isinstance(w, QMainWindow) and w.isVisible()]
+    viewer = napari.current_viewer()
+    return None if viewer is None or len(windows) > 1 else shared_state(viewer)
+
+
+def _of_napari(path: Path) -> bool:
+    """Whether a table holds points or shapes in the columns that napari gives them."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return "axis-0" in file.readline().split(",")
+    except OSError:
+        return True
 
 
 def sample_movie() -> list[LayerData]:

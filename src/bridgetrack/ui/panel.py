@@ -18,6 +18,9 @@ from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.state import ViewerState, state_of
 from bridgetrack.ui.widgets import SPACE, Column, button, wrapping
 
+_OVER = 1.0
+"""Seconds after which an error is not of what has just worked."""
+
 _KNOWN = 12
 """Percent from which on it is told how long a search will take."""
 
@@ -122,7 +125,10 @@ class Panel(Column):
     def add_notice(self) -> None:
         """Show what the session has to say at the end of the panel as it is so far."""
         self.notice = self.add(Notice())
-        self.listen(self.session.message, self.notice.say)
+        session = self.session
+        self.listen(session.message, self.notice.say)
+        for worked in (session.answers_changed, session.model_changed, session.tracking_changed):
+            self.listen(worked, self.notice.outlived)
 
 
 class Notice(QLabel):
@@ -136,11 +142,18 @@ class Notice(QLabel):
         self.setSizePolicy(wrapping())
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.hide()
+        self._level, self._since = "", 0.0
 
     def say(self, level: str, words: str) -> None:
         """Show a message until the next one."""
+        self._level, self._since = level, time.monotonic()
         self.setText(f"{self._SIGNS.get(level, '')} {words}" if words else "")
         self.setVisible(bool(words))
+
+    def outlived(self, *_: Any) -> None:
+        """Something worked: what went wrong before is over, but for what it said itself."""
+        if self._level == "error" and time.monotonic() - self._since > _OVER:
+            self.say("", "")
 
 
 class WorkBar(QWidget):

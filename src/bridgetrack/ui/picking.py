@@ -55,7 +55,11 @@ class Mode(Enum):
     JOIN = "J", "One cell", "Click two pieces of one cell."
     GROW = "N", "New cell", "Click a cell that is not drawn."
     REMOVE = "E", "No cell", "Click what is drawn but is no cell."
-    OUTLINE = "O", "Outline", "Click a cell for its next outline."
+    OUTLINE = (
+        "O", "Outline",
+        "Click a cell for its next outline. Shift+click: the outline that another layer of masks "
+        "in view has here.",
+    )  # fmt: skip
     CHECK = (
         "I", "All right",
         "Correct what is wrong in view first. Then click the image or press Enter: every cell in "

@@ -95,6 +95,11 @@ class ViewerState:
         """A panel uses this."""
         self._panels += 1
 
+    @property
+    def used(self) -> bool:
+        """Whether a panel is there."""
+        return self._panels > 0
+
     def detach(self) -> None:
         """A panel is gone; with the last one all work ends."""
         self._panels -= 1
@@ -116,6 +121,12 @@ def state_of(viewer: Any) -> ViewerState:
     if viewer not in _states:
         _states[viewer] = ViewerState(viewer)
     return _states[viewer]
+
+
+def shared_state(viewer: Any) -> ViewerState | None:
+    """What the panels of a viewer share, None where it has no panel."""
+    state = _states.get(getattr(viewer, "__wrapped__", viewer))
+    return state if state is not None and state.used else None
 
 
 class CloseGuard(QObject):
