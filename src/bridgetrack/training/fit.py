@@ -153,26 +153,27 @@ class Objective:
         result = yield from relayed(steps, lambda s: replace(s, w=of_target(s.w)))
         return replace(result, w=of_target(result.w))
 
-    def held_out_errors(self, step: float, fold: Index) -> Steps[Array]:
+    def held_out_errors(self, step: float) -> Steps[Array | None]:
         """Errors on the target's annotations, each of a model that has not seen its fold, (A,).
 
-        Parameters
-        ----------
-        step
-            Share of the step from the starting to the fitted weights that is taken.
-        fold
-            Of every sample of the target, shape (n,); -1: it is never left out. Errors on
-            annotations of such samples are NaN.
+        ``step`` is the share of the step from the starting to the fitted weights that is taken.
+        None where there is too little to divide, see `folds_of`.
         """
         assert self.target is not None
         data = self.target.data
+        fold = folds_of(data)
+        if fold is None:
+            return None
         loose = replace(self.options, precision=max(self.options.precision, FOLD_PRECISION))
         folds, of_annotation = int(fold.max()) + 1, fold[data.annotation_sample]
-        out = np.full(len(of_annotation), np.nan)
+        out = np.zeros(len(of_annotation))
         for k in range(folds):
             told, rows = Progress(STAGE, k / folds), np.flatnonzero(fold != k)
+            known = data  # the weights of kinds are as if the fold had no annotations
+            if data.population is not None:
+                known = balanced(data, data.population, rows)
             # models of their own: where optimisation ends depends a little on the optima before
-            target = TrackingModel(restricted_to(data, rows))
+            target = TrackingModel(known)
             sources = tuple(TrackingModel(model.data) for model in self.sources)
             part = replace(self, target=target, sources=sources, options=loose)
             fitted = yield from relayed(part.fit(rows=rows), lambda _: told)  # noqa: B023
@@ -326,11 +327,6 @@ def folds_of(data: TrainingSet, folds: int = FOLDS) -> Index | None:
         return None
     block = max(1, len(pairs) // (3 * count))
     return np.asarray((number // block) % count, dtype=np.int64)
-
-
-def restricted_to(data: TrainingSet, rows: Index) -> TrainingSet:
-    """The weights of kinds as if other samples had no annotations."""
-    return data if data.population is None else balanced(data, data.population, rows)
 
 
 def errors_of(model: TrackingModel, w: Array) -> Array:

@@ -51,7 +51,6 @@ from bridgetrack.training.fit import (
     annotations_of,
     errors_of,
     explained_by_slips,
-    folds_of,
     learn,
     margins_of_answers,
 )
@@ -227,9 +226,9 @@ def _train(
         unseen = None  # errors on annotations that models have not seen, where there are enough
         if target is not None and learned_from is None:  # learned from other movies only
             unseen = errors_of(target, weights)
-        elif target is not None and (fold := folds_of(target.data)) is not None:
+        elif target is not None:
             again = replace(objective, state=result.state)
-            unseen = yield from again.held_out_errors(learned.step, fold)
+            unseen = yield from again.held_out_errors(learned.step)
         estimate = None
         if target is not None and unseen is not None:
             estimate = _estimated(target, unseen, weights, population)
