@@ -168,20 +168,12 @@ def train_steps(
         If annotations exclude each other; the message names them.
     """
     check_strategy(strategy, sources, prior)
-    start, options = prior or shipped_model(), options or TrainingOptions()
-    movies = [source for source in sources if isinstance(source, Scene)]
-    notes: tuple[Note, ...] = ()
-    for model in sources:
-        if isinstance(model, Model):
-            start, notes = _start_of(strategy, model, scene, start)
-    training = yield from _train(strategy, scene, movies, start, options, chosen)
-    if sources:
-        origin = (strategy, *map(described, sources))
-        more: dict[str, object] = {"strategy": strategy, "sources": list(origin[1:])}
-        if training.rho is not None:
-            more["rho"] = training.rho if math.isfinite(training.rho) else None
-        model = replace(training.model, provenance={**training.model.provenance, **more})
-        training = replace(training, model=model, origin=origin)
+    start, notes = prior or shipped_model(), tuple[Note, ...]()
+    for source in sources:
+        if isinstance(source, Model):
+            start, notes = _start_of(strategy, source, scene, start)
+    options = options or TrainingOptions()
+    training = yield from _train(strategy, scene, sources, start, options, chosen)
     training = replace(training, notes=(*training.notes, *notes))
     return (yield from training.judged()) if judge else training
 
@@ -189,27 +181,27 @@ def train_steps(
 def _train(
     strategy: Strategy,
     scene: Scene,
-    sources: Sequence[Scene],
+    sources: Sequence[Source],
     prior: Model,
     options: TrainingOptions,
     chosen: Mask | None,
 ) -> Steps[Training]:
     """Collect, fit, take the step, compare; what is returned can be judged."""
-    features = scene.matrix.features
-    _check(features, sources, options)
+    features, movies = scene.matrix.features, [s for s in sources if isinstance(s, Scene)]
+    _check(features, movies, options)
     yield begin("Collecting annotations")
     start = prior.aligned(features)
     before = choice(scene, start) if chosen is None else chosen
     data, others = None, []
-    if not sources or len(scene.constraints):
+    if not movies or len(scene.constraints):
         data = balanced(build_training_set(scene), population_of(scene, before))
-    for source in sources:
-        kinds = population_of(source, choice(source, start))
-        others.append(TrackingModel(balanced(build_training_set(source), kinds)))
+    for movie in movies:
+        kinds = population_of(movie, choice(movie, start))
+        others.append(TrackingModel(balanced(build_training_set(movie), kinds)))
     target = None if data is None else TrackingModel(data)
     learned_from = None if strategy == "source" else target
     n = annotations_of(learned_from, others)
-    lambda_, rho = options.lambda_ or (1.0 / n if sources else default_lambda(int(n))), math.inf
+    lambda_, rho = options.lambda_ or (1.0 / n if movies else default_lambda(int(n))), math.inf
     if strategy == "transfer":
         rho = TIE / n
     metric = prior.tightness_for(features)
@@ -242,8 +234,25 @@ def _train(
 
     n_annotations = 0 if data is None else data.n_annotations
     unusual, suited, notes = ((), True, ()) if data is None else remarks(scene, data, start)
-    model = replace(
-        plain_model(weights, features),
+    origin = (strategy, *map(described, sources)) if sources else ()
+    provenance = {
+        "movies": [name_of(scene)],
+        "annotations": n_annotations,
+        "prior": prior.name,
+        "step": learned.step,
+        "image": bool(scene.detections.channels),
+        "scaling": "features are divided by the cell diameter and the robust spread of the "
+        "movie they are computed on",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    if sources:
+        provenance |= {"strategy": strategy, "sources": list(origin[1:])}
+    if movies:
+        provenance["rho"] = rho if math.isfinite(rho) else None
+    model = Model(
+        features.keys,
+        np.asarray(weights, dtype=np.float64),
+        tuple(f.unit for f in features.features),
         name="trained",
         loss=options.loss,
         regularizer=options.regularizer,
@@ -253,27 +262,19 @@ def _train(
             "gap": [float(s.gap) if np.isfinite(s.gap) else None for s in result.steps],
             "bounds": [s.n_bounds for s in result.steps],
         },
-        provenance={
-            "movies": [name_of(scene)],
-            "annotations": n_annotations,
-            "prior": prior.name,
-            "step": learned.step,
-            "image": bool(scene.detections.channels),
-            "scaling": "features are divided by the cell diameter and the robust spread of the "
-            "movie they are computed on",
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        },
+        provenance=provenance,
         tightness=metric,
     )
     return Training(
         model=model,
         lambda_=lambda_,
-        rho=rho if sources else None,
+        rho=rho if movies else None,
         step=learned.step,
         result=replace(result, state=None),  # it holds the solvers
         changes=_changes(scene, before, after),
         n_annotations=n_annotations,
         notes=notes,
+        origin=origin,
         unusual=unusual,
         suited=suited,
         judge=judged,
@@ -357,12 +358,6 @@ def _start_of(
         f"{shipped.name!r}: {', '.join(new)}"
     )
     return start, (Note(NoteKind.REMARK, words),)
-
-
-def plain_model(weights: Array, features: FeatureSet) -> Model:
-    """Weights as a model without further information."""
-    units = tuple(f.unit for f in features.features)
-    return Model(features.keys, np.asarray(weights, dtype=np.float64), units)
 
 
 def remarks(
