@@ -148,8 +148,8 @@ class TrackNumbers:
         numbers = [c for c, kind in columns if kind.kind in "iuf" and c not in named]
         return known | {f"track:{c}": f"{c.replace('_', ' ')} of tracks" for c in numbers}
 
-    def sight(self, track: int, frame: int) -> tuple[int, int] | None:
-        """Row of the cell and frame at which a track is seen nearest to a frame.
+    def sight(self, track: int, frame: int) -> int | None:
+        """Row of the cell at which a track is seen nearest to a frame.
 
         Before it begins, or after its end, that is its first sight.
         """
@@ -158,7 +158,7 @@ class TrackNumbers:
             return None
         frames = own["frame"].to_numpy()
         k = int(np.abs(frames - frame).argmin()) if frames[0] <= frame <= frames[-1] else 0
-        return int(own["id"].iloc[k]), int(frames[k])
+        return int(own["id"].iloc[k])
 
     def track_of(self, row: int) -> int | None:
         """Track of a cell, by its row; None where it belongs to none."""

@@ -123,7 +123,6 @@ def assemble_tracks(
     edges: pd.DataFrame,
     geometry: Geometry,
     *,
-    events: pd.DataFrame | None = None,
     links: pd.DataFrame | None = None,
     notes: tuple[str, ...] = (),
     source: str = "the tracks",
@@ -133,7 +132,8 @@ def assemble_tracks(
     An edge whose source has several targets is a ``divide``, one whose target has several
     sources a ``merge``, any other a ``move``, or a ``skip`` where it bridges frames; an ``event``
     column of `edges` takes precedence. Without a ``track_id`` column a track is a chain of moves
-    and skips. ``lineage_id`` is the track of the earliest node of a connected component.
+    and skips. ``lineage_id`` is the track of the earliest node of a connected component. A node
+    without a past after the first frame appears, one without a future before the last disappears.
 
     Parameters
     ----------
@@ -144,9 +144,6 @@ def assemble_tracks(
         ``source``, ``target`` (ids); optionally ``event``, ``score`` and `MARGIN`.
     geometry
         Extent, scale and units of the movie.
-    events
-        The chosen events where they are known; otherwise they follow from the graph: a node without
-        a past after the first frame appears, one without a future before the last disappears.
     links
         Which track comes from which where it is known; else every edge between two tracks is a
         link.
@@ -169,12 +166,10 @@ def assemble_tracks(
     nodes["track_id"] = nodes["track_id"].astype(np.int64)
     if "lineage_id" not in nodes.columns:
         nodes["lineage_id"] = lineage_ids(nodes["track_id"].to_numpy(), src, tgt)
-    if events is None:
-        events = events_from_edges(nodes, edges, src, tgt, geometry.n_frames)
     return Tracks(
         nodes=nodes,
         edges=edges,
-        events=events,
+        events=events_from_edges(nodes, edges, src, tgt, geometry.n_frames),
         links=links_from_edges(nodes, edges, src, tgt) if links is None else links,
         geometry=geometry,
         notes=notes,

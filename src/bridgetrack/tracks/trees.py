@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,10 +58,9 @@ class Lineages:
     def _order(self) -> Index:
         return self.branches["track_id"].to_numpy(dtype=np.int64)
 
-    def row_of(self, track: int) -> int:
-        """Row of a track, -1 where it is not drawn."""
-        k = int(np.searchsorted(self._order, track))
-        return k if k < len(self._order) and self._order[k] == track else -1
+    def rows_of(self, tracks: Collection[int]) -> Index:
+        """Rows of some tracks, of those that are drawn."""
+        return np.flatnonzero(np.isin(self._order, list(tracks)))
 
     def strokes(self, colours: Colouring) -> tuple[Array, Array]:
         """Lines of the tracks, and the shade of each.
@@ -78,14 +78,12 @@ class Lineages:
             row = colours.at(table["track_id"].to_numpy(), table["start"].to_numpy())
             shades = colours.shades[row]
         else:
-            known = np.isin(colours.track_id, self._order)
-            track, frame = colours.track_id[known], colours.frame[known]
+            track, frame, shades = colours.track_id, colours.frame, colours.shades
             x = table["x"].to_numpy()[np.searchsorted(self._order, track)]
             # From each sight to the next of the same track, from the last to itself.
             last = np.r_[track[1:] != track[:-1], True]
             after = np.where(last, frame, np.r_[frame[1:], 0])
             ends = np.stack([np.column_stack([x, frame]), np.column_stack([x, after])], axis=1)
-            shades = colours.shades[known]
         ends = ends.astype(np.float64)
         ends[:, 1, 1] = np.maximum(ends[:, 1, 1], ends[:, 0, 1] + _SEEN_ONCE * (not colours.along))
         return ends, shades

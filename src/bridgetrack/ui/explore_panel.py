@@ -298,11 +298,10 @@ class ExplorePanel(Panel):
 
     def _go(self, track: int, frame: int) -> None:
         """Bring a track into view, at this frame where it is seen then."""
-        found = None if self.numbers is None else self.numbers.sight(track, frame)
+        row = None if self.numbers is None else self.numbers.sight(track, frame)
         annotator = self.state.annotator
-        if found is None or annotator.finder is None:
+        if row is None or annotator.finder is None:
             return
-        row, _ = found
         if annotator.picking.mode == Mode.REVIEW:
             annotator.select(row)
         else:

@@ -202,10 +202,7 @@ class TreePlot(Plot):
             self.setXRange(middle - wide / 2, middle + wide / 2, padding=0)
 
     def _rows(self, tracks: Collection[int]) -> Index:
-        if self.drawn is None:
-            return np.zeros(0, np.int64)
-        found = [self.drawn.row_of(t) for t in tracks]
-        return np.asarray([k for k in found if k >= 0], dtype=np.int64)
+        return np.zeros(0, np.int64) if self.drawn is None else self.drawn.rows_of(tracks)
 
     def mark(self, tracks: Collection[int], frame: int) -> None:
         """Show which frame is in view, which tracks are chosen, and where they are then."""
