@@ -144,13 +144,6 @@ def test_masks_honour_answers_or_do_not() -> None:
     assert not honoured(one, wiped, t)
 
 
-def test_answers_come_where_they_stood_before() -> None:
-    answers = given(CUT, said(MendKind.GROW, [box(0, 25, 3, 3)]))
-    fewer = answers.edit(["m1"])
-    assert fewer.past == answers.past[1:]
-    assert fewer.edit(add=answers.past[:1]) == answers
-
-
 # ---------------------------------------------------------------------- the file
 
 
@@ -186,14 +179,6 @@ def test_masks_chosen_anew_are_no_answers(tmp_path) -> None:
     store.edit(AnswerChange(masks_added=store.masks.next_for([chosen, chosen])))
     assert [a.id for a in store.masks] == ["m1"] and len(store.masks.past) == 3
     assert store.masks.mended == 1 and store.masks.last_label == 9
-
-
-def test_a_line_that_removes_no_answer_is_refused(tmp_path) -> None:
-    path = tmp_path / "movie.annotations.json"
-    kept(path)
-    path.write_bytes(path.read_bytes() + b'{"do": "answer", "masks_removed": ["m7"]}\n')
-    with pytest.raises(InputError, match="line 4: there is no answer about masks"):
-        AutosavingStore(path, MOVIE)
 
 
 def test_answers_about_another_movie_are_refused(tmp_path) -> None:

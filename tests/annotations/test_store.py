@@ -86,11 +86,9 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
         (_set("annotations", 1, "id", "a1"), "two annotations with the id 'a1'"),
         (_set(*CELL, "frame", 1.5), r"sources\[0\].frame: .*integer.*1.5"),
         (_set(*CELL, "frame", 99), "beyond the movie's 6 frames"),
-        (_set(*CELL, "label", 10**30), r"sources\[0\].label: "),
         (_set(*CELL, "position", [1, 10**400]), r"position\[1\]: .*a finite number"),
         (_set("annotations", 0, "seconds", -1.0), "seconds: .*0, not -1.0"),
         (_set(*CELL, "position", [1.0, 2.0, 3.0]), "has 3 numbers in a movie with 2"),
-        (_set("movie", "scale", [1.0, -1.0]), "positive"),
         (_set("history", {"undo": [], "redo": [{"removed": ["a9"], "added": []}]}), "'a9'"),
     ],
 )
@@ -126,21 +124,14 @@ def test_every_change_is_appended_and_on_disk(tmp_path):
 
 
 def test_no_id_is_given_again(tmp_path):
-    path = tmp_path / "a.json"
-    store = AutosavingStore(path, MOVIE)
+    """Not even where nobody can redo it any more, for somebody may have noted it elsewhere."""
+    store = AutosavingStore(tmp_path / "a.json", MOVIE)
     store.edit(AnswerChange(added=(MOVE,)))
     store.edit(AnswerChange(added=(LEAVES,)))
-    store.undo()
-    assert store.annotations.next_id() == "a3"
-    assert AutosavingStore(path, MOVIE).annotations.next_id() == "a3", "it can be redone"
-    store.edit(AnswerChange(removed=(MOVE,)))
-    assert store.annotations.next_id() == "a3", "nobody can redo it, but somebody noted its id"
-    again = AutosavingStore(path, MOVIE)
-    assert again.annotations.next_id() == "a3"
-    assert again.annotations.next_id() == "a3"
-    again.undo()
-    assert [a.id for a in again.annotations] == ["a1"]
-    assert load_annotations(path).next_id() == "a3"
+    for act in (store.undo, partial(store.edit, AnswerChange(removed=(MOVE,))), store.undo):
+        act()
+        assert store.annotations.next_id() == "a3"
+        assert AutosavingStore(tmp_path / "a.json", MOVIE).annotations.next_id() == "a3"
 
 
 LINES = [MOVE, LEAVES, says("a3", "confirm", event(Event.MOVE, [3], [4]))]

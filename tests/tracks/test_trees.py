@@ -94,8 +94,7 @@ def test_pieces_of_one_cell_are_one_sight():
 def test_trees_are_drawn_written_and_refused(tracks, tmp_path: Path):
     for name in ("all.svg", "one.png"):
         more = {"colour": "area"} if name == "one.png" else {}
-        drawn = bt.save_lineages(tracks, tmp_path / name, **more)
-        assert len(drawn.branches) == 5
+        bt.save_lineages(tracks, tmp_path / name, **more)
     svg = (tmp_path / "all.svg").read_text()
     ticks, axis, _ = svg.partition("time [h]")
     drawn = re.findall(r'id="LineCollection_\d">(.*?)</g>', svg, re.DOTALL)

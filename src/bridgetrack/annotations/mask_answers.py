@@ -38,6 +38,7 @@ from bridgetrack.regions.regions import (
     regions_of_labels,
     shared_pixels,
 )
+from bridgetrack.schema import Count
 
 Runs = tuple[tuple[int, int], ...]
 """Pixels of a frame as first places and lengths of runs in the flat frame, ascending."""
@@ -77,7 +78,7 @@ class MaskAnswer:
     """
 
     id: str  # never given twice
-    frame: int  # number of the frame
+    frame: Count  # number of the frame
     kind: MendKind  # what was done
     created: str  # time in ISO 8601 with the zone
     right: tuple[_RunsField, ...] = ()  # sets of pixels that are exactly one cell
@@ -85,8 +86,6 @@ class MaskAnswer:
     change: _ChangeField = ()  # what it changed in the labels
 
     def __post_init__(self) -> None:
-        if self.frame < 0:
-            raise InputError(f"mask answer {self.id}: frame {self.frame} must be 0 or more")
         for runs in (*self.right, *self.wrong, self.change):
             end = 0
             for start, length, *labels in runs:
@@ -124,12 +123,9 @@ class MaskAnswer:
     @property
     def mend(self) -> Mend:
         """The change of the labels, for doing it again; `Mend.inverse` takes it back."""
-        pixels = pixels_of([run[:2] for run in self.change])
-        length = [run[1] for run in self.change]
-        before, after = (
-            np.repeat(np.array([run[k] for run in self.change], dtype=np.int64), length)
-            for k in (2, 3)
-        )
+        start, length, before, after = np.array(self.change, dtype=np.int64).reshape(-1, 4).T
+        pixels = pixels_of(zip(start, length, strict=True))
+        before, after = np.repeat(before, length), np.repeat(after, length)
         cells = tuple(np.unique(after[after > 0]).tolist())
         sets = (tuple(map(pixels_of, side)) for side in (self.right, self.wrong))
         return Mend(self.kind, self.frame, (), pixels, before, after, cells, *sets)

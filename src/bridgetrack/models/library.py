@@ -79,14 +79,12 @@ class Library:
         ModelError
             Where there is no model of this name; the message lists those that are there.
         """
-        for known, path in self._files().items():
-            if _same_name(known, name):
+        files, wanted = self._files(), _folded(name)
+        for known, path in files.items():
+            if _folded(known) == wanted:
                 return path
-        raise ModelError(f"there is no model {name!r} in {self.folder} ({self._listed()})")
-
-    def _listed(self) -> str:
-        names = self.names()
-        return f"it holds {', '.join(names)}" if names else "it is empty"
+        holds = f"it holds {', '.join(self.names())}" if files else "it is empty"
+        raise ModelError(f"there is no model {name!r} in {self.folder} ({holds})")
 
     def load(self, name: str) -> Model:
         """The model of a name.
@@ -126,10 +124,10 @@ def find_model_file(given: Path | str, library: Library | None = None) -> Path |
     path, name = as_path(given), str(given)
     if path.is_file():
         return path
-    if _same_name(name, SHIPPED):
+    if _folded(name) == SHIPPED:
         return None
     library = Library() if library is None else library
-    if any(_same_name(known, name) for known in library.names()):
+    if _folded(name) in map(_folded, library.names()):
         return library.file(name)
     check_readable(path)
     if path.is_dir():
@@ -139,10 +137,6 @@ def find_model_file(given: Path | str, library: Library | None = None) -> Path |
     return library.file(name)
 
 
-def _same_name(one: str, two: str) -> bool:
-    """Whether some system would take two names for one."""
-    return _folded(one) == _folded(two)
-
-
 def _folded(name: str) -> str:
+    """What two names share that some system would take for one."""
     return unicodedata.normalize("NFC", name).strip().casefold()

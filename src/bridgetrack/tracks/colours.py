@@ -8,20 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.table import (
-    cell_features,
-    cells_by_track,
-    certainties,
-    generations,
-    sights,
-    titles,
-    track_table,
-)
+from bridgetrack.tracks.table import cell_features, cells_by_track, sights, titles, track_table
 from bridgetrack.tracks.tracks import Tracks
 
 _GOLDEN = 0.618033988749895
@@ -96,11 +87,6 @@ def paint(shades: Array, palette: str) -> Array:
     return found
 
 
-def family_shades(numbers: NDArray[Any]) -> Array:
-    """Shades of numbers of families or tracks, shape (n,): far apart for numbers in a row."""
-    return np.asarray((numbers * _GOLDEN) % 1.0)
-
-
 def colourings(tracks: Tracks) -> dict[str, str]:
     """What tracks can be coloured by, with words for people."""
     known = {name: name for name in ("family", "certainty", "track", "generation")}
@@ -135,30 +121,19 @@ def colouring(tracks: Tracks, by: str = "family") -> Colouring:
     seen = cells_by_track(tracks) if along else sights(tracks)
     track_id = seen["track_id"].to_numpy(dtype=np.int64)
     palette, low, high = "names", np.nan, np.nan
-    if by == "generation":
-        palette = "numbers"
-        begin = np.flatnonzero(np.r_[True, np.diff(track_id) != 0][: len(track_id)])
-        start = seen["frame"].to_numpy(dtype=np.int64)[begin]
-        number = generations(track_id[begin], start, tracks.links).astype(np.float64)
-        low, high = _range(number, whole=True)
-        values = pd.Series(_scaled(number, low, high), index=track_id[begin])
-        shades = np.asarray(values.reindex(track_id), dtype=np.float64)
-    elif by in ("family", "track"):
+    if by in ("family", "track"):
         # By the first cell: numbers of families change wherever another one comes or goes.
         name = "lineage_id" if by == "family" else "track_id"
         first = tracks.nodes.sort_values(["frame", "label"]).drop_duplicates(name)
         marks = first["label"] + _APART * first["frame"]
-        shades = family_shades(marks.set_axis(first[name]).reindex(seen[name]).to_numpy())
-    elif by == "certainty":
-        palette, low, high = "certainty", 0.5, 1.0
-        values = certainties(tracks).groupby(tracks.nodes["track_id"]).min()
-        shades = _scaled(np.asarray(values.reindex(track_id), dtype=np.float64), low, high)
+        marks = marks.set_axis(first[name]).reindex(seen[name])
+        shades = np.asarray(marks * _GOLDEN % 1.0)  # far apart for numbers in a row
     else:
-        palette = "numbers"
+        palette = "certainty" if by == "certainty" else "numbers"
         values = seen[by] if along else _of_tracks(tracks, by).reindex(track_id)
         numbers = np.asarray(values, dtype=np.float64)
-        low, high = _range(numbers, whole=by == "divisions")
-        shades = _scaled(numbers, low, high)
+        low, high = _range(numbers, by)
+        shades = np.clip((numbers - low) / (high - low), 0, 1)
     frame = seen["frame"].to_numpy(dtype=np.int64)
     return Colouring(by, known[by], palette, track_id, frame, shades, low, high, along)
 
@@ -167,14 +142,13 @@ def _of_tracks(tracks: Tracks, name: str) -> pd.Series[Any]:
     return track_table(tracks).set_index("track_id")[titles(tracks.geometry).get(name, name)]
 
 
-def _range(values: Array, whole: bool) -> tuple[float, float]:
+def _range(values: Array, by: str) -> tuple[float, float]:
     """Values at both ends of the palette; a few extremes must not leave one colour for the rest."""
     known = values[np.isfinite(values)]
+    if by == "certainty":
+        return 0.5, 1.0
     if not len(known):
         return 0.0, 1.0
+    whole = by in ("divisions", "generation")
     low, high = (0.0, known.max()) if whole else np.percentile(known, [2, 98])
     return float(low), float(high if high > low else low + 1)
-
-
-def _scaled(values: Array, low: float, high: float) -> Array:
-    return np.asarray(np.clip((values - low) / (high - low), 0, 1))

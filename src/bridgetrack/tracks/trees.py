@@ -32,7 +32,9 @@ _SEEN_ONCE = 0.3
 
 
 _PER_COLUMN, _NARROW, _WIDE, _HIGH = 0.14, 6.0, 160.0, 7.0
-"""Inches of a column of the drawing, of the least and the greatest width, and of the height."""
+"""Inches of a column of the drawing, of the least and the greatest width, and of the height.
+
+At 150 dots to the inch, pictures stay below the 65,000 pixels that PNG readers bear."""
 
 _NAMED = 150
 """Up to so many tracks have their numbers in the picture."""
@@ -175,7 +177,7 @@ def _places(table: pd.DataFrame, links: pd.DataFrame) -> Array:
     return place
 
 
-def save_lineages(tracks: Tracks, path: Path | str, *, colour: str = "generation") -> Lineages:
+def save_lineages(tracks: Tracks, path: Path | str, *, colour: str = "generation") -> None:
     """Draw lineage trees, as the end of the name of the file says.
 
     Parameters
@@ -186,11 +188,6 @@ def save_lineages(tracks: Tracks, path: Path | str, *, colour: str = "generation
         A picture, ``.svg``, ``.png`` or ``.pdf``.
     colour
         What the branches are coloured by, one of `colourings`.
-
-    Returns
-    -------
-    Lineages
-        What was drawn.
 
     Raises
     ------
@@ -206,30 +203,24 @@ def save_lineages(tracks: Tracks, path: Path | str, *, colour: str = "generation
             f"{path}: lineage trees are written as {', '.join(PICTURES)}; let the name end in one "
             "of these"
         )
-    drawn = lineages(tracks)
-    figure = _figure(tracks, drawn, colour)
+    figure = _figure(tracks, colour)
     # Without a date equal figures give equal files.
     more: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     with replacing(path, "the lineage trees") as spare:
         figure.savefig(
-            spare, format=kind[1:], dpi=_dpi(figure), metadata=more.get(kind), bbox_inches="tight"
+            spare, format=kind[1:], dpi=150, metadata=more.get(kind), bbox_inches="tight"
         )
-    return drawn
 
 
-def _dpi(figure: Figure) -> float:
-    """Fine, but a picture stays below the 65,000 pixels that PNG readers bear."""
-    return float(min(150.0, 30_000 / figure.get_size_inches()[0]))
-
-
-def _figure(tracks: Tracks, drawn: Lineages, colour: str) -> Figure:
+def _figure(tracks: Tracks, colour: str) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.cm import ScalarMappable
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.figure import Figure
 
-    colours, table = colouring(tracks, colour), drawn.branches
+    drawn, colours = lineages(tracks), colouring(tracks, colour)
+    table = drawn.branches
     columns = float(table["x"].max()) + 1 if len(table) else 1.0
     figure = Figure(figsize=(float(np.clip(_PER_COLUMN * columns, _NARROW, _WIDE)), _HIGH))
     FigureCanvasAgg(figure)
