@@ -166,7 +166,7 @@ def multiclass_problem(
         c = int(rng.integers(3))
         x = np.append(centres[c] + rng.normal(scale=1.2, size=2), 1.0)
         extra = set() if full or rng.random() < 0.4 else {int(rng.integers(3))}
-        samples.append(Sample(x, frozenset({c} | extra), key=i, version=0))
+        samples.append(Sample(x, frozenset({c} | extra), key=i))
     return model(3, 3), tuple(samples)
 
 
@@ -184,5 +184,5 @@ def chain_problem(
         hidden = np.zeros(length, bool) if full else rng.random(length) < 0.5
         hidden[int(rng.integers(length))] = False
         y_star = tuple(-1 if h else label for h, label in zip(hidden, y, strict=True))
-        samples.append(Sample(x, y_star, key=i, version=y_star))
+        samples.append(Sample(x, y_star, key=(i, y_star)))
     return PartialChain(3, 3), tuple(samples)

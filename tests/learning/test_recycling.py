@@ -60,7 +60,7 @@ def test_added_and_changed_annotations(seed: int) -> None:
     """Whatever is taken over, the optimum of the new problem is found (full annotation: convex)."""
     model, samples = multiclass_problem(seed, n=30, full=True)
     first = fit(model, samples[:25], L2(0.1), options=FINE)
-    moved = Sample(samples[3].x, frozenset({0}), key=3, version=1)
+    moved = Sample(samples[3].x, frozenset({0}), key="moved")
     new = (*samples[:3], moved, *samples[5:])
     warm = fit(model, new, L2(0.1), options=FINE, state=first.state)
     scratch = fit(model, new, L2(0.1), options=FINE)

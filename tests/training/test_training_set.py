@@ -24,8 +24,8 @@ from training.training_cases import (
 )
 
 
-def names(data: TrainingSet) -> set[tuple[object, object]]:
-    return {(s.key, s.version) for s in data.samples}
+def names(data: TrainingSet) -> set[object]:
+    return {s.key for s in data.samples}
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def _share(one: Annotation, other: Annotation) -> bool:
     return bool({c.cell for c in one.cells} & {c.cell for c in other.cells})
 
 
-def test_a_corrected_annotation_has_another_version() -> None:
+def test_a_sample_with_a_corrected_annotation_has_another_key() -> None:
     """Also where it only moves from one hypothesis of a slot to another."""
     scene = plain_scene()
     row = int(some_true(1, divisions=0)[0])
@@ -108,17 +108,16 @@ def test_a_corrected_annotation_has_another_version() -> None:
     other = int(rivals[rivals != row][0])
     first, second = (build_training_set(confirmed(scene, np.array([c]))) for c in (row, other))
     assert len(first.samples) == len(second.samples) == 1
-    assert first.samples[0].key == second.samples[0].key
-    assert first.samples[0].version != second.samples[0].version
+    assert first.samples[0].key != second.samples[0].key
     rejected = with_annotations(scene, says(scene, np.array([row]), Kind.REJECT))
-    assert build_training_set(rejected).samples[0].version != first.samples[0].version
+    assert build_training_set(rejected).samples[0].key != first.samples[0].key
 
 
 def test_added_annotations_change_only_their_own_samples() -> None:
     scene, rows = plain_scene(), true_columns()
     few = build_training_set(confirmed(scene, rows[:60:6]))
     more = build_training_set(confirmed(scene, rows[[*range(0, 60, 6), -1]]))
-    changed = {(s.key, s.version) for s in few.samples} - names(more)
+    changed = names(few) - names(more)
     assert len(changed) <= 1
     assert len(names(few) & names(more)) >= len(few.samples) - 1
 

@@ -238,13 +238,13 @@ class Bundle:
         """Begin with what is still valid of an earlier training.
 
         Points hold as long as the samples, their order, their features and their annotations are
-        the same, as their keys and versions say; planes, where the number of groups is the same,
-        too. After any other change only the outputs of unchanged samples serve.
+        the same, as their keys say; planes, where the number of groups is the same, too. After any
+        other change only the outputs of unchanged samples serve.
         """
-        names = [(s.key, s.version) for s in self.risk.samples]
-        now = {name: i for i, name in enumerate(names) if None not in name}
-        place = np.array([now.get((s.key, s.version), -1) for s in earlier.risk.samples])
-        if np.array_equal(place, np.arange(len(names))):
+        samples = self.risk.samples
+        now = {s.key: i for i, s in enumerate(samples) if s.key is not None}
+        place = np.array([now.get(s.key, -1) for s in earlier.risk.samples])
+        if np.array_equal(place, np.arange(len(samples))):
             scale = earlier.risk.n_annotations / self.risk.n_annotations
             self._points, self._uppers = earlier._points, earlier._uppers * scale
             if earlier.n_groups == self.n_groups:

@@ -155,18 +155,18 @@ class Risk:
         start = time.perf_counter()
         found = ask(samples, w)
         self.seconds += time.perf_counter() - start
-        _check(found, samples)
+        _check(found)
         # a bound is never below what was attained, whatever the rounding of the solver
         return replace(found, bounds=np.maximum(found.bounds, found.values(w, sign)))
 
 
-def _check(found: Inferred, samples: Sequence[Sample]) -> None:
+def _check(found: Inferred) -> None:
     """Refuse what inference returned if it is no number."""
     given = {"features": found.features, "task losses": found.losses, "bounds": found.bounds}
     for name, values in given.items():
         if not np.isfinite(values).all():
             i = int(np.argwhere(~np.isfinite(values))[0, 0])
             raise InputError(
-                f"the {name} of training sample {i} ({samples[i].key}) are not finite; check the "
-                "features of its events, or raise the limits of inference"
+                f"the {name} of training sample {i} are not finite; check the features of its "
+                "events, or raise the limits of inference"
             )

@@ -20,17 +20,13 @@ Sign = Literal[-1, 1]
 
 @dataclass(frozen=True)
 class Sample:
-    """One structured input with its partial annotation; learners look into neither.
-
-    The names are used together. Without one of them a later training takes the sample for changed.
-    """
+    """One structured input with its partial annotation; learners look into neither."""
 
     x: Any  # structured input, treated as immutable
     y_star: Any  # partial annotation, treated as immutable
-    # names ``x`` and its features across trainings: to be changed when the features, their scaling
-    # or the set of possible outputs change
+    # names both across trainings: to be changed when the annotation, the features, their scaling or
+    # the set of possible outputs change. Without it a later training takes the sample for changed
     key: Hashable | None = None
-    version: Hashable | None = None  # names ``y_star`` across trainings
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class Stacked(StructuredModel):
         w0 = self.stacked(np.zeros(self._d) if prior is None else prior)
         self.regularizer = L2(weight, w0, blocks)
         self.samples = tuple(
-            Sample((k, s), s.y_star, None if s.key is None else (k, s.key), s.version)
+            Sample((k, s), s.y_star, None if s.key is None else (k, s.key))
             for k, domain in enumerate(domains)
             for s in domain.samples
         )

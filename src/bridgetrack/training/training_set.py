@@ -54,9 +54,8 @@ class TrainingSet:
     drawn: Index
     # factor of every sample's joint features and task loss, shape (n,); see `balanced`
     importance: Array
-    # names of every sample by content: of its features and slots, and of what its annotations
-    # allow; see `named`
-    names: tuple[tuple[bytes, bytes], ...] = ()
+    # names of every sample by its features, its slots and what its annotations allow; see `named`
+    names: tuple[bytes, ...] = ()
     # how often each kind of event occurs, by which the samples are weighted; None if they are not,
     # see `balanced`
     population: Array | None = None
@@ -65,17 +64,17 @@ class TrainingSet:
     def samples(self) -> tuple[Sample, ...]:
         """The samples as the learners see them, each with the numbers of its annotations.
 
-        A later training knows by key and version what did not change.
+        A later training knows by their keys what did not change.
         """
         order = np.argsort(self.annotation_sample, kind="stable")
         numbers = np.arange(len(self.names) + 1)
         begin = np.searchsorted(self.annotation_sample[order], numbers)
         seen, found = Counter[bytes](), list[Sample]()
-        for k, (name, told) in enumerate(self.names):
+        for k, name in enumerate(self.names):
             seen[name] += 1
             annotations = tuple(order[begin[k] : begin[k + 1]].tolist())
             key = (name, seen[name], float(self.importance[k]))
-            found.append(Sample(k, annotations, key, (told,)))
+            found.append(Sample(k, annotations, key))
         return tuple(found)
 
     @property
@@ -196,9 +195,9 @@ def named(part: TrainingSet) -> TrainingSet:
     columns, slots, names = part.cut, part.slot_cut, []
     for k in range(len(part.importance)):
         mine = slice(columns[k], columns[k + 1])
-        what = _digest(part.phi[mine], part.incidence[mine, slots[k] : slots[k + 1]])
-        told = _digest(part.sets[np.flatnonzero(part.annotation_sample == k)][:, mine])
-        names.append((what, told))
+        incidence = part.incidence[mine, slots[k] : slots[k + 1]]
+        sets = part.sets[np.flatnonzero(part.annotation_sample == k)][:, mine]
+        names.append(_digest(part.phi[mine], incidence, sets))
     return replace(part, names=tuple(names))
 
 
