@@ -16,13 +16,13 @@ LEAVES = says("a2", "confirm", event(Event.DISAPPEAR, [7]))
 
 def test_editing_leaves_the_old_set_alone():
     empty = AnnotationSet(MOVIE)
-    one = empty.add(MOVE)
-    two = one.add(LEAVES)
+    one = empty.edit(add=[MOVE])
+    two = one.edit(add=[LEAVES])
     assert (len(empty), len(one), len(two)) == (0, 1, 2)
     assert one.at(0, 1) == (MOVE,)
     assert empty.at(0, 1) == ()
-    assert two.remove("a1") == AnnotationSet(MOVIE, [LEAVES])
-    assert two.remove("a1").at(0, 1) == ()
+    assert two.edit(["a1"]) == AnnotationSet(MOVIE, [LEAVES])
+    assert two.edit(["a1"]).at(0, 1) == ()
     assert two.at(0, 1) == (MOVE,)
 
 
@@ -36,12 +36,12 @@ def test_ids_are_in_natural_order_and_the_next_is_free():
 def test_what_does_not_fit_is_refused():
     one = AnnotationSet(MOVIE, [MOVE])
     with pytest.raises(InputError, match="two annotations with the id 'a1'"):
-        one.add(MOVE)
+        one.edit(add=[MOVE])
     with pytest.raises(InputError, match="no annotation with the id 'a9'"):
-        one.remove("a9")
+        one.edit(["a9"])
     late = says("a5", "confirm", event(Event.DISAPPEAR, [1], frame=N_FRAMES))
     with pytest.raises(InputError, match="beyond the movie's 6 frames"):
-        one.add(late)
+        one.edit(add=[late])
     with pytest.raises(InputError, match="2 numbers in a movie with 3"):
         AnnotationSet(Geometry(6, None, (1.0, 1.0, 1.0)), [MOVE])
 

@@ -120,5 +120,5 @@ def test_the_check_of_one_click_finds_what_the_check_of_all_finds(listed):
         nearby = conflicts_with(kept, [a])
         assert {frozenset(c.ids) for c in nearby} == {frozenset(c.ids) for c in everything}
         if not nearby:
-            kept = kept.add(a)
+            kept = kept.edit(add=[a])
     assert find_contradictions(kept) == []

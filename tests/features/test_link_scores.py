@@ -92,7 +92,8 @@ def test_on_the_command_line(
     for t in range(4):
         for label in (1, 4, 5):
             event = EventRef(Event.MOVE, (ref(t, label),), (ref(t + 1, label),))
-            answers = answers.add(Annotation(f"a{t}-{label}", Kind.CONFIRM, (event,)))
+            new = Annotation(f"a{t}-{label}", Kind.CONFIRM, (event,))
+            answers = answers.edit(add=[new])
     bt.save_annotations(answers, tmp_path / "a.json")
     model, out = tmp_path / "m.json", tmp_path / "out"
     # So little said that only a learned weight follows it.

@@ -40,7 +40,7 @@ def answers_for(tracking, seeds):
         (event,) = event_refs(scene.detections, scene.hypotheses.take(np.array([h])))
         new = Annotation(f"a{k}", kind, (event,))
         if not conflicts_with(chosen, [new]):
-            chosen = chosen.add(new)
+            chosen = chosen.edit(add=[new])
     return chosen
 
 

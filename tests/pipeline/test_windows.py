@@ -120,7 +120,8 @@ def answers_that_change(whole: Tracking) -> AnnotationSet:
             for ref in event_refs(detections, hypotheses.take(draw.permutation(rows)[:8])):
                 if not taken & {c.cell for c in ref.cells}:
                     taken |= {c.cell for c in ref.cells}
-                    answers = answers.add(Annotation(answers.next_id(), kind, (ref,)))
+                    new = Annotation(answers.next_id(), kind, (ref,))
+                    answers = answers.edit(add=[new])
     return answers
 
 

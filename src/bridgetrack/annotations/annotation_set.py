@@ -177,14 +177,6 @@ class AnnotationSet(AnswerSet[Annotation]):
                 found.setdefault(cell, []).append(a)
         return found
 
-    def add(self, *annotations: Annotation) -> AnnotationSet:
-        """A set with more annotations."""
-        return self.edit(add=annotations)
-
-    def remove(self, *ids: str) -> AnnotationSet:
-        """A set with fewer annotations."""
-        return self.edit(remove=ids)
-
     def at(self, frame: int, label: int) -> tuple[Annotation, ...]:
         """Annotations that name a cell."""
         return tuple(self._by_cell.get((frame, label), ()))
