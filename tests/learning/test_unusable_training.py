@@ -25,12 +25,6 @@ def test_no_annotations() -> None:
         fit(model, samples, L2(1.0), n_annotations=0)
 
 
-def test_repeated_key() -> None:
-    model, samples = multiclass_problem(0)
-    with pytest.raises(InputError, match="same key 0"):
-        fit(model, [samples[0], samples[0]], L2(1.0))
-
-
 @pytest.mark.parametrize(
     ("regularizer", "words"),
     [

@@ -20,7 +20,6 @@ With the treatment ``exact``, the default, the two losses of a pair are the same
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -90,10 +89,6 @@ class Risk:
                 f"there is nothing to learn from: {len(self.samples)} samples with "
                 f"{self.n_annotations:g} annotations; annotate something"
             )
-        keys = Counter(s.key for s in self.samples if s.key is not None)
-        repeated = [key for key, count in keys.items() if count > 1]
-        if repeated:  # one would get the bounds of the other in a later training
-            raise InputError(f"samples have the same key {repeated[0]!r}; merge them")
         self.literal = treatment == "literal" and loss.penalty_space == "incompatible"
         self.n_reward_inferences, self.seconds, self._inferred = 0, 0.0, 0
         self.began = time.perf_counter()

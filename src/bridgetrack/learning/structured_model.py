@@ -25,7 +25,8 @@ class Sample:
     x: Any  # structured input, treated as immutable
     y_star: Any  # partial annotation, treated as immutable
     # names both across trainings: to be changed when the annotation, the features, their scaling or
-    # the set of possible outputs change. Without it a later training takes the sample for changed
+    # the set of possible outputs change. Samples of the same name are interchangeable; without one,
+    # a later training takes the sample for changed
     key: Hashable | None = None
 
 

@@ -7,7 +7,6 @@ annotation; in components without any, the loss is zero for every w.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -69,13 +68,10 @@ class TrainingSet:
         order = np.argsort(self.annotation_sample, kind="stable")
         numbers = np.arange(len(self.names) + 1)
         begin = np.searchsorted(self.annotation_sample[order], numbers)
-        seen, found = Counter[bytes](), list[Sample]()
-        for k, name in enumerate(self.names):
-            seen[name] += 1
-            annotations = tuple(order[begin[k] : begin[k + 1]].tolist())
-            key = (name, seen[name], float(self.importance[k]))
-            found.append(Sample(k, annotations, key))
-        return tuple(found)
+        return tuple(
+            Sample(k, tuple(order[begin[k] : begin[k + 1]].tolist()), (name, float(factor)))
+            for k, (name, factor) in enumerate(zip(self.names, self.importance, strict=True))
+        )
 
     @property
     def single(self) -> Mask:
