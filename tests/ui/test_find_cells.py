@@ -249,7 +249,9 @@ def test_a_search_shows_what_it_finds_and_can_be_left(opened, viewer, image, qtb
     widget.segment.source.image.choose(other)
     widget.segment.source.labels.choose(cells)
     session = state.session
-    qtbot.waitUntil(lambda: session.movie and session.movie.layers == (other, cells))
+    # what gives None counts as met
+    both = (other, cells)
+    qtbot.waitUntil(lambda: bool(session.movie and session.movie.layers == both), timeout=20_000)
     assert not session.busy("segment")
     assert "The search for the cells of “part” ended" in widget.notice.text()
     held.set()
