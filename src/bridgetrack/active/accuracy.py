@@ -53,7 +53,7 @@ class AskedSlot:
     """What is known of one slot that was asked."""
 
     id: str  # the annotation; slots of one event share it
-    wrong: float | None  # error of the prediction there, 0 to 1; None if nobody could tell
+    wrong: float | None  # error of the prediction there, 0 to 1; None if that is not known
     width: int  # slots that the event covers: it is met that much more often
     # error of the present model, which has learned from the answer; None: as ``wrong``
     least: float | None = None
@@ -64,8 +64,9 @@ def random_answers(
 ) -> list[AskedSlot]:
     """The answers of a scene that still hold and tell how accurate the tracking is.
 
-    The error at an answer is that of the model that asked, which had not seen it. `seen` has the
-    errors of the present model, which learned from them, by annotation id.
+    The error at an answer is that of the model that asked, which had not seen it; it is not known
+    where nobody could tell, or people answered without being asked. `seen` has the errors of the
+    present model, which learned from them, by annotation id.
     """
     slots = places(scene, scene.anchored.events)
     asked: dict[int, AskedSlot] = {}
