@@ -115,7 +115,8 @@ def write_results(
         If a format is unknown, or the folder cannot be written or holds what must not be
         replaced; nothing has changed then.
     """
-    check_formats(formats)
+    if unknown := [name for name in formats if name not in FORMATS]:
+        raise OutputError(f"there is no format {unknown[0]!r}; known are {', '.join(FORMATS)}")
     folder = as_path(out_dir)
     replaced = folder.is_dir() and any(folder.iterdir())
     with result_folder(folder, None if labels is None else labels.source) as staging:
@@ -140,17 +141,6 @@ def stage_results(
     if methods is not None:
         (staging / METHODS).write_text(methods, encoding="utf-8", newline="\n")
     return notes
-
-
-def check_formats(formats: Sequence[str]) -> Sequence[str]:
-    """The formats, where all of them are known.
-
-    Raises an `OutputError` if one is not.
-    """
-    for name in formats:
-        if name not in FORMATS:
-            raise OutputError(f"there is no format {name!r}; known are {', '.join(FORMATS)}")
-    return formats
 
 
 # ---------------------------------------------------------------------- reading
