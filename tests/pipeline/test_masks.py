@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -44,11 +43,9 @@ def found(
     return frames
 
 
-def choices(
-    image: Movie, how: Finding, answers: MaskAnswers | None = None, **more: Any
-) -> list[FrameChoice]:
+def choices(image: Movie, how: Finding, answers: MaskAnswers | None = None) -> list[FrameChoice]:
     job = run(MaskJob.of(how, image, answers))
-    return [step for step in job.choices(**more) if isinstance(step, FrameChoice)]
+    return [step for step in job.choices() if isinstance(step, FrameChoice)]
 
 
 def test_nuclei_are_found_in_every_frame() -> None:
@@ -117,13 +114,14 @@ def test_labels_brought_along_are_mended() -> None:
         assert (got[0][labels[0] == k] == k).mean() > 0.7
 
 
-def test_what_was_brought_along_is_among_the_choices() -> None:
+def test_what_was_brought_along_is_among_the_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridgetrack.pipeline.mask_candidates.PER_CELL", 1.0)
     images, labels = drawn()
     odd = np.zeros_like(labels)
     odd[:, 84:90, 5:60] = 1  # where the image shows nothing
     odd[:, 70:94, 62:66] = 2  # across a nucleus
     how = Finding(NUCLEI, given=open_labels(odd))
-    for c in choices(open_movie(images), how, per_cell=1.0):
+    for c in choices(open_movie(images), how):
         regions = c.candidates.regions
         areas = regions.area[regions.votes[:, regions.sources.index("labels")] > 0]
         assert {6 * 55, 24 * 4} <= set(areas.tolist())

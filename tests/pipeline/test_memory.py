@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 import weakref
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.pipeline.finding import Finding, MaskJob
-from bridgetrack.pipeline.joint import Candidates, FrameChoice
+from bridgetrack.pipeline.joint import Candidates, FrameChoice, choose_jointly
 from bridgetrack.progress import run
 from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -85,7 +86,12 @@ def test_what_is_done_in_parts_is_the_same(
     np.testing.assert_array_equal(scene.problem.undominated(scores, every), first)
 
 
-def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
+def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few = partial(choose_jointly, window=3)
+    monkeypatch.setattr("bridgetrack.pipeline.finding.choose_jointly", few)
+    monkeypatch.setattr("bridgetrack.pipeline.mask_candidates.PER_CELL", 2.0)
     images = drawn(7)[0][:, :50, :50].astype(np.float32)
     cells = SegmentationSettings(diameter=14, foreground="bright")
     # What the movie teaches comes of at most twelve of its frames, however long it is.
@@ -105,7 +111,7 @@ def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
         seen.clear()
         tracemalloc.start()
         try:
-            for step in run(MaskJob.of(how, movie)).choices(window=3, per_cell=2):
+            for step in run(MaskJob.of(how, movie)).choices():
                 if isinstance(step, FrameChoice):
                     taken(step)
             return tracemalloc.get_traced_memory()[1]

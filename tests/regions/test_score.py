@@ -119,7 +119,7 @@ def test_pruning_keeps_the_likeliest_of_every_place(seed: int, per_cell: float) 
 
 
 def test_pruning_keeps_the_cells() -> None:
-    kept = prune(scored().regions, scored().log_odds)
+    kept = prune(scored().regions, scored().log_odds, 4.0)
     cells = sum(len(np.unique(MOVIE.labels[t])) - 1 for t in range(3))
     assert len(kept) < 5.5 * cells
     found = before = 0
@@ -128,4 +128,4 @@ def test_pruning_keeps_the_cells() -> None:
         before += (likeness_to_cells(t, np.arange(len(scored().regions))).max(axis=0) > 0.5).sum()
     assert found >= 0.96 * before
     assert before > 0.95 * cells
-    assert len(prune(no_regions((3, 4)), np.zeros(0))) == 0
+    assert len(prune(no_regions((3, 4)), np.zeros(0), 4.0)) == 0

@@ -28,8 +28,6 @@ from bridgetrack.movie.movie import (
 )
 from bridgetrack.pipeline.joint import (
     CHOOSING,
-    PER_CELL,
-    WINDOW,
     FrameChoice,
     choose_jointly,
 )
@@ -213,19 +211,14 @@ class MaskJob:
         )
 
     def choices(
-        self,
-        weights: Model | None = None,
-        *,
-        window: int = WINDOW,
-        per_cell: float = PER_CELL,
+        self, weights: Model | None = None
     ) -> Generator[Progress | FrameChoice, None, None]:
         """Choose the cells among candidates; a window of frames is in memory."""
         assert self.finding.learned is not None
         image, settings = self.reader.movie, self.finding.settings
-        candidates = self.reader.candidates(self.finding.learned, per_cell)
-        work = choose_jointly(
-            candidates, image.geometry, image.channels, weights or shipped_model(), window
-        )
+        candidates = self.reader.candidates(self.finding.learned)
+        model = weights or shipped_model()
+        work = choose_jointly(candidates, image.geometry, image.channels, model)
         inner = settings is not None and settings.clear_border
         for step in work:
             yield self._off_the_edge(step) if inner and isinstance(step, FrameChoice) else step

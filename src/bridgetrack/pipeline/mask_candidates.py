@@ -116,8 +116,8 @@ class MaskReader:
             return np.zeros(len(regions), dtype=np.int64)
         return targets(regions, self.answers)
 
-    def candidates(self, score: MovieScore, per_cell: float = PER_CELL) -> Iterator[Candidates]:
-        """Those of every frame that are worth choosing among, about `per_cell` for every cell.
+    def candidates(self, score: MovieScore) -> Iterator[Candidates]:
+        """Those of every frame that are worth choosing among, about `PER_CELL` for every cell.
 
         Three frames are in memory. What was brought along or read is always among the choices.
         """
@@ -132,7 +132,7 @@ class MaskReader:
             wrong = (self.said(regions) < 0) | (score.debris(regions.area) & ~brought)
             wrong &= ~drawn
             sure = drawn | ((brought | read) & ~wrong)
-            kept = prune(regions, np.where(wrong, -np.inf, scores), per_cell, sure=sure)
+            kept = prune(regions, np.where(wrong, -np.inf, scores), PER_CELL, sure=sure)
             part = regions.select(kept)
             table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)
             yield Candidates(part, table, scores[kept], drawn[kept], found.read)

@@ -356,7 +356,7 @@ def teach(score: MovieScore, features: Array, targets: Targets, share: float = H
 def prune(
     regions: Regions,
     score: Array,
-    per_cell: float = 4.0,
+    per_cell: float,
     *,
     sure: Mask | None = None,
 ) -> Index:
