@@ -468,8 +468,7 @@ def _described(
         "gap": solution.gap,
     }
     if windows is not None:
-        shown = {"count": windows.count, "frames": windows.frames, "overlap": windows.overlap}
-        inference["windows"] = shown
+        inference["windows"] = {"count": windows.count, "frames": windows.frames}
     paths = {name: getattr(given, name) for name in _PATHS}
     scale = given.reading.scale
     return {

@@ -46,12 +46,9 @@ class Tables:
 class Windows:
     """What is known of a movie that was tracked a few frames at a time."""
 
-    # number of windows, frames of the longest one, and frames at its end that were decided again by
-    # the next
-    count: int
-    frames: int
-    overlap: int
-    hypotheses: int  # number of hypotheses of all windows, each counted once
+    count: int  # of windows
+    frames: int  # of the longest one
+    hypotheses: int  # of all windows, each counted once
 
 
 @dataclass(frozen=True)

@@ -252,7 +252,7 @@ class _Choice:
         )
         solution.check(scene.problem, every.scores)
         longest = max(map(len, self.movie.windows))
-        report = Windows(len(self.movie.windows), longest, 2 * _AROUND, self.hypotheses)
+        report = Windows(len(self.movie.windows), longest, self.hypotheses)
         result = tracked(scene, model, every.scores, solution, every.margins)
         return replace(result, windows=report)
 
