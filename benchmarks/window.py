@@ -90,7 +90,7 @@ def open_movie_of(state: Any, folder: Path | None) -> None:
         image = open_movie(folder / "01")
         return [image_data(image, folder.name, folder / "nowhere" / "01"), cells]
 
-    state.files.read(folder.name, read, state.add_layers)
+    state.read(folder.name, read, state.add_layers)
 
 
 def paints_of(canvas: Any, layer: Any) -> list[float]:

@@ -175,41 +175,6 @@ def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:
     assert not session.can_undo and len(session.masks.answers) == 0
 
 
-def test_without_any_answer_masks_are_as_they_were_before_they_were_chosen(opened) -> None:
-    session, array, _ = opened
-    array[T][array[T] == 5] = 0
-    found = replace(session.movie, found=Finding(NUCLEI))
-    assert session.open(found, session.project.path)
-    start = array.copy()
-    session.mend("remove", 1, at(3, 1))
-    session.edits.note(Kind.CONFIRM, session.ask().event, "click")
-    before = array.copy()
-    session.choose_again()
-    assert array[T][tuple(np.rint(at(4, T)).astype(int))] > before[T].max(), "it is found again"
-    assert array[1][tuple(np.rint(at(3, 1)).astype(int))] == 0
-    session.mend("remove", 0, at(4, 0))
-    chosen = array.copy()
-    for _ in ("the cell", "the choice"):
-        session.undo()
-    np.testing.assert_array_equal(array, before)
-    for _ in range(2):
-        session.redo()
-    np.testing.assert_array_equal(array, chosen)
-    for _ in ("at once", "opened again"):
-        events, masks = session.annotations, session.masks.answers
-        assert session.edits.remove([a.id for a in events], [a.id for a in masks]) == 3
-        np.testing.assert_array_equal(array, start)
-        session.undo()
-        np.testing.assert_array_equal(array, chosen)
-        assert len(session.annotations) == 1 and len(session.masks.answers) == 2
-        with session.hearing() as warnings:
-            assert session.open(found, session.project.path)
-        np.testing.assert_array_equal(array, chosen)
-        assert not any("they are left" in words for words in warnings)
-    session.edits.remove((), [next(iter(masks)).id])
-    assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0, "one answer takes no others along"
-
-
 def test_what_is_painted_away_stays_away(opened) -> None:
     session, array, _ = opened
     before, pixels = array[1].copy(), np.flatnonzero(array[1] == 4)

@@ -6,7 +6,7 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.session.background import Runner
+from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.project import JOB
 
 SLOW = {
@@ -17,20 +17,18 @@ SLOW = {
 """Work that does not come to its end here, and what is told of it."""
 
 
-class Slow(Runner):
-    """Does some work only up to its beginning."""
+class Slow(BackgroundWork):
+    """Does not come to do some work."""
 
-    def start(self, name, work, done, failed, report) -> None:
+    def do(self, name, *given) -> None:
         """Leave slow work where it is."""
-        if name in SLOW:
-            self._steps[name] = work()
-        else:
-            super().start(name, work, done, failed, report)
+        if name not in SLOW:
+            super().do(name, *given)
 
 
 @pytest.mark.parametrize("other", [True, False], ids=["another movie", "no movie"])
 def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
-    session = bt.Session(runner=Slow())
+    session = bt.Session(work=Slow())
     heard: list[tuple[str, str]] = []
     session.message.connect(lambda level, words: heard.append((level, words)))
     assert session.open(source, tmp_path / "a.bridgetrack")
@@ -56,15 +54,13 @@ def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
     session.close()
 
 
-class Late(Runner):
+class Late(BackgroundWork):
     """Does not come to write the project."""
 
-    def start(self, name, work, done, failed, report) -> None:
+    def do(self, name, *given) -> None:
         """Leave it for later."""
-        if name == JOB:
-            self._steps[name] = work()
-        else:
-            super().start(name, work, done, failed, report)
+        if name != JOB:
+            super().do(name, *given)
 
 
 def test_a_project_is_whole_where_a_window_closes_at_once(source, tmp_path) -> None:
@@ -72,7 +68,7 @@ def test_a_project_is_whole_where_a_window_closes_at_once(source, tmp_path) -> N
         bt.save_labels(source.labels, tmp_path / "cells.tif"),
         tmp_path / "a.bridgetrack",
     )
-    session = bt.Session(cells, project=folder, runner=Late())
+    session = bt.Session(cells, project=folder, work=Late())
     session.answer(session.ask(), "yes")
     assert {path.name for path in folder.iterdir()} == {"answers.json"}
     session.project.keep_now()
@@ -82,7 +78,7 @@ def test_a_project_is_whole_where_a_window_closes_at_once(source, tmp_path) -> N
 
 @pytest.mark.parametrize("leave", ["open", "forget", "close"])
 def test_cells_are_kept_before_their_movie_is_left(source, tmp_path, leave) -> None:
-    session = bt.Session(runner=Late())
+    session = bt.Session(work=Late())
     folder = tmp_path / "a.bridgetrack"
     assert session.open(source, folder) and not folder.exists()
     given = (source, tmp_path / "b.bridgetrack") if leave == "open" else ()
@@ -92,7 +88,7 @@ def test_cells_are_kept_before_their_movie_is_left(source, tmp_path, leave) -> N
 
 
 def test_what_could_not_be_kept_is_told_when_its_movie_is_left(source, tmp_path) -> None:
-    session, heard = bt.Session(runner=Late()), list[str]()
+    session, heard = bt.Session(work=Late()), list[str]()
     session.message.connect(lambda _, words: heard.append(words))
     assert session.open(source, tmp_path / "a" / "a.bridgetrack")
     (tmp_path / "a").write_text("in the way")

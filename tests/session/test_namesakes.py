@@ -30,7 +30,6 @@ def opened(path):
     return session
 
 
-@pytest.mark.filterwarnings("ignore:.*is the project of")
 def test_no_movie_takes_the_answers_of_another_of_the_same_name(namesakes):
     for n, path in enumerate(namesakes, 1):
         session = opened(path)
@@ -45,14 +44,6 @@ def test_no_movie_takes_the_answers_of_another_of_the_same_name(namesakes):
         assert len(opened(path).annotations) == n, path
         # the others stay where they are when one is deleted
         path.rename(path.with_name(f"gone-{n}"))
-
-
-def test_it_is_told_where_the_usual_project_is_of_another_movie(namesakes):
-    first, second, _ = namesakes
-    session = opened(first)
-    session.answer(session.ask(), "yes")
-    with pytest.warns(UserWarning, match=r"a\.bridgetrack is the project of a\.tif.*a\.npy\.brid"):
-        opened(second)
 
 
 def test_a_project_goes_on_with_its_movie_in_another_format(namesakes):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from bridgetrack.ui.background import ThreadRunner
+from bridgetrack.errors import InputError
+from bridgetrack.ui.background import ThreadWork
 
 
 def test_work_does_not_wait_for_other_work_and_the_latest_of_a_name_counts(qtbot):
@@ -20,17 +21,17 @@ def test_work_does_not_wait_for_other_work_and_the_latest_of_a_name_counts(qtbot
         yield 0.5
         return "made"
 
-    runner = ThreadRunner()
+    work = ThreadWork()
     try:
         for k in range(20):
-            runner.start("one", lambda k=k: long_work(k), made.append, made.append, lambda _: None)
-            runner.start(f"{k}", lambda: long_work(-1), made.append, made.append, lambda _: None)
-        runner.start("short", short_work, made.append, made.append, lambda _: None)
+            work.run("one", lambda k=k: long_work(k), made.append, made.append)
+            work.run(f"{k}", lambda: long_work(-1), made.append, made.append)
+        work.run("short", short_work, made.append, made.append)
         qtbot.waitUntil(lambda: made == ["made"], timeout=20_000)
-        runner.cancel("3")
+        work.cancel("3")
     finally:
         end.set()
-    qtbot.waitUntil(lambda: not runner.running("one"), timeout=20_000)
+    qtbot.waitUntil(lambda: not work.busy("one"), timeout=20_000)
     qtbot.waitUntil(lambda: len(made) == 21, timeout=20_000)
     qtbot.wait(50)
     assert sorted(made[1:]) == [-1] * 19 + [19], "neither cancelled nor replaced work reports"
@@ -40,7 +41,7 @@ def test_work_does_not_wait_for_other_work_and_the_latest_of_a_name_counts(qtbot
 def test_a_failure_is_handed_over_and_closing_ends_all(qtbot):
     def failing():
         yield 0.0
-        raise ValueError("no")
+        raise InputError("no")
 
     closed = threading.Event()
 
@@ -51,10 +52,13 @@ def test_a_failure_is_handed_over_and_closing_ends_all(qtbot):
         finally:
             closed.set()
 
-    runner, heard = ThreadRunner(), []
-    runner.start("failing", failing, heard.append, heard.append, lambda _: None)
+    work, heard, told = ThreadWork(), [], []
+    work.message.connect(lambda *said: told.append(said))
+    work.run("failing", failing, heard.append, heard.append)
     qtbot.waitUntil(lambda: len(heard) == 1, timeout=20_000)
-    assert isinstance(heard[0], ValueError) and not runner.running("failing")
-    runner.start("endless", endless, heard.append, heard.append, lambda _: None)
-    runner.close()
-    assert closed.wait(20) and not runner.running("endless")
+    assert (
+        isinstance(heard[0], InputError) and told == [("error", "no")] and not work.busy("failing")
+    )
+    work.run("endless", endless, heard.append, heard.append)
+    work.close()
+    assert closed.wait(20) and not work.busy("endless")

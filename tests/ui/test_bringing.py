@@ -100,12 +100,12 @@ def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
 
         def act() -> None:
             drop(viewer, path)
-            beside.append(state.files.busy("open") and len(viewer.layers) == n)
+            beside.append(state.elsewhere.busy("open") and len(viewer.layers) == n)
 
         with choosing("Bridgetrack"):
             QTimer.singleShot(0, act)
             qtbot.waitUntil(lambda: len(beside) > before, timeout=20_000)
-        qtbot.waitUntil(lambda: not state.files.busy("open"), timeout=20_000)
+        qtbot.waitUntil(lambda: not state.elsewhere.busy("open"), timeout=20_000)
 
     dropping(files["frames"])
     assert chosen(widget, "image").name == "frames" and chosen(widget, "labels") is None
@@ -183,7 +183,7 @@ def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):
         viewer.layers.clear()
         qtbot.waitUntil(lambda: state_of(viewer).session.movie is None, timeout=20_000)
         widget = fill(viewer, *given)
-        files_of = state_of(viewer).files
+        files_of = state_of(viewer).elsewhere
         assert files_of.busy("open") and not viewer.layers, "the window is there at once"
         qtbot.waitUntil(lambda: not files_of.busy("open"), timeout=20_000)
         return widget
@@ -307,8 +307,8 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
         looking.start(50)
         press(widget.segment.open)
         looking.stop()
-        assert state.files.busy("open"), "not in the window's thread"
-        qtbot.waitUntil(lambda: not state.files.busy("open"), timeout=20_000)
+        assert state.elsewhere.busy("open"), "not in the window's thread"
+        qtbot.waitUntil(lambda: not state.elsewhere.busy("open"), timeout=20_000)
 
     def tracked(name: str) -> None:
         qtbot.waitUntil(lambda: chosen(widget, "labels").name == name, timeout=60_000)
@@ -343,12 +343,10 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     assert len(state.session.scene.detections) == n
     assert export("spots") == 3, actions
     # Elsewhere, in a folder of the same name.
-    other = tmp_path / "other"
-    other.mkdir()
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(other))
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "masks"))
     widget.open_step(3)
     press(widget.track.export.elsewhere)
-    qtbot.waitUntil((other / "spots_tracks" / "tracks.csv").is_file, timeout=60_000)
+    qtbot.waitUntil((tmp_path / "masks" / "spots_tracks" / "tracks.csv").is_file, timeout=60_000)
     # A frame opens its folder; cells are those of one movie, and not of another that is opened.
     widget.open_step(0)
     open_file(files["frames"] / "t001.tif")

@@ -135,4 +135,5 @@ def test_acts_without_a_movie_say_what_is_missing(tmp_path):
     for act in (session.ask, session.train, session.choose_again):
         with pytest.raises(InputError, match="no movie"):
             act()
-    assert session.tracker.track() is None and session.tracking is None
+    session.tracker.track()
+    assert session.tracking is None

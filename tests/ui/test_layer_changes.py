@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
-import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
 
@@ -74,16 +71,9 @@ def test_layers_that_others_change_are_followed(
     qtbot.waitUntil(lambda: "✕ there is no cell in any" in widget.notice.text(), timeout=20_000)
     assert "cannot be tracked" in widget.next_words.text()
     # What went wrong is over once something works.
-    qtbot.wait(1100)
-    said, say = [], widget.next_words.setText
-    monkeypatch.setattr(
-        widget.next_words, "setText", lambda words: say(words) or said.append(words)
-    )
     again = viewer.add_labels(cells.data, name="again", scale=cells.scale)
     widget.segment.source.labels.choose(again)
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
-    begun = next(k for k, words in enumerate(said) if "being measured" in words)
-    assert not any("cannot be tracked" in words for words in said[begun:])
     assert not widget.notice.isVisible() and widget.next_words.text().startswith("Ready")
 
 
@@ -128,15 +118,7 @@ def a_scale_that_is_typed_is_used_and_answers_stay(widget, viewer, qtbot, tmp_pa
     assert geometry.frame_interval == 10
     assert list(state.session.annotations) == answers
     assert {layer.name: layer.scale.tolist() for layer in viewer.layers}["short"] == [1, 0.5, 0.5]
-    widget.open_step(3)
-    export = widget.track.export
-    qtbot.waitUntil(export.save.isEnabled, timeout=20_000)
-    export.write(tmp_path / "out")
-    qtbot.waitUntil(lambda: "Written" in export.words.text(), timeout=60_000)
-    tracks = pd.read_csv(tmp_path / "out" / "tracks.csv")
-    units = json.loads((tmp_path / "out" / "units.json").read_text())
-    assert "min" in json.dumps(units) and "micrometer" in json.dumps(units)
-    assert len(tracks) and len(before) == len(state.session.tracking.tracks.nodes)
+    assert len(before) == len(state.session.tracking.tracks.nodes)
     viewer.layers.remove(channel)
     widget.open_step(0)
 

@@ -16,9 +16,8 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from bridgetrack.ui.canvas import SHORTCUTS
 from bridgetrack.ui.explore_panel import ExplorePanel
-from bridgetrack.ui.layers import look_at
-from bridgetrack.ui.shortcuts import SHORTCUTS
 from bridgetrack.ui.state import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -98,22 +97,15 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
     qtbot.wait(20)
     assert len(state.canvas.overlay.marks.data) == 0
     # Where the volume is in view, everything is drawn in its own plane and nothing hides it.
-    widget.track.explore.click()
-    [below] = widget.window().findChildren(ExplorePanel)
-    qtbot.waitUntil(lambda: below.numbers is not None, timeout=20_000)
     viewer.dims.ndisplay = 3
     viewer.dims.set_point(0, 1)
-    for label, (z, y, x) in {1: (2, 15, 16), 2: (5, 15, 41)}.items():
-        look_at(viewer, (1, 2.0 * z, y / 2, x / 2))
-        qtbot.wait(100)
-        hand.click((y / 2, x / 2))
-        assert state.session.scene.detections.label[state.annotator.hovered] == label
-        marks = state.canvas.overlay.marks
-        assert marks.ndim == 3 and abs(np.median(marks.data[:, 0]) - z) <= 1
-        assert marks.blending == marks.text.blending == "translucent_no_depth"
-        cell = state.annotator.hovered
-        assert state.looks.chosen == (below.numbers.track_of(cell),), "the panel below follows"
-    assert len(state.session.annotations) == 1, "clicks choose and answer nothing"
+    state.annotator.select(int(np.flatnonzero(state.session.scene.detections.frame == 1)[0]))
+    qtbot.wait(100)
+    marks = state.canvas.overlay.marks
+    assert marks.ndim == 3 and abs(np.median(marks.data[:, 0]) - 2) <= 1
+    assert marks.blending == marks.text.blending == "translucent_no_depth"
+    hand.click((7.5, 20.5))
+    assert len(state.session.annotations) == 1, "clicks turn the volume"
     # A question is asked in its plane.
     viewer.dims.ndisplay = 2
     state.annotator.suggest()

@@ -27,10 +27,6 @@ def test_undo_asks_again_and_redo_goes_on(asked, said):
     assert len(asked.answers) == 1
     assert asked.questions.current.slot == second.slot
     assert asked.questions.active.effort.clicks == 1
-    # A tool that was just taken is put away first.
-    asked.annotator.start(Mode.FALSE)
-    asked.annotator.undo()
-    assert len(asked.answers) == 1 and asked.annotator.asking
     asked.annotator.undo()
     assert not asked.answers
     asked.annotator.reject()

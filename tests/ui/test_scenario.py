@@ -99,8 +99,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     box.write(tmp_path / "window")
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=60_000)
     the_window_beat_at_every_step(pace)
-    widget.save_project(tmp_path / "movie.bridgetrack")
-    qtbot.waitUntil(lambda: "Saved" in widget.notice.text(), timeout=60_000)
+    session.save(tmp_path / "movie.bridgetrack")
     given, model = session.annotations, session.model
     viewer.close()
 

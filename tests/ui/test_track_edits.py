@@ -11,7 +11,6 @@ import bridgetrack as bt
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.tracks.table import verified_tracks
-from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import state_of
 
@@ -63,7 +62,7 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     hand.key("Escape")
     hand.point(PLACES[0])
     texts = [str(t) for t in state.canvas.overlay.marks.features["text"]]
-    assert f"#{track(0, 0)}✓" in texts
+    assert any(t.startswith(f"#{track(0, 0)}✓ ") for t in texts)
     # It is locked: against edits, and against single answers.
     kept = session.annotations
     act(Mode.FALSE, (2, 0), shift=True)
@@ -77,36 +76,14 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     assert "locked" in notice.text() and session.annotations is kept
     act(Mode.VERIFY, (3, 0))
     assert not len(session.annotations), "released"
-    # Deleted, and there again by one Undo; other families keep their colours.
-    widget.open_step(3)
-    widget.open_step(1)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
-    shown = find_role(viewer.layers, "coloured")
-
-    def colours():
-        pixels = [int(shown.data[0][place]) for place in PLACES[1:]]
-        return shown.colormap.map(np.array(pixels)).tolist()
-
-    before = colours()
+    # Deleted, and there again by one Undo.
     act(Mode.FALSE, (2, 0), shift=True)
-    qtbot.waitUntil(lambda: int(shown.data[0][PLACES[0]]) == 0, timeout=20_000)
-    assert colours() == before
     assert track(0, 0) == track(4, 0) == 0
     assert "Deleted" in notice.text()
     hand.key("Z")
     assert notice.text().startswith("✓ Undone: ")
     settled()
     assert track(0, 0) == track(4, 0) > 0
-    # Cut by Backspace.
-    hand.key("Escape")
-    state.canvas.show(1, None)
-    hand.point(PLACES[1])
-    hand.key("Backspace")
-    settled()
-    assert track(1, 1) != track(2, 1)
-    hand.key("Z")
-    settled()
-    assert not len(session.annotations)
     # Taken over from a file of another program, and one that is none is told.
     other = bt.Session(labels)
     ends = [CellRef(t, 2, tuple(map(float, PLACES[1]))) for t in (1, 2)]

@@ -91,12 +91,9 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
     pace.held = False
     state.session.kinds = bt.EventKinds.without(["gaps"])  # what is unticked is left out
     qtbot.mouseClick(box.many, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "28 cells" in box.words.text(), timeout=30_000)
+    qtbot.waitUntil(lambda: "2 movies tracked" in box.words.text(), timeout=30_000)
     record = json.loads((out / "slow" / "run.json").read_text())
     assert record["settings"]["without"] == ["gaps"]
-    assert all(
-        f"{name}: 28 cells in 4 frames: 7 tracks" in box.words.text() for name in ("slow", "fast")
-    )
     assert "broken failed: " in box.words.text()
     table = pd.read_csv(out / "batch.csv")
     assert list(table["cells"].dropna()) == [28, 28]

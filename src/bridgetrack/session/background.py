@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event
 from typing import Any
 
 from psygnal import Signal
@@ -13,52 +14,13 @@ from bridgetrack.movie import Movie
 from bridgetrack.progress import Steps
 
 Factory = Callable[[], Steps[Any]]
-Done = Callable[[Any], None]
-Failed = Callable[[Exception], None]
 Report = Callable[[Any], None]
 
 
-class Runner:
-    """Does named work at once, in the calling thread; the window's does it in others.
+class BackgroundWork:
+    """Does named work at once, in the calling thread; that of the window does it in others.
 
     A name runs once at a time, and only its latest start reports back.
-    """
-
-    def __init__(self) -> None:
-        self._steps: dict[str, Steps[Any]] = {}
-
-    def start(self, name: str, work: Factory, done: Done, failed: Failed, report: Report) -> None:
-        """Do work; what ran under this name before is cancelled and its result dropped."""
-        self._steps[name] = steps = work()
-        try:
-            while True:
-                step = next(steps)
-                report(step)
-                if self._steps.get(name) is not steps:
-                    steps.close()
-                    return
-        except StopIteration as stop:
-            self._steps.pop(name, None)
-            done(stop.value)
-        except Exception as error:
-            self._steps.pop(name, None)
-            failed(error)
-
-    def cancel(self, name: str) -> None:
-        """End work at its next step; nothing of it is reported afterwards."""
-        self._steps.pop(name, None)
-
-    def running(self, name: str) -> bool:
-        """Whether work of this name is under way."""
-        return name in self._steps
-
-    def close(self) -> None:
-        """End all work."""
-        self._steps.clear()
-
-
-class BackgroundWork:
-    """Runs named work and tells people what it says.
 
     Signals: `message` with (level, words) for people, where level is ``"info"``, ``"warning"`` or
     ``"error"``; `progress` with the work's name and what it yielded, None when it ends.
@@ -67,63 +29,88 @@ class BackgroundWork:
     message = Signal(str, str)
     progress = Signal(str, object)
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-        self._begun: dict[str, str] = {}  # what each is, in words
+    def __init__(self) -> None:
+        # What is under way: set to stop it, and what it is in words.
+        self._active: dict[str, tuple[Event, str]] = {}
 
     def run(
         self,
         name: str,
         work: Factory,
-        done: Done,
-        failed: Failed | None = None,
+        done: Report,
+        failed: Report | None = None,
         *,
         what: str = "",
     ) -> None:
-        """Do named work, reporting through `progress` and `message`.
+        """Do work; what ran under this name before is cancelled and its result dropped.
 
         `what` names it to people where it ends before it is done.
         """
+        if name in self._active:
+            self._active[name][0].set()
+        stopped = Event()
+        self._active[name] = stopped, what
+
+        def on_step(step: Any) -> None:
+            if not stopped.is_set():
+                self.progress.emit(name, step)
+
+        def ends() -> bool:
+            """Whether this is the latest of its name, which is over then."""
+            latest = not stopped.is_set()
+            if latest:
+                self.cancel(name)
+            return latest
 
         def on_done(result: Any) -> None:
-            self.progress.emit(name, None)
-            done(result)
+            if ends():
+                done(result)
 
         def on_failed(error: Exception) -> None:
-            self.progress.emit(name, None)
+            if not ends():
+                return
             if failed is not None:
                 failed(error)
             if not isinstance(error, BridgetrackError):
                 raise error
             self.tell(error)
 
-        self._begun[name] = what
-        self._runner.start(
-            name, work, on_done, on_failed, lambda step: self.progress.emit(name, step)
-        )
+        self.do(name, work, stopped, on_step, on_done, on_failed)
+
+    def do(
+        self, name: str, work: Factory, stopped: Event, step: Report, done: Report, failed: Report
+    ) -> None:
+        """Do work until it is stopped, and report."""
+        steps = work()
+        try:
+            while not stopped.is_set():
+                step(next(steps))
+            steps.close()
+        except StopIteration as stop:
+            done(stop.value)
+        except Exception as error:
+            failed(error)
 
     def cancel(self, name: str) -> None:
         """End named work at once as far as anybody can see."""
-        if self._runner.running(name):
-            self._runner.cancel(name)
+        if name in self._active:
+            stopped, _ = self._active.pop(name)
+            stopped.set()
             self.progress.emit(name, None)
 
     @property
     def unfinished(self) -> list[str]:
         """What is under way, in words."""
-        told = (what for name, what in self._begun.items() if what and self.busy(name))
-        return list(dict.fromkeys(told))
+        return list(dict.fromkeys(what for _, what in self._active.values() if what))
 
     def close(self) -> None:
         """End all work."""
-        under_way = [name for name in sorted(self._begun) if self._runner.running(name)]
-        self._runner.close()
-        for name in under_way:
-            self.progress.emit(name, None)
+        for name in list(self._active):
+            self.cancel(name)
 
     def busy(self, *names: str) -> bool:
         """Whether any of the named work is under way."""
-        return any(self._runner.running(n) for n in names)
+        return any(name in self._active for name in names)
 
     def tell(self, error: Exception) -> None:
         """Tell people of an error; where nobody listens (in a script), it is raised."""

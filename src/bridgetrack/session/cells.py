@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 
 import numpy as np
+from scipy import ndimage as ndi
 from scipy.spatial import cKDTree
 from skimage.segmentation import find_boundaries
 
@@ -137,17 +138,11 @@ def step_words(change: AnswerChange, name: Name = by_label) -> str:
     return " and ".join(parts)
 
 
-def proposals(
-    tracking: Tracking, row: int, *, history: bool = False, limit: int = 6
-) -> list[Proposal]:
-    """What can happen to the cell of a row, or where it comes from (its `history`), as `ranked`.
-
-    At most so many; none for fates in the last frame and histories in the first.
-    """
+def proposals(tracking: Tracking, row: int, *, limit: int = 6) -> list[Proposal]:
+    """What can happen to the cell of a row, as `ranked`; nothing in the last frame."""
     scene, problem = tracking.scene, tracking.scene.problem
-    wanted = row + (len(scene.detections) if history else 0)
-    slot = int(np.searchsorted(scene.slots, wanted))
-    if slot == len(scene.slots) or scene.slots[slot] != wanted:
+    slot = int(np.searchsorted(scene.slots, row))
+    if slot == len(scene.slots) or scene.slots[slot] != row:
         return []
     columns = problem.by_slot[slot].indices
     price = problem.incidence[columns] @ tracking.solution.duals
@@ -213,15 +208,12 @@ class CellFinder:
     def _trace(self, row: int) -> Array:
         t, label = int(self._detections.frame[row]), int(self._detections.label[row])
         inside = self._read(t) == label
-        if not inside.any():
+        found = ndi.find_objects(inside.view(np.uint8))
+        if not found:
             return np.zeros((0, inside.ndim))
-        # Sides of its box, without listing the pixels of a large frame.
-        axes = range(inside.ndim)
-        along = [inside.any(axis=tuple(k for k in axes if k != axis)) for axis in axes]
-        low = np.array([max(int(has.argmax()) - 1, 0) for has in along])
-        high = [len(has) - int(has[::-1].argmax()) + 1 for has in along]
-        box = inside[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
-        return np.argwhere(_border(box)).astype(np.float64) + low
+        [box] = found
+        low = [side.start for side in box]
+        return np.argwhere(_border(inside[box])).astype(np.float64) + low
 
     def _disc(self, row: int) -> Array:
         """Points along the disc of a cell, shape (k, ndim)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,6 @@ from bridgetrack.evaluation.sample import (
     write_sample,
 )
 from bridgetrack.pipeline.project import SAMPLE
-from bridgetrack.pipeline.tracking import Tracking
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
@@ -53,10 +53,9 @@ class SampleCheck:
         self._movie = movie
         self.sample: Sample | None = None  # what was drawn last, with its verdicts
         self.running = False  # whether its events are asked about now
-        self._later: list[int] = []  # numbers of events that were put off, and of those judged
-        self._given: list[int] = []
+        self._given: list[int] = []  # numbers of events judged since it was begun
+        self.holds = False  # whether the present tracks are those that it was drawn from
         self._looked_for = False
-        self._held: tuple[Tracking, Sample, bool] | None = None
         movie.movie_changed.connect(self._forget)
         movie.scene_changed.connect(self._forget)
         movie.tracking_changed.connect(self._resume)
@@ -66,16 +65,6 @@ class SampleCheck:
         """Where the sample is kept: in the project's folder; None where all is in memory."""
         folder = self._movie.project.path
         return None if folder is None else folder / SAMPLE
-
-    @property
-    def holds(self) -> bool:
-        """Whether the present tracks are those that the sample was drawn from."""
-        tracking, sample = self._movie.tracking, self.sample
-        if tracking is None or sample is None:
-            return False
-        if self._held is None or self._held[0] is not tracking or self._held[1] is not sample:
-            self._held = tracking, sample, sample.holds_for(tracking.tracks)
-        return self._held[2]
 
     @property
     def finished(self) -> Sample | None:
@@ -98,28 +87,28 @@ class SampleCheck:
         since = "" if self.holds else " The tracks have changed since: this is about those before."
         return f"{sentence(accuracy.words)}{since}"
 
-    def begin(self, options: SampleOptions | None = None) -> None:
-        """Draw a sample of the present tracks, or go on with it where it was begun.
+    def begin(self, count: int) -> None:
+        """Draw some events of the present tracks; go on with those drawn before, or draw more.
 
         Raises
         ------
         InputError
             Where nothing is tracked, or nothing is left to look at.
         """
-        tracking, old = self._movie.tracking, self.sample
+        tracking, sample = self._movie.tracking, self.sample
         if tracking is None:
             raise InputError("there are no tracks to check yet; track the movie first")
-        new = draw_sample(tracking.tracks, options)
-        if old is not None and old.options.of == new.options.of and self.holds:
-            shared = min(len(old.events), len(new.events))
-            new = replace(new, verdicts=old.verdicts[:shared] + new.verdicts[shared:])
-        if not new.left:
-            raise InputError(
-                f"all {len(new.events)} events were looked at already; ask for more of them to go "
-                "on"
-            )
-        self.running, self._later, self._given = True, [], []
-        self._keep(new)
+        if sample is None or not self.holds:
+            sample = draw_sample(tracking.tracks, SampleOptions(count))
+        elif not sample.left:
+            said = sample.verdicts
+            options = replace(sample.options, count=len(said) + count)
+            sample = draw_sample(tracking.tracks, options)
+            sample = replace(sample, verdicts=said + sample.verdicts[len(said) :])
+        if not sample.left:
+            raise InputError(f"all {len(sample.events)} events were looked at already")
+        self.running, self._given, self.holds = True, [], True
+        self._keep(sample)
 
     def stop(self) -> None:
         """Ask no more for now; what was said stays."""
@@ -132,32 +121,17 @@ class SampleCheck:
         sample = self.sample
         if sample is None or not sample.left:
             return None
-        place = {k: n for n, k in enumerate(self._later, 1)}
-        number = min(sample.left, key=lambda k: (place.get(k, 0), k))
+        number = min(sample.left)
         return _question(sample.events[number], number, len(sample.events))
 
-    def postpone(self, asked: Suggestion) -> bool:
-        """Ask the others first; whether there are others."""
-        assert isinstance(asked, SampleQuestion)
-        self._later = [k for k in self._later if k != asked.number] + [asked.number]
-        return self.sample is not None and len(self.sample.left) > 1
-
-    def answer(
-        self,
-        asked: Suggestion,
-        event: EventRef | None = None,
-        kind: Kind = Kind.CONFIRM,
-        *,
-        seconds: float | None = None,
-    ) -> None:
-        """Note what somebody saw; how long that took and what happened instead is not kept.
+    def judge(self, asked: SampleQuestion, kind: Kind) -> None:
+        """Note what somebody saw.
 
         Raises
         ------
         OutputError
             Where it cannot be written down; nothing has changed then.
         """
-        assert isinstance(asked, SampleQuestion)
         if self.sample is not None:
             self._keep(self.sample.judged(asked.number, _VERDICTS[kind]))
             self._given.append(asked.number)
@@ -183,21 +157,20 @@ class SampleCheck:
         self.changed.emit()
 
     def _forget(self) -> None:
-        self.sample, self.running, self._looked_for = None, False, False
-        self._later, self._given = [], []
+        self.sample, self._given = None, []
+        self.running = self.holds = self._looked_for = False
         self.changed.emit()
 
     def _resume(self) -> None:
         """Take up what was said of these tracks when the movie was open before."""
         tracking, path = self._movie.tracking, self.path
-        if tracking is None or self._looked_for:
+        if tracking is None:
             return
-        self._looked_for = True
-        if path is not None and path.is_file():
-            try:
+        if not self._looked_for and path is not None and path.is_file():
+            with suppress(InputError):  # of tracks that are no more
                 self.sample = read_sample(path, tracking.tracks)
-            except InputError:
-                return  # of tracks that are no more
+        self._looked_for = True
+        self.holds = self.sample is not None and self.sample.holds_for(tracking.tracks)
         self.changed.emit()
 
 

@@ -93,22 +93,17 @@ class Edits:
     def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
         """Take answers about events and about masks back, by their ids, as one step.
 
-        The last answers take masks along that were chosen anew. Returned is how many there were.
+        Returned is how many there were.
         """
         store = self._session.answers
         if store is None:
             return 0
-        events = [a for a in store.annotations if a.id in annotations]
-        said = [a.id for a in store.masks if a.id in masks]
-        gone = set(said)
-        none_left = len(said) == len(store.masks)
-        if none_left and (said or (events and len(events) == len(store.annotations))):
-            gone |= {a.id for a in store.masks.past if a.says_nothing}
-        changed = [a for a in store.masks.past if a.id in gone]
+        events = tuple(a for a in store.annotations if a.id in annotations)
+        said = tuple(a for a in store.masks if a.id in masks)
         if self._session.masks is not None:
-            self._session.masks.refuse_locked([a.mend for a in changed], going=annotations)
-        if events or changed:
-            store.edit(AnswerChange(removed=tuple(events), masks_removed=tuple(changed)))
+            self._session.masks.refuse_locked([a.mend for a in said], going=annotations)
+        if events or said:
+            store.edit(AnswerChange(removed=events, masks_removed=said))
         return len(events) + len(said)
 
     def locked(self, answer: Annotation) -> bool:

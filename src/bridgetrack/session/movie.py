@@ -1,15 +1,25 @@
-"""A movie with its cells, as masks or as a table."""
+"""A movie with its cells, as masks or as a table, and what is set and learned about it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from psygnal import Signal
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.models.model import Model, model_to_json
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import Geometry, Movie
 from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.project import Outcome, Scale, Settings, settings_of
+
+if TYPE_CHECKING:
+    from bridgetrack.session.session import Session
 
 
 @dataclass(frozen=True)
@@ -45,3 +55,97 @@ class MovieAndCells:
     def geometry(self) -> Geometry:
         """Extent and scale."""
         return self.cells.geometry
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the image, or else of the cells."""
+        return Scale.of(self.geometry if self.image is None else self.image.geometry)
+
+
+class KeptSettings:
+    """What is set and learned about the movie of a session; each change is on disk at once.
+
+    Signals: `restored` when what was kept of a movie that is opened is in use.
+    """
+
+    restored = Signal()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: list[tuple[dict[str, Any], Model]] = []  # to find a model again as it was
+        self.present = Settings()  # of the open movie
+
+    def scale_for(self, movie: MovieAndCells) -> Scale | None:
+        """The scale that was set for a movie, where this is the movie as it was then."""
+        now, read, given = movie.scale, self.present.read, self.present.given
+        if read is None or given is None or not now.like(read) or now.like(given):
+            return None
+        return given
+
+    def set_scale(self, given: Scale) -> None:
+        """Note the scale that is set for the open movie, before it is opened anew with it."""
+        movie = self._session.movie
+        if movie is not None:
+            read = self.present.read or movie.scale
+            self.write(read=asdict(read), given=asdict(given))
+
+    @cached_property
+    def shipped(self) -> Model:
+        """The model in use where none is set."""
+        return shipped_model()
+
+    def entries(
+        self, model: Model, start: Model | None = None, outcome: Outcome | None = None
+    ) -> dict[str, Any]:
+        """A model in use, what it began with, and what came of its training, as JSON values.
+
+        The shipped model is not written down.
+        """
+        shipped = self.shipped
+        if model.name == shipped.name and np.array_equal(model.weights, shipped.weights):
+            self.shipped = model
+            return {"model": None, "start": None, "training": None}
+        began = None if start is None or start is model else self._entry(start)
+        told = None if outcome is None else asdict(outcome)
+        return {"model": self._entry(model), "start": began, "training": told}
+
+    def _entry(self, model: Model) -> dict[str, Any]:
+        made = model_to_json(model)
+        self._known.insert(0, (made, model))
+        return made
+
+    def write(self, *, undoable: bool = False, **entries: Any) -> None:
+        """Change settings of the open movie, by their JSON values; errors are told."""
+        store = self._session.answers
+        if store is None:
+            return
+        new = {key: value for key, value in entries.items() if value != store.settings.get(key)}
+        with self._session.telling():
+            if new or undoable:
+                store.set(new, undoable=undoable)
+
+    def read(self) -> Settings:
+        """Take what the store holds as the present settings."""
+        store, found = self._session.answers, Settings()
+        if store is not None:
+            with self._session.telling():
+                found = settings_of(store.settings, str(store.path))
+            model, start = (
+                self._same(store.settings.get(key), made)
+                for key, made in (("model", found.model), ("start", found.start))
+            )
+            found = found.model_copy(update={"model": model, "start": start})
+        self.present = found
+        return found
+
+    def _same(self, entry: Any, made: Model | None) -> Model | None:
+        """A model of the settings, the very one where it was in use here before."""
+        return next((model for known, model in self._known if known == entry), made)
+
+    def restore(self) -> Settings:
+        """What is kept of the movie that is opened; a model that is in use already is kept, too."""
+        kept = self.read()
+        if kept.model is None:
+            self.write(**self.entries(self._session.model))
+            kept = self.read()
+        return kept

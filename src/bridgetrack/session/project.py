@@ -134,12 +134,6 @@ def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
         known = replace(known, settings=begin.settings)
     store = AutosavingStore(folder / ANSWERS, geometry, None if known == nothing else known)
     store.notice = found.notice
-    movie = folder.with_name(folder.name.removesuffix(ENDING).removesuffix("-folder"))
-    if not folder.exists() and movie.exists() and (other := namesake(movie)):
-        store.notice += (
-            f"{_stem(movie)} is the project of {other.name}; what you say of {movie.name} is kept "
-            f"in {folder.name}."
-        )
     sample = earlier.with_name(earlier.name.removesuffix(SUFFIX) + ".check.csv")
     if sample.is_file() and not (folder / SAMPLE).exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -195,7 +189,6 @@ class ProjectFolder:
         self._told = False  # whether it is written down which movie is open
         self._first = True
         session.movie_changed.connect(self._on_movie)
-        session.masks_changed.connect(self._on_masks)
         session.scene_changed.connect(self._on_scene)
 
     @property
@@ -263,11 +256,6 @@ class ProjectFolder:
         self._changes += not (kept or is_in(movie.files[1], folder))
         known = any((folder / name).exists() for name in (ANSWERS, PROJECT))
         if (self.stale and movie.labels is not None) or known:
-            self.keep()
-
-    def _on_masks(self, frames: set[int]) -> None:
-        self._changes += len(frames) > 1
-        if len(frames) > 1 and self.stale:
             self.keep()
 
     def _on_scene(self) -> None:

@@ -14,7 +14,6 @@ from bridgetrack.active.session import ActiveSession, Update
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef, Kind, describe
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.evaluation.sample import SampleOptions
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.session.check import SampleCheck, SampleQuestion
 from bridgetrack.session.training import Trainer
@@ -123,9 +122,6 @@ class Questions:
         asker = self.check if self.check.running else self.active
         return None if asker is None else asker.next()
 
-    def _asker_of(self, asked: Suggestion) -> ActiveSession | SampleCheck | None:
-        return self.check if isinstance(asked, SampleQuestion) else self.active
-
     def take_keys(self, asking: bool) -> None:
         """Keys answer the question from now on, or they do not."""
         self.asking = asking
@@ -139,15 +135,15 @@ class Questions:
         else:
             self._announce()
 
-    def check_sample(self, options: SampleOptions | None = None) -> None:
-        """Ask about events of the present tracks that are drawn at random.
+    def check_sample(self, count: int) -> None:
+        """Ask about some events of the present tracks that are drawn at random.
 
         Raises
         ------
         InputError
             Where there are no tracks, or nothing is left to ask.
         """
-        self.check.begin(options)
+        self.check.begin(count)
         self.current = None
         self.wanted.emit()
 
@@ -161,11 +157,13 @@ class Questions:
 
     def pass_on(self, asked: Suggestion) -> None:
         """Ask a question later."""
-        asker = self._asker_of(asked)
+        active = None if self.check.running else self.active
         if self.denied:
             self._advance()
-        elif asker is not None:
-            other = self._next() if asker.postpone(asked) else None
+        elif active is None:
+            self._movie.message.emit("info", "This one is next: say U where you cannot tell.")
+        else:
+            other = self._next() if active.postpone(asked) else None
             if other is None or other is asked:
                 self._movie.message.emit("info", "This is the only question at the moment.")
             else:
@@ -223,20 +221,20 @@ class Questions:
 
     def _write(self, asked: Suggestion, kind: Kind, event: EventRef | None) -> bool:
         """Write an answer down; whether that worked."""
-        asker, names = self._asker_of(asked), self._movie.names
-        if asker is None:
-            return False
+        active, names = self.active, self._movie.names
         seconds = round(min(self.in_view, PAUSE), 2)
         self._writing = True
         try:
-            noted = asker.answer(asked, event, kind, seconds=seconds)
+            if isinstance(asked, SampleQuestion):
+                self.check.judge(asked, kind)
+            elif active is not None:
+                noted = active.answer(asked, event, kind, seconds=seconds)
+                self._movie.message.emit("info", f"Noted: {describe(noted, names)}.")
         except BridgetrackError as error:
             self._movie.tell(error)
             return False
         finally:
             self._writing = False
-        if noted is not None:
-            self._movie.message.emit("info", f"Noted: {describe(noted, names)}.")
         return True
 
     def _follow_answers(self) -> None:

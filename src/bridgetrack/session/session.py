@@ -44,14 +44,13 @@ from bridgetrack.pipeline.scene import Scene, check_kinds
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, run
 from bridgetrack.regions.mend import Mend, MendKind, Place
-from bridgetrack.session.background import BackgroundWork, Runner
+from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.cells import CellNames, step_words
 from bridgetrack.session.edits import Edits
 from bridgetrack.session.masks import MovieMasks
-from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.movie import KeptSettings, MovieAndCells
 from bridgetrack.session.project import ProjectFolder, open_store, saving, usual_folder
 from bridgetrack.session.questions import Questions
-from bridgetrack.session.settings import KeptSettings
 from bridgetrack.session.tracker import Tracker
 from bridgetrack.session.training import Trainer
 from bridgetrack.training.options import TrainingOptions
@@ -83,7 +82,7 @@ class Session:
         memory until the session is saved.
     model
         Weights to begin with; where None those of the project, or else of the shipped model.
-    runner
+    work
         Does long work; at once, in the calling thread, where None.
     library
         Models that were kept; the user's library where None.
@@ -127,10 +126,10 @@ class Session:
         channel: int | str = 0,
         project: str | os.PathLike[str] | None = None,
         model: Model | None = None,
-        runner: Runner | None = None,
+        work: BackgroundWork | None = None,
         library: Library | None = None,
     ) -> None:
-        self.work = BackgroundWork(runner or Runner())
+        self.work = work or BackgroundWork()
         self.movie: MovieAndCells | None = None
         self.answers: AutosavingStore | None = None
         self.masks: MovieMasks | None = None
@@ -208,8 +207,6 @@ class Session:
         self.movie_changed.emit()
         if mended:
             self.masks_changed.emit(mended)
-            frames = f"{len(mended)} frames" if len(mended) > 1 else "one frame"
-            self.message.emit("info", f"Your corrections in {frames} are restored.")
         notices = [ended, answers.notice]
         if lost:
             notices.append(
@@ -304,41 +301,34 @@ class Session:
             self.movie = replace(movie, labels=masks.labels)
 
     @property
-    def _steps(self) -> tuple[tuple[AnswerChange, ...], tuple[AnswerChange, ...]]:
-        """What can be undone and redone, the next one last."""
-        history = None if self.answers is None else self.answers.history
-        return ((), ()) if history is None else (history.past, history.future)
-
-    @property
     def can_undo(self) -> bool:
         """Whether something can be taken back."""
-        return bool(self._steps[0])
+        return self.answers is not None and bool(self.answers.history.past)
 
     @property
     def can_redo(self) -> bool:
         """Whether something was taken back that can be repeated."""
-        return bool(self._steps[1])
+        return self.answers is not None and bool(self.answers.history.future)
 
     def undo(self) -> None:
         """Take back the last answer, change of masks, model or choice of what can happen."""
-        self._step(back=True)
+        if self.answers is None or not self.can_undo:
+            self.message.emit("info", "There is nothing to undo.")
+            return
+        words = step_words(self.answers.history.past[-1], self.names)
+        self.message.emit("info", f"Undone: {words}. Redo (R) brings it back.")
+        with self.telling():
+            self.answers.undo()
 
     def redo(self) -> None:
         """Repeat what was taken back last."""
-        self._step(back=False)
-
-    def _step(self, *, back: bool) -> None:
-        store, steps = self.answers, self._steps[0 if back else 1]
-        if store is None or not steps:
-            self.message.emit("info", f"There is nothing to {'undo' if back else 'redo'}.")
+        if self.answers is None or not self.can_redo:
+            self.message.emit("info", "There is nothing to redo.")
             return
-        told = "Undone: {}. Redo (R) brings it back." if back else "Redone: {}. Z undoes it."
+        words = step_words(self.answers.history.future[-1], self.names)
+        self.message.emit("info", f"Redone: {words}. Z undoes it.")
         with self.telling():
-            self.message.emit("info", told.format(step_words(steps[-1], self.names)))
-            if back:
-                store.undo()
-            else:
-                store.redo()
+            self.answers.redo()
 
     # ------------------------------------------------------------------ what is known
 
@@ -371,7 +361,6 @@ class Session:
         start: Model | None = None,
         *,
         outcome: Outcome | None = None,
-        undoable: bool = True,
     ) -> None:
         """Use other weights; the movie is tracked anew.
 
@@ -389,7 +378,7 @@ class Session:
             self.model_changed.emit()
         elif model is not self.model:
             entries = self.settings.entries(model, start, outcome)
-            self.settings.write(undoable=undoable, **entries)
+            self.settings.write(undoable=True, **entries)
 
     def describe_model(self, model: Model, outcome: Outcome) -> None:
         """Take the model in use with more that is known of it; the tracks stay."""
@@ -398,7 +387,7 @@ class Session:
         self.model = model
         self.settings.write(**self.settings.entries(model, self.start, outcome))
 
-    def set_kinds(self, kinds: EventKinds, *, undoable: bool = True) -> None:
+    def set_kinds(self, kinds: EventKinds) -> None:
         """Say what can happen in the movie; it is tracked anew.
 
         Nothing but a message comes of it where answers name events that are ruled out.
@@ -410,7 +399,7 @@ class Session:
                 check_kinds(self.annotations, kinds)
             if self.answers is None:
                 self.kinds = kinds
-            self.settings.write(undoable=undoable, without=list(kinds.words))
+            self.settings.write(undoable=True, without=list(kinds.words))
         if kinds != self.kinds:  # it was refused, which what shows it must follow
             self.kinds_changed.emit()
 

@@ -124,12 +124,12 @@ class Tracker:
             session.model_changed.emit()
         self.track()
 
-    def track(self) -> Tracking | None:
-        """Track with the present model and answers; None while that is under way."""
+    def track(self) -> None:
+        """Track with the present model and answers."""
         session, base = self._session, self.base
         annotations, model = session.annotations, session.model
         if base is None or annotations is None:
-            return None
+            return
         session.cancel("correct")
 
         def work() -> Steps[Tracking]:
@@ -141,7 +141,6 @@ class Tracker:
             return tracking
 
         session.run("track", work, lambda tracking: self._tracked(tracking, annotations))
-        return None if session.busy("track") else session.tracking
 
     def catch_up(self) -> None:
         """Honour answers that came after the last tracking, once nothing else is under way."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from psygnal import Signal
 
 from bridgetrack.active.accuracy import says_something
-from bridgetrack.annotations.annotation import NOUN, Annotation, Kind
+from bridgetrack.annotations.annotation import NOUN, Annotation
 from bridgetrack.errors import sentence
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import SHIPPED, Library
@@ -25,14 +25,6 @@ JOB, JUDGING = "train", "judge"
 
 PRESENT = ""
 """Key of the model in use; `SHIPPED` is that of the shipped model."""
-
-_WANTED = {
-    Event.MOVE: (10, "press Enter on cells that are linked correctly, C to link others"),
-    Event.DIVIDE: (5, "press Y on a mother, then click her daughters"),
-    Event.APPEAR: (3, "press A on a cell that was not there before"),
-    Event.DISAPPEAR: (3, "press L on a cell in its last frame"),
-}
-"""Answers per event from which on it is no longer called thin, and how to give more."""
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
@@ -205,18 +197,6 @@ class Trainer:
         return (
             f"{n} {look} listed first among your answers in step 2. A click there goes to the cell."
         )
-
-    def advice(self) -> list[str]:
-        """Which events are thinly annotated, and what to do."""
-        annotations = self._movie.annotations
-        if annotations is None:
-            return []
-        counts = annotations.counts(Kind.CONFIRM)
-        return [
-            f"{NOUN[event][1].capitalize()}: {counts[event]} so far; {how}."
-            for event, (wanted, how) in _WANTED.items()
-            if counts[event] < wanted
-        ]
 
 
 def _told(training: Training) -> tuple[str, ...]:

@@ -65,14 +65,12 @@ class Annotator:
         self.in_view: Callable[[Place], bool] = lambda _: True
         # takes the outline that another layer has at a place of a frame; says why not
         self.take_outline: Callable[[int, Place], str] = lambda *_: "There are no other layers."
-        self.history = False  # whether to ask where the cell comes from rather than where it goes
         self.proposals: list[Proposal] = []  # what could happen to it, best first
         self._since = time.monotonic()
-        self._noted = -1, False  # the cell and its side that was answered about last
-        self._begun = False  # whether a tool was taken and nothing was done with it yet
+        self._noted = -1  # row of the cell that was answered about last
         session.movie_changed.connect(self._on_movie)
         session.scene_changed.connect(self._on_scene)
-        session.answers_changed.connect(self._on_answers)
+        session.answers_changed.connect(self._refresh)
         session.tracking_changed.connect(self._refresh)
         session.questions.wanted.connect(lambda: self.set_mode(Mode.SUGGEST))
         session.questions.check.ended.connect(self.stop_asking)
@@ -119,16 +117,12 @@ class Annotator:
         self._held = False
         self._refresh()
 
-    def _on_answers(self) -> None:
-        self._begun = False
-        self._refresh()
-
     def _refresh(self) -> None:
         tracking = self._session.tracking
         if tracking is None or self.hovered < 0 or self.picking.mode != Mode.REVIEW:
             self.proposals = []
         else:
-            self.proposals = proposals(tracking, self.hovered, history=self.history, limit=_LISTED)
+            self.proposals = proposals(tracking, self.hovered, limit=_LISTED)
         self.changed.emit()
 
     # ------------------------------------------------------------------ pointing and clicking
@@ -151,10 +145,10 @@ class Annotator:
 
     def point_at(self, row: int) -> None:
         """As if the pointer were on a cell."""
-        self.hovered, self.history, self._held = row, False, False
+        self.hovered, self._held = row, False
         self._refresh()
 
-    def select(self, row: int, history: bool = False) -> None:
+    def select(self, row: int) -> None:
         """Show a cell, which keys are about until the pointer comes to another one."""
         scene = self._session.scene
         if scene is None or self.finder is None or not 0 <= row < len(scene.detections):
@@ -162,7 +156,7 @@ class Annotator:
         cell = self.finder.ref(row)
         self.go_to(cell)
         self.frame = cell.frame
-        self.hovered, self.history, self._held = row, history, True
+        self.hovered, self._held = row, True
         self._refresh()
 
     def go_to(self, cell: CellRef) -> None:
@@ -264,7 +258,7 @@ class Annotator:
     def set_mode(self, mode: Mode) -> None:
         """Begin annotating another kind of event."""
         before, picked = self.picking.mode, self.picking.source
-        self.picking, self._begun = Picking(mode), False
+        self.picking = Picking(mode)
         if picked is not None:
             self._look(picked.frame)
         self._announce_mode(before)
@@ -288,7 +282,6 @@ class Annotator:
         """
         row = self._asked_about(mode) if self.asking else -1
         self.set_mode(mode)
-        self._begun = mode not in (Mode.REVIEW, Mode.SUGGEST)
         if row < 0 or self.finder is None or mode.event is None:
             return
         cell = self.finder.ref(row)
@@ -465,7 +458,7 @@ class Annotator:
         if self.asking and self._questions.check.running:
             if not self._questions.take_back():
                 self._say("No event of this sample has been judged yet.")
-        elif self.picking.empty and not self._begun:
+        elif self.picking.empty:
             self._session.undo()
         else:
             self.cancel()
@@ -480,11 +473,11 @@ class Annotator:
     @property
     def _looked_at(self) -> bool:
         """Whether somebody can have seen what is proposed; an answer brings other proposals."""
-        again = self._noted == (self.outlined, self.history)
+        again = self._noted == self.outlined
         return not again or time.monotonic() - self._since >= GLANCE
 
     def _note(self, kind: Kind, event: EventRef, source: str) -> None:
-        self._noted = self.outlined, self.history
+        self._noted = self.outlined
         now = time.monotonic()
         seconds, self._since = min(round(now - self._since, 2), _LONGEST), now
         self._session.edits.note(kind, event, source, seconds)

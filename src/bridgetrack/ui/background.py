@@ -5,20 +5,12 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from qtpy.QtCore import QObject, Signal
 
-from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.background import BackgroundWork, Done, Factory, Failed, Report, Runner
-from bridgetrack.session.session import Session
-
-Read = TypeVar("Read")
-
-READING = "open"
-"""Name of the background work that reads what is opened."""
+from bridgetrack.session.background import BackgroundWork, Factory, Report
 
 _EVERY = 0.05
 """Seconds between two reports, so that fast steps do not flood the event loop."""
@@ -73,8 +65,8 @@ def _drive(
     stopped: threading.Event,
     rest: Callable[[], None],
     report: Report,
-    done: Done,
-    failed: Failed,
+    done: Report,
+    failed: Report,
 ) -> None:
     told = rested = 0.0
     try:
@@ -94,82 +86,26 @@ def _drive(
         failed(error)
 
 
-class ThreadRunner(Runner):
-    """Runs each work in a thread; reports arrive in the thread in which this was made."""
+class ThreadWork(BackgroundWork):
+    """Does each work in a thread; reports arrive in the thread in which this was made."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._caller = _Caller()
-        self._active: dict[str, threading.Event] = {}  # set to stop the work
 
-    def start(self, name: str, work: Factory, done: Done, failed: Failed, report: Report) -> None:
-        """Begin work; an earlier run of this name is told to stop."""
-        self.cancel(name)
-        stopped = self._active[name] = threading.Event()
+    def do(
+        self,
+        name: str,
+        work: Factory,
+        stopped: threading.Event,
+        step: Report,
+        done: Report,
+        failed: Report,
+    ) -> None:
+        """Begin work."""
 
-        def handed(act: Callable[[Any], None], *, last: bool) -> Callable[[Any], None]:
-            def call(what: Any) -> None:
-                if self._active.get(name) is stopped:
-                    if last:
-                        del self._active[name]
-                    act(what)
+        def handed(report: Report) -> Report:
+            return lambda what: self._caller.call(lambda: report(what))
 
-            return lambda what: self._caller.call(lambda: call(what))
-
-        reports = (handed(report, last=False), handed(done, last=True), handed(failed, last=True))
-        given = (work, stopped, self._caller.rest, *reports)
+        given = (work, stopped, self._caller.rest, *map(handed, (step, done, failed)))
         threading.Thread(target=_drive, args=given, daemon=True, name=f"bridgetrack {name}").start()
-
-    def cancel(self, name: str) -> None:
-        """Tell work to stop; what it still delivers is dropped."""
-        found = self._active.pop(name, None)
-        if found is not None:
-            found.set()
-
-    def running(self, name: str) -> bool:
-        """Whether work of this name is under way."""
-        return name in self._active
-
-    def close(self) -> None:
-        """End all work."""
-        for name in list(self._active):
-            self.cancel(name)
-
-
-class FileReader(BackgroundWork):
-    """Reads files one after the other in a thread, so that the window goes on; errors are told.
-
-    Opening a movie ends all work on the one before, but not what is read for this one.
-    """
-
-    def __init__(self, session: Session) -> None:
-        super().__init__(ThreadRunner())
-        self._waiting: deque[tuple[Factory, Callable[[Any], object]]] = deque()
-        self.message.connect(session.message.emit)
-
-    def read(self, name: str, read: Callable[[], Read], done: Callable[[Read], object]) -> None:
-        """Read something, after what was asked for before, and hand it on in this thread."""
-
-        def work() -> Steps[Read]:
-            yield Progress(f"Reading {name}", 0.0)
-            return read()
-
-        self._waiting.append((work, done))
-        if not self.busy(READING):
-            self._next()
-
-    def close(self) -> None:
-        """End all reading."""
-        self._waiting.clear()
-        super().close()
-
-    def _next(self) -> None:
-        if not self._waiting:
-            return
-        work, done = self._waiting.popleft()
-
-        def ended(found: Any) -> None:
-            with self.telling():
-                done(found)
-            self._next()
-
-        self.run(READING, work, ended, lambda _: self._next())

@@ -1,9 +1,13 @@
-"""The layers that people point at: draws the overlay, and turns mouse and keys into intents."""
+"""The layers that people point at: draws the overlay, and turns mouse and keys into intents.
+
+The keys are listed here, each with its words; the buttons show the same.
+"""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,7 +19,6 @@ from superqt.utils import qdebounced
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.arrays import Array
-from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Place
 from bridgetrack.session.cells import shown_diameter
 from bridgetrack.session.session import Session
@@ -26,7 +29,6 @@ from bridgetrack.ui.looks import PROPOSAL, rgba
 from bridgetrack.ui.overlay import Drawing, SliceShown
 from bridgetrack.ui.overlay_layers import OverlayLayers
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.shortcuts import SHORTCUTS
 
 _CELL, _ASKED = 40.0, 60.0
 """Screen pixels that a cell is across at least which is gone to, or asked about at first."""
@@ -172,6 +174,52 @@ class SliceInView:
         return tuple(float(p) for p in self.labels.world_to_data(self.viewer.dims.point))
 
 
+@dataclass(frozen=True)
+class Shortcut:
+    """A key of the canvas."""
+
+    name: str  # used to find it, e.g. for its button
+    keys: tuple[str, ...]  # in napari's words, none or some; the first is shown
+    words: str  # what it does
+    act: Callable[[Annotator], None]
+
+
+_CHOICES = 5
+"""Alternatives that have a key: as many as a question lists."""
+
+_MODES = [
+    Shortcut(mode.name, tuple(mode.key), mode.hint, partial(Annotator.start, mode=mode))
+    for mode in Mode
+    if mode.words
+]
+_NUMBERS = [
+    Shortcut(f"choose_{k}", (f"{k}",), f"Alternative {k}", partial(Annotator.choose, number=k))
+    for k in range(1, 1 + _CHOICES)
+]
+
+SHORTCUTS = (
+    *_MODES,
+    Shortcut("again", (), "Cut, join, add and remove cells in all frames where the image shows "
+             "that it is needed. Your answers about masks are kept, and learned from",
+             Annotator.choose_again),
+    Shortcut("suggest", ("G",), "Go to the event for which an answer helps most",
+             Annotator.suggest),
+    Shortcut("accept", ("Enter",), "Yes, that is right", Annotator.accept),
+    Shortcut("reject", ("Backspace",), "No, not this", Annotator.reject),
+    Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
+    Shortcut("undo", ("Z", "Control-Z"), "Undo the last answer", Annotator.undo),
+    Shortcut("redo", ("R", "Control-Shift-Z"), "Redo what was undone", Annotator.redo),
+    Shortcut("cancel", ("Escape",), "Cancel", Annotator.cancel),
+    *_NUMBERS,
+)  # fmt: skip
+"""All keys of the canvas, and what buttons do as keys would."""
+
+
+def shortcut(name: str) -> Shortcut:
+    """The shortcut with this name."""
+    return next(s for s in SHORTCUTS if s.name == name)
+
+
 _LETTER = 9.0
 """Screen pixels that a letter is wide, with some to spare."""
 
@@ -314,9 +362,9 @@ class Canvas(SliceInView):
 
     @property
     def _listening(self) -> bool:
-        """Whether the pointer is ours."""
+        """Whether the pointer is ours; where a volume is in view, it says no place."""
         ready = self._session.scene is not None and self.overlay.events is not None
-        return ready and not self._painting
+        return ready and self.viewer.dims.ndisplay == 2 and not self._painting
 
     def _on_move(self, _: Any, event: Any) -> None:
         if self._listening:
@@ -329,34 +377,11 @@ class Canvas(SliceInView):
             self._annotator.leave()
 
     def place_of(self, event: Any) -> tuple[float, ...]:
-        """Position of the pointer in pixels, with the plane in view in 3D.
-
-        Where a volume is in view, the middle of the cell under the pointer.
-        """
+        """Position of the pointer in pixels, with the plane in view in 3D."""
         assert self.overlay.events is not None
-        if self.viewer.dims.ndisplay == 3:
-            return self._struck(event)
         flat = tuple(float(p) for p in self.overlay.events.world_to_data(event.position)[-2:])
         plane = self.plane
         return flat if plane is None else (plane, *flat)
-
-    def _struck(self, event: Any) -> tuple[float, ...]:
-        """Middle of the cell that the line of sight meets first; beside everything without one."""
-        labels, scene, nowhere = self.labels, self._session.scene, (-1.0, -1.0, -1.0)
-        finder = self._annotator.finder
-        if labels is None or scene is None or finder is None or labels.ndim < 4:
-            return nowhere
-        if kind_of(labels) != "labels":
-            return nowhere
-        value = labels.get_value(
-            event.position, view_direction=event.view_direction,
-            dims_displayed=list(event.dims_displayed), world=True,
-        )  # fmt: skip
-        value = value[-1] if isinstance(value, tuple) else value
-        try:
-            return finder.ref(scene.detections.row_of(self.frame, int(value or 0))).position
-        except InputError:  # background, or painted just now
-            return nowhere
 
     def _on_press(self, _: Any, event: Any) -> Iterator[None]:
         held = [str(getattr(key, "name", key)) for key in event.modifiers]

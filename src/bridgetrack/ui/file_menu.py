@@ -235,7 +235,7 @@ def reader(path: str | list[str]) -> Callable[[Any], list[LayerData]] | None:
         state = _window_of_a_person()
         if state is None:
             return read(file)
-        state.files.read(file.name, lambda: read(file), state.add_layers)
+        state.read(file.name, lambda: read(file), state.add_layers)
         return _LATER
 
     return layers

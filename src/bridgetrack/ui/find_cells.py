@@ -299,16 +299,13 @@ class FindCells(Column):
             return
         self.live.setChecked(False)
         used: Any = source.labels.layer
-        for earlier in list(viewer.layers):
-            found_here = layers.tags_of(earlier).get("found") is not None
-            if not found_here or layers.other_movie(layer, earlier):
-                continue
+        movie = layers.mark_of(layer)
+        for earlier in [x for x in viewer.layers if layers.tags_of(x).get("of") == movie]:
             if earlier is used:
                 earlier.visible = False
             else:
                 viewer.layers.remove(earlier)
-        made = layers.cells_over(layer, labels, "Cells found", found=finding)
-        layers.join(layer, made)
+        made = layers.cells_over(layer, labels, "Cells found", found=finding, of=movie)
         viewer.add_layer(made)
         if source.image.layer is layer:
             source.labels.choose(made)

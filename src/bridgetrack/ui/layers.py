@@ -252,53 +252,9 @@ def look_at(viewer: Any, world: Sequence[float]) -> None:
     camera_of(viewer).center = (float(world[-3]) if deep else 0.0, *map(float, world[-2:]))
 
 
-# ---------------------------------------------------------------------- a movie and its cells
-
-_OF = "movie"
-"""Tag of a layer of cells: the movie that it was used with last, its mark and its name.
-
-A movie is known by its file, so that its other channels, and the same file opened again, have the
-same cells. One without a file is known by its name.
-"""
-
-
-def _mark(image: Any) -> str:
-    return "" if image is None else str(path_of(image) or name_of(image))
-
-
-def join(image: Any, cells: Any) -> None:
-    """Note that these are used together; each may be None."""
-    if image is not None and cells is not None:
-        cells.metadata[KEY] = {**tags_of(cells), _OF: (_mark(image), str(image.name))}
-
-
-def _movie_of(cells: Any) -> tuple[str, str]:
-    return ("", "") if cells is None else tags_of(cells).get(_OF, ("", ""))
-
-
-def cells_used_with(viewer: Any, image: Any) -> Any | None:
-    """The layer of cells that was used with a movie last; None where there was none."""
-    found = [x for x in viewer.layers if image is not None and _movie_of(x)[0] == _mark(image)]
-    return found[-1] if found else None
-
-
-def other_movie(image: Any, cells: Any) -> str:
-    """Name of the movie whose cells these are, where it is another one; otherwise nothing."""
-    mark, name = _movie_of(cells)
-    return name if image is not None and mark != _mark(image) else ""
-
-
-def show_instead(viewer: Any, before: Any, image: Any) -> None:
-    """Hide what the plugin opened or made of the movie before, and show the one chosen."""
-    if before is None or _mark(before) == _mark(image):
-        return
-    for movie, visible in ((before, False), (image, True)):
-        for layer in (movie, cells_used_with(viewer, movie)):
-            if layer is None or layer not in viewer.layers:
-                continue
-            if visible or role_of(layer):
-                layer.visible = visible
-    viewer.reset_view()
+def mark_of(image: Any) -> str:
+    """What a movie is known by: its file, which its channels share, or else its name."""
+    return str(path_of(image) or name_of(image))
 
 
 # ---------------------------------------------------------------------- points

@@ -28,9 +28,6 @@ _SHADE: Colour = (0.0, 0.0, 0.0, 0.55)
 _LETTER = 0.08
 """Half the width of a letter in cell diameters, as cells are zoomed when a question comes."""
 
-_LINES = 5
-"""So many lines above and below a cell are tried for its name."""
-
 _DOTS = 150
 """Dots around a cell at most, where a volume is in view."""
 
@@ -86,17 +83,10 @@ class SliceShown:
         """Whether a cell is to be drawn here."""
         return cell.frame == self.frame and self.near(cell, 0.5)
 
-    def sees(self, cell: CellRef) -> bool:
-        """Whether the place of a cell of any frame is on the screen."""
-        low, high = np.reshape(self.seen, (2, 2))
-        return self.near(cell) and bool(np.all((low <= _flat(cell)) & (_flat(cell) <= high)))
-
     def half(self, words: str) -> Array:
         """Half the height and half the width of words, in pixels."""
         letter = self.letter or 2 * _LETTER * self.size
-        # Signs are wider than letters.
-        more = 1 if words[:1].isalnum() else 2 if words.startswith("#") else 4
-        return np.array([letter, letter * (len(words) + more) / 2])
+        return np.array([letter, letter * (len(words) + 4) / 2])  # signs are wider than letters
 
 
 class Drawing:
@@ -106,7 +96,6 @@ class Drawing:
         self.view = view or SliceShown()
         self.marks: list[Mark] = []
         self.arrows: list[Arrow] = []
-        self._rooms: list[Array] = []  # boxes of words and outlined cells
 
     def mark(
         self, place: Sequence[float], symbol: str, size: float, face: Colour,
@@ -131,7 +120,8 @@ class Drawing:
         """The best proposal with its confidence, and numbers on the cells of those that may be."""
         best, look = found[0], LOOKS[found[0].event.event]
         listed = [(k, p.event) for k, p in enumerate(found, 1) if k == 1 or not p.excluded]
-        self._listed(listed, f"{look.sign} {look.name}, {percent(best.confidence)}")
+        name = self.view.name(best.event.cells[0])
+        self._listed(listed, f"{name} {look.sign} {look.name}, {percent(best.confidence)}")
 
     def question(self, asked: Suggestion, denied: bool = False) -> None:
         """The proposed event, and numbers on the cells of the alternatives.
@@ -143,7 +133,8 @@ class Drawing:
         look = LOOKS[asked.kind]
         # The belief would sway who checks a sample.
         belief = "" if isinstance(asked, SampleQuestion) else f", {percent(asked.beliefs[0])}"
-        words = f"{look.sign} {look.name}{belief} (frame {self.view.frame} in view)"
+        name, where = self.view.name(asked.asked), f"(frame {self.view.frame} in view)"
+        words = f"{name} {look.sign} {look.name}{belief} {where}"
         listed = list(enumerate(asked.listed, 1))
         if denied:
             self._listed(listed, "What happened instead?", asked.asked)
@@ -195,7 +186,6 @@ class Drawing:
         for source in first.sources if subject is None else ():
             self.arrows += [Arrow(source.position, c.position, colour) for c in first.targets]
         self._numbers(numbered(listed))
-        self._names([c for _, event in listed for c in event.cells])
         self._write(title, shapes)
 
     def _cells(self, cells: Iterable[CellRef], colour: Colour) -> Array:
@@ -205,7 +195,6 @@ class Drawing:
             if self.view.holds(cell):
                 shape = self.view.outline(cell)
                 self._outline(shape, colour)
-                self._keep_free(shape[:, -2:])
                 taken.append(shape[:, -2:])
             elif self.view.near(cell):
                 self._ring(cell, 0.5 * self.view.size, colour)
@@ -244,54 +233,16 @@ class Drawing:
                 shown.append(each)
         for cell, numbers, event in shown:
             size = max(0.4 * view.size, 1.2 * view.letter * (len(numbers) + 0.5))
-            half = view.half(numbers)
-            self._keep_free(np.stack([_flat(cell) - half, _flat(cell) + half]))
             self.mark(cell.position, "disc", size, _SHADE, rgba(LOOKS[event].colour), numbers)
 
-    def _names(self, cells: Iterable[CellRef]) -> None:
-        """Names of cells on the screen: below those in view, above those of other frames."""
-        view = self.view
-        known = {c.cell: c for c in cells if view.sees(c)}
-        here = [c for c in known.values() if c.frame == view.frame]
-        for cell in sorted(known.values(), key=lambda c: c.frame != view.frame):
-            name, flat, shown = view.name(cell), _flat(cell), cell.frame == view.frame
-            twins = (c for c in here if view.name(c) == name)
-            if not shown and any(np.abs(flat - _flat(c)).max() <= view.size for c in twins):
-                continue
-            shape = view.outline(cell)[:, -2:] if shown else np.zeros((0, 2))
-            ring = flat + 0.25 * view.size * np.array([[-1, -1], [1, 1]])
-            beside = np.concatenate([shape, ring])
-            self._write(name, beside, below=shown, depth=cell.position[:-2])
-
-    def _keep_free(self, points: Array) -> None:
-        """No words where some points are, shape (k, 2), as far as there is room elsewhere."""
-        if len(points):
-            self._rooms.append(np.concatenate([points.min(axis=0), points.max(axis=0)]))
-
-    def _write(
-        self, words: str, beside: Array, *, below: bool = False, depth: tuple[float, ...] = ()
-    ) -> None:
-        """Write words above (or below) some points, shape (k, 2), beside and not on them.
-
-        Where other words are, or the screen ends, they stand farther away or on the other side.
-        """
+    def _write(self, words: str, beside: Array) -> None:
+        """Write words above some points, shape (k, 2), or below where the screen ends there."""
         (top, left), (bottom, right) = beside.min(axis=0), beside.max(axis=0)
         low, high = np.reshape(self.view.seen, (2, 2))
         half = self.view.half(words)
         rim = np.minimum(half, (high - low) / 2)
-        lines = half[0] * (1.5 + 2.2 * np.arange(_LINES))
-        above, under = top - lines, bottom + lines
-        y = np.column_stack([under, above] if below else [above, under]).ravel()
-        x = np.full(len(y), (left + right) / 2)
-        places = np.clip(np.column_stack([y, x]), low + rim, high - rim)
-        taken = [*self._rooms, np.array([top, left, bottom, right])]
-        rooms = [np.concatenate([place - half, place + half]) for place in places]
-        k = int(np.argmin([sum(_overlap(room, other) for other in taken) for room in rooms]))
-        self._rooms.append(rooms[k])
-        self.mark((*depth, *places[k].tolist()), "disc", 0.1, CLEAR, CLEAR, words)
-
-
-def _overlap(one: Array, two: Array) -> float:
-    """Area that two boxes share."""
-    sides = np.minimum(one[2:], two[2:]) - np.maximum(one[:2], two[:2])
-    return float(np.prod(np.maximum(sides, 0.0)))
+        y = top - 1.5 * half[0]
+        if y - half[0] < low[0]:
+            y = bottom + 1.5 * half[0]
+        place = np.clip([y, (left + right) / 2], low + rim, high - rim)
+        self.mark(place.tolist(), "disc", 0.1, CLEAR, CLEAR, words)

@@ -17,7 +17,7 @@ _ON_TOP = "translucent_no_depth"
 """Not hidden by opaque cells in front, where a volume is in view."""
 
 _LETTERS = "".join(
-    {*"0123456789 ,%?(frameinvw)"} | {c for look in LOOKS.values() for c in look.sign + look.name}
+    {*"0123456789 #✓,%?(frameinvw)"} | {c for look in LOOKS.values() for c in look.sign + look.name}
 )
 """What the words for events are written with."""
 

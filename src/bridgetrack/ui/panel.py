@@ -14,7 +14,7 @@ from superqt.utils import qdebounced
 from bridgetrack.errors import plural
 from bridgetrack.session.session import Session
 from bridgetrack.ui.background import Links
-from bridgetrack.ui.shortcuts import shortcut
+from bridgetrack.ui.canvas import shortcut
 from bridgetrack.ui.state import ViewerState, state_of
 from bridgetrack.ui.widgets import SPACE, Column, button, wrapping
 
@@ -110,7 +110,8 @@ class Panel(Column):
             self.state.canvas.activate()
             key.act(self.state.annotator)
 
-        return button(words, key.words, act, key=key, checkable=checkable)
+        shown = key.keys[0] if key.keys else ""
+        return button(words, key.words, act, key=shown, checkable=checkable)
 
     def listen(self, signal: Any, slot: Callable[..., Any]) -> None:
         """Connect a signal for as long as this panel lives."""
@@ -175,7 +176,7 @@ class WorkBar(QWidget):
         box.addWidget(self.bar, 1)
         self.stop = button("Cancel", "Stop what is under way", self.cancel)
         box.addWidget(self.stop)
-        for doer in (panel.session, self._state.files, self._state.elsewhere):
+        for doer in (panel.session, self._state.elsewhere):
             panel.listen(doer.progress, self._on_progress)
 
     def _on_progress(self, name: str, step: Any) -> None:
@@ -208,14 +209,13 @@ class WorkBar(QWidget):
         if not self._steps:
             return
         name, state = list(self._steps)[-1], self._state
-        for doer in (state.session, state.files, state.elsewhere):
+        for doer in (state.session, state.elsewhere):
             doer.cancel(name)
         state.session.message.emit("info", "Cancelled. What was done before is as it was.")
 
 
 _SHOWN = {
-    "project": False, "open": True, "measure": False, "segment": True, "settings": True,
-    "choose": True, "take over": True, "train": True, "track": True,
-    "trees": True, "export": False, "batch": True,
+    "open": True, "measure": False, "segment": True, "settings": True, "choose": True,
+    "take over": True, "train": True, "track": True, "export": False, "batch": True,
 }  # fmt: skip
 """Work that is shown, and whether it can be cancelled."""

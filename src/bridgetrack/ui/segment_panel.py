@@ -89,7 +89,7 @@ class SegmentPanel(Panel):
                 if kind in choice:
                     choice[kind].choose(layer)
 
-        self.state.files.read(name, read, add)
+        self.state.read(name, read, add)
 
     def _on_scene(self, _: Any = None) -> None:
         scene, viewer, movie = self.session.scene, self.state.viewer, self.session.movie

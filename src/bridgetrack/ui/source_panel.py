@@ -20,10 +20,10 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import cells_file, kept_cells, open_store, usual_folder
 from bridgetrack.ui import layers
-from bridgetrack.ui.background import READING
 from bridgetrack.ui.file_menu import masks_of
 from bridgetrack.ui.layer_changes import LayerChanges
 from bridgetrack.ui.panel import Notice, Panel
+from bridgetrack.ui.state import READING
 from bridgetrack.ui.widgets import LayerChoice, form_in
 
 _NO_CELLS = ("preview", layers.FOUND, "marks", "coloured")
@@ -51,6 +51,8 @@ class SourceChooser(QWidget):
         form.addRow(self.notice)
         self._last: Any = None  # the image that was looked at last
         self.left = ""  # what is said of cells that another movie left
+        # the cells that each movie was open with last
+        self._used: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
         self._listed: weakref.WeakSet[Any] = weakref.WeakSet()
         self._asked: weakref.WeakSet[Any] = weakref.WeakSet()  # about the order of their axes
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()  # images whose cells were open
@@ -62,7 +64,7 @@ class SourceChooser(QWidget):
         open_soon = self._open_soon = qdebounced(self.open, timeout=0, parent=self)
         for choice in (self.image, self.labels):
             choice.chosen.connect(lambda _: open_soon())
-        panel.listen(panel.state.files.progress, self._on_read)
+        panel.listen(panel.state.elsewhere.progress, self._on_read)
         for event in ("inserted", "removed"):
             panel.listen(getattr(panel.state.viewer.layers.events, event), self._on_layers)
         self._on_layers()
@@ -103,9 +105,10 @@ class SourceChooser(QWidget):
         return not self._holds_masks(layer)
 
     def _are_cells(self, layer: Any) -> bool:
-        """Whether nobody has to say so: not points of others, nor the cells of another movie."""
+        """Whether nobody has to say so: not points of others, nor cells found in another movie."""
         known = bool(layers.role_of(layer)) or layers.kind_of(layer) == "labels"
-        return known and not layers.other_movie(self.image.layer, layer)
+        image, movie = self.image.layer, layers.tags_of(layer).get("of")
+        return known and (movie is None or image is None or movie == layers.mark_of(image))
 
     def _holds_masks(self, layer: Any) -> bool:
         """Whether the pixels of an image layer look like cell numbers; looked at once."""
@@ -118,21 +121,26 @@ class SourceChooser(QWidget):
                 self._masks[layer] = False
         return self._masks[layer]
 
-    def _on_read(self, _: str, step: Any) -> None:
+    def _on_read(self, work: str, step: Any) -> None:
         """Open cells that waited for what was read, which may have been their movie."""
-        if step is None and self.image.layer is None and self.labels.layer is not None:
+        if (
+            work == READING
+            and step is None
+            and self.image.layer is None
+            and self.labels.layer is not None
+        ):
             self._open_soon()
 
     def open(self, again: bool = False) -> None:
         """Open what is chosen, unless it is open already; or `again`, where its scale changed."""
         image, labels = self.image.layer, self.labels.layer
-        session, files = self._panel.session, self._panel.state.files
+        session, state = self._panel.session, self._panel.state
         if labels is not None and layers.kind_of(labels) == "image":
             self._use_as_cells(labels)
             return
         if self._takes_its_cells(image, labels):
             return  # to come back with them
-        if image is None and labels is not None and files.busy(READING):
+        if image is None and labels is not None and state.elsewhere.busy(READING):
             return  # to come back with what is read now: it may be their movie
         self._ask_for_time(image, labels)
         self._changes.watch(image, labels)
@@ -140,9 +148,7 @@ class SourceChooser(QWidget):
         is_open = movie is not None and movie.layers == (image, labels) and not again
         if labels is None:
             self._open_without_cells(image)
-        elif is_open:
-            layers.join(image, labels)
-        else:
+        elif not is_open:
             layers.share_scale(image, labels)
             self._open_with_cells(image, labels, again)
 
@@ -151,14 +157,23 @@ class SourceChooser(QWidget):
         viewer = self._panel.state.viewer
         if image is None or image is self._last or viewer is None:
             return False
-        self.left = ""
-        layers.show_instead(viewer, self._last, image)
-        self._last = image
-        other, own = layers.other_movie(image, labels), layers.cells_used_with(viewer, image)
-        if not other and (labels is not None or own not in self.labels):
+        before, self._last, self.left = self._last, image, ""
+        if before is None or layers.mark_of(before) == layers.mark_of(image):
+            return False  # another channel
+        theirs, own = (self._used.get(layers.mark_of(x)) for x in (before, image))
+        for layer in (before, theirs):
+            if layer is not None and layers.role_of(layer):
+                layer.visible = False
+        for layer in (image, own):
+            if layer is not None:
+                layer.visible = True
+        viewer.reset_view()
+        if labels is not None and labels is not theirs:
             return False
-        if other and own not in self.labels:
-            self.left = f" “{labels.name}” are those of “{other}”; choose them above to use them."
+        if labels is not None and own not in self.labels:
+            self.left = (
+                f" “{labels.name}” are those of “{before.name}”; choose them above to use them."
+            )
         self.labels.choose(own)
         return self.labels.layer is not labels
 
@@ -214,7 +229,8 @@ class SourceChooser(QWidget):
         if not opened:
             session.forget()
             return
-        layers.join(image, labels)
+        if image is not None:
+            self._used[layers.mark_of(image)] = labels
         resumed, folder = session.answers.resumed if session.answers else 0, session.project.path
         back = [plural(resumed, "answer")] if resumed else []
         back += ["the cells that you found or painted"] if source.kept else []
@@ -274,7 +290,7 @@ class SourceChooser(QWidget):
         def read() -> NDArray[Any]:
             return layers.whole_numbers(np.array(layer.data), str(layer.name))
 
-        self._panel.state.files.read(str(layer.name), read, add)
+        self._panel.state.read(str(layer.name), read, add)
 
     def _restore(self, image: Any) -> None:
         """Bring back the cells that this movie had last: found or painted here, or of a file."""
@@ -296,10 +312,10 @@ class SourceChooser(QWidget):
             self.labels.choose(next(iter(state.add_layers(found, image)), None))
 
         if file is not None:
-            state.files.read(file.name, lambda: masks_of(file), add)
+            state.read(file.name, lambda: masks_of(file), add)
         elif kept is not None:
             pixels = kept[0].array[:, 0]
-            state.files.read("the cells", lambda: np.asarray(pixels.compute()), add)
+            state.read("the cells", lambda: np.asarray(pixels.compute()), add)
 
     def said_of_masks(self) -> Steps[MaskAnswers]:
         """What was said of the masks of the image chosen, now or before.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from qtpy.QtCore import QEvent, QObject, QTimer
@@ -14,11 +15,12 @@ from superqt.utils import qdebounced
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer
+from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.project import ProjectFolder
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import FileReader, ThreadRunner
+from bridgetrack.ui.background import ThreadWork
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.layers import LayerData, kind_of, share_scale
 from bridgetrack.ui.looks import Looks
@@ -30,6 +32,11 @@ Answer = Annotation | MaskAnswer
 _KEEP = 20_000
 """Milliseconds after a change of the cells until they are kept, if nothing else changes them."""
 
+READING = "open"
+"""Name of the work that reads what is opened."""
+
+Read = TypeVar("Read")
+
 _states: weakref.WeakKeyDictionary[Any, ViewerState] = weakref.WeakKeyDictionary()
 
 
@@ -37,11 +44,11 @@ class ViewerState:
     """The session of one viewer, and its layers."""
 
     def __init__(self, viewer: Any) -> None:
-        self.session = Session(runner=ThreadRunner())
-        self.files = FileReader(self.session)
-        # Work that goes on when another movie is opened: on many movies, and writing files.
-        self.elsewhere = BackgroundWork(ThreadRunner())
+        self.session = Session(work=ThreadWork())
+        # Work that goes on when another movie is opened: on many movies, and on files.
+        self.elsewhere = ThreadWork()
         self.elsewhere.message.connect(self.session.message.emit)
+        self._to_read: deque[tuple[str, Callable[[], Any], Callable[[Any], object]]] = deque()
         self.kept = self.session.project
         self._keep_soon = qdebounced(self.kept.keep, timeout=_KEEP)
         self.kept.aging.connect(self._keep_soon)
@@ -59,6 +66,28 @@ class ViewerState:
         """The viewer; None once it is closed."""
         return self.canvas.viewer
 
+    def read(self, name: str, read: Callable[[], Read], done: Callable[[Read], object]) -> None:
+        """Read something beside the window, after what was asked for before, and hand it on."""
+        self._to_read.append((name, read, done))
+        if not self.elsewhere.busy(READING):
+            self._read_next()
+
+    def _read_next(self) -> None:
+        if not self._to_read:
+            return
+        name, read, done = self._to_read.popleft()
+
+        def work() -> Steps[Any]:
+            yield Progress(f"Reading {name}", 0.0)
+            return read()
+
+        def ended(found: Any) -> None:
+            with self.session.telling():
+                done(found)
+            self._read_next()
+
+        self.elsewhere.run(READING, work, ended, lambda _: self._read_next())
+
     def visit(self, answer: Answer) -> None:
         """Bring what an answer is about into view, ready for another one."""
         self.canvas.activate()
@@ -66,7 +95,7 @@ class ViewerState:
             scene, cell = self.session.scene, answer.cells[0]
             row = -1 if scene is None else scene.detections.row_of(*cell.cell)
             if row >= 0:
-                self.annotator.select(row, history=not answer.events[0].sources)
+                self.annotator.select(row)
             else:
                 self.annotator.go_to(cell)
         elif self.session.masks is not None:
@@ -108,7 +137,8 @@ class ViewerState:
             with contextlib.suppress(RuntimeError):
                 self._keep_soon.cancel()
                 self.kept.keep_now()
-            for part in (self.files, self.elsewhere, self.session, self.results, self.canvas):
+            self._to_read.clear()
+            for part in (self.elsewhere, self.session, self.results, self.canvas):
                 part.close()
             viewer = self.viewer
             if viewer is not None:

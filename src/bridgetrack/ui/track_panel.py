@@ -19,7 +19,6 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.errors import plural
-from bridgetrack.evaluation.sample import SampleOptions
 from bridgetrack.hypotheses.events import kind_words
 from bridgetrack.io.results import FORMATS
 from bridgetrack.pipeline.batch import TABLE, batch_steps
@@ -30,8 +29,7 @@ from bridgetrack.pipeline.report import (
     unclear_words,
 )
 from bridgetrack.pipeline.runs import RunInputs
-from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.session.background import Done, Factory
+from bridgetrack.session.background import Factory, Report
 from bridgetrack.tracks.colours import colourings
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel
@@ -82,11 +80,8 @@ class TrackPanel(Panel):
         """Open the panel with all tracks below the image, or bring it to the front."""
         from bridgetrack.ui.explore_panel import NAME, ExplorePanel
 
-        for panel in self.window().findChildren(ExplorePanel):
-            dock: Any = panel.parentWidget()
-            while dock is not None and not isinstance(dock, QDockWidget):
-                dock = dock.parentWidget()
-            if dock is not None:
+        for dock in self.window().findChildren(QDockWidget):
+            if dock.findChild(ExplorePanel) is not None:
                 dock.show()
                 dock.raise_()
                 return
@@ -148,12 +143,8 @@ class CheckBox(Column):
 
     def begin(self) -> None:
         """Draw a sample, go on with the one that was begun, or look at more."""
-        check, options = self._questions.check, SampleOptions(EACH)
-        if check.sample is not None and check.holds:
-            more = 0 if check.sample.left else EACH
-            options = replace(check.sample.options, count=len(check.sample.events) + more)
         with self._panel.session.telling():
-            self._questions.check_sample(options)
+            self._questions.check_sample(EACH)
 
     def _refresh(self) -> None:
         check = self._questions.check
@@ -223,7 +214,6 @@ class ExportBox(Column):
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
-        self._written: Tracking | None = None  # what the words below speak of
         self.formats = self.add(FormatList())
         self.save = button("Export", _BESIDE.format("beside the movie"), self.export)
         self.elsewhere = button("Export to…", _BESIDE.format("where you choose"), self.ask)
@@ -247,12 +237,9 @@ class ExportBox(Column):
         self._refresh()
 
     def _refresh(self) -> None:
-        tracking = self._panel.session.tracking
+        tracked = self._panel.session.tracking is not None
         for each in (self.save, self.elsewhere):
-            each.setEnabled(tracking is not None and bool(self.formats.ticked))
-        if self._written is not None and self._written is not tracking:
-            self._written = None
-            self.words.clear()
+            each.setEnabled(tracked and bool(self.formats.ticked))
 
     def export(self) -> None:
         """Write beside the movie; where it is in no file, ask where to."""
@@ -274,23 +261,17 @@ class ExportBox(Column):
         session = self._panel.session
         if session.tracking is None:
             return
-        formats, movie = self.formats.ticked, session.movie
+        formats = self.formats.ticked
         steps = session.tracker.exported(folder, formats)
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
             self.words.setText(f"Written to {folder.absolute()}: {', '.join(formats)}.{more}")
-            self._written = session.tracking
-            self._refresh()
-            now = session.movie
-            if movie is not None and (now is None or now.layers != movie.layers):
-                words = f"The results of “{movie.name}” are written to {folder}."
-                session.message.emit("info", words)
 
         # Goes on where another movie is chosen meanwhile.
         self._run("export", "Writing the results", lambda: steps, done)
 
-    def _run(self, job: str, what: str, work: Factory, done: Done) -> None:
+    def _run(self, job: str, what: str, work: Factory, done: Report) -> None:
         doer = self._panel.state.elsewhere
         if doer.busy(job):
             self.words.setText(f"{what} is still under way; begin again when that is done.")
@@ -315,14 +296,6 @@ class ExportBox(Column):
 
     def _show(self, table: pd.DataFrame, out: Path) -> None:
         rows: list[Any] = list(table.itertuples())
-        good = [row for row in rows if not row.problem]
-        told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
-        told += [
-            f"{row.movie}: {plural(row.cells, 'cell')} in {plural(row.frames, 'frame')}: "
-            f"{plural(row.tracks, 'track')}, {plural(row.divisions, 'division')}, "
-            f"{100 * row.certainty:.1f} % certain."
-            for row in good
-        ]
-        told += [f"{row.movie}: ⚠ {row.warnings}." for row in good if row.warnings]
-        told += [f"{row.movie} failed: {row.problem}" for row in rows if row.problem]
-        self.words.setText("\n".join(told))
+        failed = [f"{row.movie} failed: {row.problem}" for row in rows if row.problem]
+        n, where = len(rows) - len(failed), f"{TABLE} in {out} lists them, the least certain first."
+        self.words.setText("\n".join([f"{plural(n, 'movie')} tracked. {where}", *failed]))

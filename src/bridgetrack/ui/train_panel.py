@@ -34,8 +34,7 @@ class TrainPanel(Panel):
         self.go = self.add(
             button("Train", "Learn from your answers; takes seconds to minutes", self.trainer.train)
         )
-        self.results, self.doubt = self.add(text()), self.add(text())
-        self.advice, self.verdict = self.add(text()), self.add(text())
+        self.results, self.doubt, self.verdict = (self.add(text()) for _ in range(3))
         self.plot = self.add(NumberPlot())
         self.plot.setFixedHeight(130)
         self.plot.setToolTip("The line is the estimate; the truth lies in the band with 95 %")
@@ -90,8 +89,6 @@ class TrainPanel(Panel):
         problem = [f"✕ {trainer.problem}"] if trainer.problem else trainer.results()
         tell(self.results, "\n".join(problem))
         tell(self.doubt, trainer.doubt())
-        advice = [f"• {each}" for each in trainer.advice()] if ready else []
-        tell(self.advice, "\n".join(["What would help most:", *advice]) if advice else "")
         report = self.session.questions.report
         tell(self.verdict, report.words)
         self.plot.setVisible(self.plot.show_progress(report.points))

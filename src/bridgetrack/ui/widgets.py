@@ -19,8 +19,6 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from bridgetrack.ui.shortcuts import Shortcut
-
 AnyLayout = TypeVar("AnyLayout", bound=QLayout)
 AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 
@@ -124,21 +122,17 @@ def button(
     tip: str,
     act: Callable[[], None],
     *,
-    key: Shortcut | None = None,
+    key: str = "",
     checkable: bool = False,
 ) -> QPushButton:
     """A button with its tooltip, and its key on the image where it has one."""
-    name = _shown(key.keys[0]) if key is not None and key.keys else ""
+    name = {"Escape": "Esc", "Backspace": "Bksp"}.get(key, key)
     made = QPushButton(f"{words}  [{name}]" if name else words)
     made.setToolTip(f"{tip} (key {name})" if name else tip)
     made.setCheckable(checkable)
     made.clicked.connect(lambda _=False: act())
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return made
-
-
-def _shown(key: str) -> str:
-    return {"Escape": "Esc", "Backspace": "Bksp"}.get(key, key)
 
 
 class Section(Column):
