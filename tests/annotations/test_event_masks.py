@@ -78,7 +78,7 @@ def test_what_is_said_of_masks_goes_before_what_events_say_is_right() -> None:
     masks = MaskAnswers(GEOMETRY, MaskAnswers(GEOMETRY).next_for([one]))
     move = EventRef(Event.MOVE, (ref(1, 1),), (ref(2, 1),))
     found = as_candidates(said((Kind.CONFIRM, move, "click"), masks=masks))
-    frame = labels_of(found, np.ones(len(found), dtype=bool), 1)
+    frame = labels_of(found, found.frame == 1)
     assert np.array_equal(np.flatnonzero(frame), apart) and frame.max() == 1
     # But what is no cell now, was drawn before somebody said so.
     gone = EventRef(Event.FALSE, (ref(2, 3),))

@@ -134,7 +134,7 @@ def test_an_answer_holds() -> None:
     gone = remove(site, (64, 71))
     answers = added(MaskAnswers(masks.geometry), gone)
     chosen = choices(image, Finding(NUCLEI), answers=answers)
-    masks_now = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in chosen]
+    masks_now = [labels_of(c.candidates.regions, c.chosen) for c in chosen]
     assert masks_now[1][65, 70] == 0
     assert all(m.max() >= len(PLACES) - 1 for m in masks_now)  # nothing else is lost
 

@@ -241,7 +241,7 @@ class MaskJob:
         share of their height. What somebody drew or called right is drawn as chosen.
         """
         t, finding = choice.frame, self.finding
-        labels = labels_of(choice.candidates.regions, choice.chosen, t)
+        labels = labels_of(choice.candidates.regions, choice.chosen)
         brought = label_frame(finding.brought[0], t) if finding.brought else None
         before = None if brought is None else brought.astype(np.int64)
         outlines = choice.candidates.read if finding.given is None else before

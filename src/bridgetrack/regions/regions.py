@@ -14,7 +14,6 @@ from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.labels import foreground, meeting_runs, ranges
-from bridgetrack.errors import InputError
 
 _SAME_CELL = 0.6
 """Overlap over union from which two outlines surely are of one cell."""
@@ -342,33 +341,9 @@ def _pieces(start: Index, stop: Index, steps: Sequence[int]) -> Index:
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
-def labels_of(regions: Regions, chosen: Mask | Index, t: int) -> NDArray[np.int32]:
-    """The chosen regions of frame `t` as a label frame.
-
-    Parameters
-    ----------
-    regions
-        Candidates.
-    chosen
-        Which of all of them are chosen, as a mask or ascending numbers.
-    t
-        Number of the frame.
-
-    Returns
-    -------
-    NDArray[np.int32]
-        Labels 1 to n in the order of the regions, 0 for background.
-
-    Raises
-    ------
-    InputError
-        Where two of them share a pixel.
-    """
-    numbers = np.flatnonzero(chosen) if np.asarray(chosen).dtype == bool else np.asarray(chosen)
-    rows = regions.rows(t)
-    part = regions.select(numbers[(numbers >= rows.start) & (numbers < rows.stop)])
+def labels_of(regions: Regions, chosen: Mask | Index) -> NDArray[np.int32]:
+    """Some regions of one frame, of which no two share a pixel, as labels 1 to n in their order."""
+    part = regions.select(chosen)
     flat = np.zeros(part.n_pixels, dtype=np.int32)
     flat[part.pixels] = part.owner + 1
-    if np.count_nonzero(flat) != len(part.pixels):
-        raise InputError(f"frame {t}: two of the chosen regions share a pixel")
     return flat.reshape(part.shape)
