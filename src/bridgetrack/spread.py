@@ -157,7 +157,7 @@ class _Cluster(Generic[Shared, Part, Result]):
             try:
                 result, error = future.result(timeout=_PATIENCE)
             except TimeoutError:
-                if not self._has_workers():
+                if not (future.done() or self._has_workers()):
                     self._go_on_here(f"has had no worker for {_PATIENCE:.0f} seconds")
             except Exception as error:
                 self._failed(error)

@@ -117,3 +117,14 @@ def test_a_background_with_a_number_is_told() -> None:
     labels[:, 5:15, 5:15] = 4
     with pytest.warns(BridgetrackWarning, match="label 2 covers most of the frame"):
         check_labels(open_labels(labels))
+
+
+def test_a_label_in_two_places_far_apart_is_told_and_close_pieces_are_not() -> None:
+    labels = np.zeros((3, 60, 90), dtype=np.int32)
+    labels[:, 5:15, 5:15], labels[:, 45:55, 75:85] = 4, 4
+    labels[:, 30:40, 30:40], labels[:, 55, 5] = 9, 9  # a speck
+    labels[:, 5:10, 40:45] = labels[:, 5:10, 47:52] = 7
+    labels[:, 20:28, 60] = labels[:, 28, 60:80] = 8  # a thin bent cell
+    with pytest.warns(BridgetrackWarning, match="frame 1: label 4 lies in places") as told:
+        check_labels(open_labels(labels))
+    assert len(told) == 1

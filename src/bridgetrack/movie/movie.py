@@ -8,8 +8,9 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from skimage.measure import label
+from skimage.measure import label, regionprops_table
 
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import BridgetrackWarning, InputError
@@ -211,8 +212,8 @@ _MANY = 20
 """Numbers from which on they may be those of an image."""
 _TINY, _TORN = 4, 3
 """Pixels of a number, and places where it stands, which say that it is none of a cell."""
-_ALIKE = 0.25
-"""Size of the second largest piece beside the largest from which on both are cells."""
+_ALIKE, _APART = 0.25, 1.5
+"""Size beside the largest piece of a label, and diameters to it, from which on both are cells."""
 
 
 def check_labels(labels: Movie) -> None:
@@ -227,7 +228,8 @@ def check_labels(labels: Movie) -> None:
     Warns
     -----
     BridgetrackWarning
-        Where a label seems to be the background; it is measured as a cell.
+        Where a label lies in places far apart, or seems to be the background; it is measured as one
+        cell.
     """
     t = labels.n_frames // 2
     frame = label_frame(labels, t)
@@ -242,21 +244,41 @@ def check_labels(labels: Movie) -> None:
                 "differ. Labels give every pixel the number of its cell, 0 is background: segment "
                 "the image first (bridgetrack segment), or give the label movie"
             )
-    if len(numbers) == 1:
-        sizes = np.sort(np.bincount(label(frame > 0).reshape(-1))[1:])
-        if len(sizes) > 1 and sizes[-2] >= _ALIKE * sizes[-1]:
-            raise InputError(
-                f"{where}: every cell has the number {numbers[0]}, so this is a yes/no mask; "
-                "number its cells first, which parts those that touch, too: bridgetrack segment "
-                f"{labels.source} --choose plain --out numbered.tif"
-            )
-    elif area.sum() == frame.size < 2 * area.max(initial=0):
+    apart = _in_places_apart(frame)
+    if len(apart) and len(numbers) == 1:
+        raise InputError(
+            f"{where}: every cell has the number {numbers[0]}, so this is a yes/no mask; number "
+            "its cells first, which parts those that touch, too: bridgetrack segment "
+            f"{labels.source} --choose plain --out numbered.tif"
+        )
+    if len(apart):
+        others = f" (and {len(apart) - 1} others)" if len(apart) > 1 else ""
+        warnings.warn(
+            f"{where}: label {apart[0]}{others} lies in places far apart and is measured as one "
+            "cell; if these are different cells, give each its own number",
+            BridgetrackWarning,
+            stacklevel=2,
+        )
+    if len(numbers) > 1 and area.sum() == frame.size < 2 * area.max(initial=0):
         warnings.warn(
             f"{where}: no pixel is 0, and label {numbers[area.argmax()]} covers most of the frame; "
             "it is measured as a cell; if it is the background, give its pixels the number 0",
             BridgetrackWarning,
             stacklevel=2,
         )
+
+
+def _in_places_apart(frame: NDArray[np.integer]) -> Index:
+    """Labels with pieces of about one size that lie more than 1.5 of their diameters apart."""
+    found = regionprops_table(label(frame), frame, ("intensity_max", "area", "centroid"))
+    parts = pd.DataFrame(found).sort_values("area", ascending=False)
+    centre = parts.filter(like="centroid")
+    of_label = [part.groupby(parts["intensity_max"]) for part in (parts["area"], centre)]
+    area, first = of_label[0].transform("sum"), of_label[1].transform("first")
+    diameter = 2 * np.sqrt(area / np.pi) if frame.ndim == 2 else np.cbrt(6 * area / np.pi)
+    far = np.linalg.norm(centre - first, axis=1) > _APART * diameter
+    far &= parts["area"] >= _ALIKE * of_label[0].transform("max")
+    return np.unique(parts.loc[far, "intensity_max"].to_numpy(dtype=np.int64))
 
 
 def _share_mixed(frame: NDArray[Any]) -> float:
