@@ -84,7 +84,8 @@ class LearningOptions:
         Wanted duality gap epsilon_min, in units of the risk (task loss per annotation), and eta:
         training stops when a CCCP iteration at this precision gains less.
     recycle
-        Keep planes and points across CCCP iterations; for outputs see `cache`.
+        Keep planes and points across CCCP iterations; for outputs see `cache`. Without all three,
+        and with one slack, this is CCCP after Yu and Joachims (2009).
     adaptive
         Raise the precision from one CCCP iteration to the next; otherwise it is full at once.
     cache
@@ -117,9 +118,6 @@ class LearningOptions:
         if self.learner == "perceptron" and self.curriculum is not None:
             raise InputError("the perceptron knows no curriculum; choose another learner")
 
-
-YU_JOACHIMS = LearningOptions(recycle=False, adaptive=False, cache=False, learner="1-slack")
-"""CCCP of fixed precision that starts every convex problem from scratch (Yu and Joachims 2009)."""
 
 ALGORITHM_1 = LearningOptions(cache=False, learner="1-slack")
 """001, Algorithm 1: bounds recycling and adaptive precision, no output cache; nearest to the paper
