@@ -152,10 +152,12 @@ def test_leftovers_of_the_living_and_of_others_stay(tmp_path: Path) -> None:
     left, other = tmp_path / ".a.txt.abcdefgh.part", tmp_path / ".b.txt.abcdefgh.part"
     left.mkdir()
     other.mkdir()
+    pipe = tmp_path / ".a.txt.aaaaaaaa.part"
+    os.mkfifo(pipe)
     with staged(path) as living:
         write_text(path, "new", "the note")
         living.write_text("newer")
-    assert sorted(tmp_path.iterdir()) == sorted([path, other])
+    assert sorted(tmp_path.iterdir()) == sorted([path, other, pipe])
     assert path.read_text() == "newer"
 
 

@@ -149,9 +149,9 @@ def _folder_beside(target: Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as used:
             with locked(target.parent):
-                for left in target.parent.glob(f".{escape(target.name)}.????????.part"):
-                    with locked(left, wait=False) as abandoned:
-                        if abandoned:
+                for left in target.parent.glob(f".{escape(target.name)}.????????.part/"):
+                    with suppress(OSError), locked(left, wait=False) as abandoned:
+                        if abandoned:  # that of another user cannot be opened
                             remove(left)
                 folder = Path(mkdtemp(".part", f".{target.name}.", target.parent))
                 used.callback(remove, folder)

@@ -216,7 +216,8 @@ def _read_vendor(path: Path) -> RawMovie:
     except Exception as error:  # its readers raise anything
         raise InputError(
             f"{path}: unknown kind of file; give {_KNOWN_TYPES}; files of microscopes are read by "
-            f"bioio and its reader of the format: pip install bioio bioio-nd2; here: {error}"
+            "bioio and its reader of the format: pip install bioio bioio-nd2 (or bioio-czi, "
+            f"bioio-lif, ...); here: {error}"
         ) from error
     if positions > 1:
         warnings.warn(
