@@ -84,8 +84,8 @@ class LearningOptions:
         Wanted duality gap epsilon_min, in units of the risk (task loss per annotation), and eta:
         training stops when a CCCP iteration at this precision gains less.
     recycle
-        Keep planes and points across CCCP iterations; for outputs see `cache`. Without all three,
-        and with one slack, this is CCCP after Yu and Joachims (2009).
+        Keep planes and points across CCCP iterations; for outputs see `cache`. With neither of
+        these nor `adaptive`, and one slack, this is CCCP after Yu and Joachims (2009).
     adaptive
         Raise the precision from one CCCP iteration to the next; otherwise it is full at once.
     cache
