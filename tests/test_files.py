@@ -150,15 +150,22 @@ def test_a_killed_program_leaves_the_earlier_results_or_the_new_ones(tmp_path: P
 def test_leftovers_of_the_living_and_of_others_stay(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     left, other = tmp_path / ".a.txt.abcdefgh.part", tmp_path / ".b.txt.abcdefgh.part"
-    left.mkdir()
-    other.mkdir()
-    pipe = tmp_path / ".a.txt.aaaaaaaa.part"
+    for folder in (left / "new", other / "new"):
+        folder.mkdir(parents=True)
+    pipe, link, filled, theirs = (tmp_path / f".a.txt.{k:08}.part" for k in range(4))
     os.mkfifo(pipe)
+    link.symlink_to(other, target_is_directory=True)
+    (filled / "thesis").mkdir(parents=True)
+    (theirs / "new").mkdir(parents=True)
+    stays = [other, pipe, link, filled]
+    if os.getuid() == 0:
+        os.chown(theirs, 12345, 12345)
+        stays.append(theirs)
     with staged(path) as living:
         write_text(path, "new", "the note")
         living.write_text("newer")
-    assert sorted(tmp_path.iterdir()) == sorted([path, other, pipe])
-    assert path.read_text() == "newer"
+    assert sorted(tmp_path.iterdir()) == sorted([path, *stays])
+    assert path.read_text() == "newer" and (other / "new").exists()
 
 
 def test_a_folder_keeps_its_rights(tmp_path: Path) -> None:

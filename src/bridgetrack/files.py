@@ -33,6 +33,8 @@ SAMPLE_SEQUENCE = "01"
 _STORES = (*ZARR_MARKS, "project.json")
 """Files of folders that are read as a whole."""
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
+_INSIDE = "new"
+"""Name of the one folder in a hidden folder that is written to."""
 REMEDY = "make room and allow writing there, or write elsewhere"
 """What to do where the system refuses to write."""
 
@@ -142,27 +144,38 @@ def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None
 def _folder_beside(target: Path) -> Iterator[Path]:
     """A hidden folder beside a file, locked as long as it is used, and then removed.
 
-    Those that killed programs left are removed, too: nobody has locked them.
+    Those of this user that killed programs left are removed, too: nobody has locked them.
     """
-    made = [p for p in target.parents if not p.exists()]
+    made, name = [p for p in target.parents if not p.exists()], escape(target.name)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as used:
             with locked(target.parent):
-                for left in target.parent.glob(f".{escape(target.name)}.????????.part/"):
-                    with suppress(OSError), locked(left, wait=False) as abandoned:
-                        if abandoned:  # that of another user cannot be opened
+                for left in filter(_is_ours, target.parent.glob(f".{name}.????????.part")):
+                    # Its program may end just now, and remove it.
+                    with suppress(FileNotFoundError), locked(left, wait=False) as abandoned:
+                        if abandoned:
                             remove(left)
                 folder = Path(mkdtemp(".part", f".{target.name}.", target.parent))
                 used.callback(remove, folder)
                 used.enter_context(locked(folder))
-            inside = folder / "new"  # which others may lock that write there in turn
+            inside = folder / _INSIDE  # which others may lock that write there in turn
             inside.mkdir()
             yield inside
     finally:
         for parent in made:
             with suppress(OSError):
                 parent.rmdir()
+
+
+def _is_ours(left: Path) -> bool:
+    """Whether this is a folder of this user that holds what `_folder_beside` puts there alone."""
+    try:
+        kind = left.lstat()
+        mine = stat.S_ISDIR(kind.st_mode) and kind.st_uid == os.getuid()
+        return mine and all(inner.name == _INSIDE for inner in left.iterdir())
+    except (OSError, AttributeError):  # it is gone, or this is Windows
+        return False
 
 
 @contextmanager
