@@ -180,8 +180,8 @@ class Project:
         """
         if not self.complete:
             raise InputError(
-                "the movie of this project, or its cells, were in no file when it was made; open "
-                "them in the window, and save the project there under another name"
+                "the movie of this project, or its cells, were in no file when it was made; write "
+                "them to files and open these, or write a copy by Session.save in Python"
             )
         geometry = self.geometry
         where = {name: getattr(geometry, name) for name in ("scale", "unit", "frame_interval")}
@@ -189,7 +189,7 @@ class Project:
         cells: Movie | Detections
         if path.suffix.lower() == ".csv":
             cells = read_detections_csv(
-                path, **where, shape=geometry.shape, n_frames=geometry.n_frames, positions="pixel"
+                path, **where, shape=geometry.shape, n_frames=geometry.n_frames
             )
         else:
             labels = open_labels(path, axes=self.labels.axes, **where)
