@@ -209,11 +209,12 @@ TWO = [[0, 1234.5, 2], [1, 1234.5, 3]]
         'frame, "y", "x"\n0, "1234.5", "2"\n1, "1234.5", "3"\n',
         "frame|y|x\n0|1234.5|2\n1|1234.5|3\n",
         "# a, remark, in, parts\n# frame y x\n0 1234.5 2\n1 1234.5 3\n",
+        '"frame" "y" "x"\n"1" 0 1234.5 2\n"2" 1 1234.5 3\n',
         "frame,y,x\n0,1234.5,2\n,,\n1,1234.5,3\n,,\n",
     ],
 )
 def test_tables_of_every_habit(tmp_path: Path, text: str) -> None:
-    """Marks of thousands and decimals, blanks, remarks and empty rows."""
+    """Marks of thousands and decimals, blanks, remarks, empty rows, and R's names of rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = read_detections_csv(table(tmp_path, text)).table

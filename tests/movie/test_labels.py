@@ -110,6 +110,9 @@ def test_a_mask_of_yes_and_no_is_refused_and_one_cell_in_pieces_is_not() -> None
     for mask in (frames, frames > 0):
         with pytest.raises(InputError, match=r"yes/no mask.*--choose plain"):
             check_labels(open_labels(mask))
+    frames[1] = 0  # the lamp failed in the middle
+    with pytest.raises(InputError, match="yes/no mask"):
+        check_labels(open_labels(frames))
 
 
 def test_a_background_with_a_number_is_told() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.progress import in_parts
 
 _HIGHEST = int(np.iinfo(np.int64).max)
@@ -270,6 +271,9 @@ _EVENTS = {
     "specks": Event.FALSE,
 }
 
+_ALWAYS = ("appearances", "appear", "disappearances", "disappear")
+"""What earlier versions could rule out."""
+
 
 @dataclass(frozen=True)
 class EventKinds:
@@ -315,6 +319,11 @@ class EventKinds:
             Names of fields (``"merges"``), or of events in files (``"merge"``, ``"skip"``).
             Appearances and disappearances, which files of earlier versions name, always occur.
 
+        Warns
+        -----
+        BridgetrackWarning
+            Where these are named.
+
         Raises
         ------
         InputError
@@ -324,7 +333,13 @@ class EventKinds:
         absent = set()
         for word in words:
             name = by_event.get(word, word)
-            if name in ("appearances", "disappearances"):
+            if word in _ALWAYS:
+                warnings.warn(
+                    f"{word!r}: cells always may appear and disappear; reject the appearances that "
+                    "are wrong instead",
+                    BridgetrackWarning,
+                    stacklevel=2,
+                )
                 continue
             if name not in _EVENTS:
                 raise InputError(

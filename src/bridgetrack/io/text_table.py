@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import numpy as np
 import pandas as pd
@@ -124,7 +124,7 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     The text is in UTF-8, UTF-16 or Windows' Western European code. Lines above the names of the
     columns (a comment, or the title of Imaris) are passed over. Up to three rows below the names
     that hold no number at all are taken for more header (TrackMate writes names, abbreviations and
-    units there). A few `rows` below the first say
+    units there), and the names that R gives to rows are left out. A few `rows` below the first say
     what the file holds; all are read if None.
 
     Raises an `InputError` if the file is absent, not text, not a table or empty.
@@ -196,8 +196,13 @@ def _read_as(path: Path, encoding: str, rows: int | None) -> tuple[pd.DataFrame,
         return _read_rows(file, separator, rows), above, separator
 
 
-def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
-    """The rows of a table as text, some at a time: the parser takes many times what they hold."""
+def _read_rows(
+    file: TextIO, separator: str, rows: int | None, named: Literal[False] | None = False
+) -> pd.DataFrame:
+    """The rows of a table as text, some at a time: the parser takes many times what they hold.
+
+    `named` is None where the first cell of each row, above which nothing stands, is its name.
+    """
     begin = file.tell()
     quoted = f'{separator} "' in file.readline()
     file.seek(begin)
@@ -205,16 +210,21 @@ def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
         warnings.simplefilter("always", pd.errors.ParserWarning)
         pieces = pd.read_csv(
             file, sep=r"\s+" if separator == " " else separator, dtype=str,
-            keep_default_na=False, index_col=False, nrows=rows, chunksize=_ROWS_AT_ONCE,
+            keep_default_na=False, index_col=named, nrows=rows, chunksize=_ROWS_AT_ONCE,
             skipinitialspace=quoted,
         )  # fmt: skip
         with pieces:
             cells = pd.concat((piece.fillna("") for piece in pieces), ignore_index=True)
     if longer:  # than the header, be it only by blanks at their ends
         file.seek(begin)
-        for row in csv.reader(islice(file, rows and rows + 1), delimiter=separator):
-            if any(cell.strip() for cell in row[cells.shape[1] :]):
-                raise ValueError(f"a row holds {len(row)} cells, the first {cells.shape[1]} names")
+        lines = list(islice(file, rows and rows + 1))
+        for row in csv.reader(lines, delimiter=separator):
+            if not any(cell.strip() for cell in row[cells.shape[1] :]):
+                continue
+            if named is False and all(line.startswith('"') for line in lines[1:]):
+                file.seek(begin)
+                return _read_rows(file, separator, rows, None)
+            raise ValueError(f"a row holds {len(row)} cells, the first {cells.shape[1]} names")
     return cells
 
 

@@ -217,7 +217,9 @@ _ALIKE, _APART = 0.25, 1.5
 
 
 def check_labels(labels: Movie) -> None:
-    """Refuse a label movie whose middle frame looks like an image or a yes/no mask.
+    """Refuse a label movie that looks like an image or a yes/no mask.
+
+    The fullest of its first, middle and last frame is looked at: others may be dark.
 
     Raises
     ------
@@ -231,8 +233,8 @@ def check_labels(labels: Movie) -> None:
         Where a label lies in places far apart, or seems to be the background; it is measured as one
         cell.
     """
-    t = labels.n_frames // 2
-    frame = label_frame(labels, t)
+    frames = {t: label_frame(labels, t) for t in (labels.n_frames // 2, 0, labels.n_frames - 1)}
+    t, frame = max(frames.items(), key=lambda each: np.count_nonzero(each[1]))
     numbers, area = np.unique(frame[frame > 0], return_counts=True)
     where = f"{labels.source}, frame {t}"
     if len(numbers) >= _MANY and _share_mixed(frame) > _MIXED:
