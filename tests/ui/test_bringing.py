@@ -342,6 +342,15 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     tracked("spots")
     assert len(state.session.scene.detections) == n
     assert export("spots") == 3, actions
+    # What an export replaces is told before, and of other tracks nothing is said to be written.
+    box = widget.track.export
+    widget.open_step(3)
+    assert not box.replaced.isVisible()
+    state.session.tracker.track()
+    qtbot.waitUntil(box.replaced.isVisible, timeout=20_000)
+    folder = tmp_path / "spots_tracks"
+    assert box.replaced.text() == f"Export replaces the earlier result in {folder}."
+    assert "Written" not in box.words.text()
     # Elsewhere, in a folder of the same name.
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "masks"))
     widget.open_step(3)

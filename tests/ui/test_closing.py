@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tifffile
 from qtpy.QtCore import QPoint, Qt, QTimer
-from qtpy.QtWidgets import QApplication, QMessageBox
+from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
 
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.shipped import shipped_model
@@ -51,7 +51,7 @@ def test_what_was_found_mended_and_set_is_there_again(
     assert (file.with_name("part.bridgetrack") / "cells.zarr").is_dir()
     layer = find_role(viewer.layers, "labels")
     cells, how = layer.data.copy(), tags_of(layer)["found"]
-    state.session.save(tmp_path / "kept")
+    save_a_copy_at_the_head(widget, qtbot, monkeypatch, file, tmp_path)
     mend_and_set(state, widget, hand, qtbot, cells)
     mended, scale = layer.data.copy(), layer.scale.tolist()
     assert not state.guard.losses
@@ -86,6 +86,17 @@ def test_what_was_found_mended_and_set_is_there_again(
     np.testing.assert_array_equal(other.session.movie.layers[1].data, cells)
     assert other.session.movie.found == how
     cells_are_those_that_the_movie_had_last(again, panel, qtbot, file, tmp_path)
+
+
+def save_a_copy_at_the_head(widget, qtbot, monkeypatch, file, tmp_path) -> None:
+    asked, begun = str(tmp_path / "kept"), []
+    save = lambda *given: begun.append(given[2]) or (asked, "")  # noqa: E731
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", save)
+    assert widget.step == 0 and widget.save.isVisible()
+    qtbot.mouseClick(widget.save, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "Saved" in widget.notice.text(), timeout=60_000)
+    assert Path(begun[0]).parent == file.parent, "the dialog begins where the movie is"
+    assert (tmp_path / "kept.bridgetrack").is_dir() and not Path(asked).exists()
 
 
 def mend_and_set(state, widget, hand, qtbot, cells) -> None:

@@ -217,5 +217,6 @@ class WorkBar(QWidget):
 _SHOWN = {
     "open": True, "measure": False, "segment": True, "settings": True, "choose": True,
     "take over": True, "train": True, "track": True, "export": False, "batch": True,
+    "project": False,
 }  # fmt: skip
 """Work that is shown, and whether it can be cancelled."""

@@ -29,6 +29,7 @@ from bridgetrack.pipeline.report import (
     unclear_words,
 )
 from bridgetrack.pipeline.runs import RunInputs
+from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.background import Factory, Report
 from bridgetrack.tracks.colours import colourings
 from bridgetrack.ui.looks import ColourBox
@@ -214,6 +215,7 @@ class ExportBox(Column):
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
+        self._written: Tracking | None = None  # what the words below speak of
         self.formats = self.add(FormatList())
         self.save = button("Export", _BESIDE.format("beside the movie"), self.export)
         self.elsewhere = button("Export to…", _BESIDE.format("where you choose"), self.ask)
@@ -225,7 +227,7 @@ class ExportBox(Column):
             self.ask_many,
         )  # fmt: skip
         self.add(row(self.save, self.elsewhere, self.many))
-        self.words = self.add(text())
+        self.replaced, self.words = self.add(text()), self.add(text())
         kept = panel.state.settings
         self.formats.tick(kept.present.formats)
         self.formats.itemChanged.connect(lambda _: self._on_tick())
@@ -237,9 +239,15 @@ class ExportBox(Column):
         self._refresh()
 
     def _refresh(self) -> None:
-        tracked = self._panel.session.tracking is not None
+        tracking, movie = self._panel.session.tracking, self._panel.session.movie
         for each in (self.save, self.elsewhere):
-            each.setEnabled(tracked and bool(self.formats.ticked))
+            each.setEnabled(tracking is not None and bool(self.formats.ticked))
+        if self._written is not None and self._written is not tracking:
+            self._written = None
+            self.words.clear()
+        folder = None if movie is None or movie.path is None else results_of(movie.path)
+        replaced = folder is not None and folder.exists() and self._written is None
+        tell(self.replaced, f"Export replaces the earlier result in {folder}." if replaced else "")
 
     def export(self) -> None:
         """Write beside the movie; where it is in no file, ask where to."""
@@ -267,6 +275,8 @@ class ExportBox(Column):
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
             self.words.setText(f"Written to {folder.absolute()}: {', '.join(formats)}.{more}")
+            self._written = session.tracking
+            self._refresh()
 
         # Goes on where another movie is chosen meanwhile.
         self._run("export", "Writing the results", lambda: steps, done)

@@ -9,11 +9,14 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
+    QFileDialog,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
 )
 
+from bridgetrack.errors import InputError
+from bridgetrack.session.project import saving
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.file_menu import layers_of, masks_of, table_of
 from bridgetrack.ui.layers import LayerData
@@ -87,7 +90,12 @@ class WorkflowPanel(Panel):
         group = QButtonGroup(self)
         for tab in self.tabs:
             group.addButton(tab)
-        self.add(self.segment.open)
+        self.save = button(
+            "Save project as…", "Everything is kept beside the movie at once; this makes a copy of "
+            "it, to go on from here or to repeat this run without a window",
+            self.ask_save,
+        )  # fmt: skip
+        self.add(row(self.segment.open, self.save))
         self.add(row(*self.tabs))
         self.next_words, self.work = text(lines=2), WorkBar(self)
         head = self.add(QStackedWidget())  # one or the other
@@ -154,6 +162,7 @@ class WorkflowPanel(Panel):
 
     def _say_next(self, *_: Any) -> None:
         self.next_words.setText(self._next_step())
+        self.save.setEnabled(self.session.movie is not None)
 
     def _next_step(self) -> str:
         """What a step needs or what comes next, in plain words."""
@@ -171,6 +180,26 @@ class WorkflowPanel(Panel):
         if session.tracking is None:
             return "The cells are being measured; this takes a moment."
         return _ready(step, len(session.annotations or ()), session.trainer.outcome is not None)
+
+    def ask_save(self) -> None:
+        """Ask for a name and save the project."""
+        wanted, kinds = self.beside_movie("copy.bridgetrack"), "Bridgetrack project (*.bridgetrack)"
+        name, _ = QFileDialog.getSaveFileName(self, "Save project", wanted, kinds)
+        if name:
+            self.save_project(Path(name))
+
+    def save_project(self, path: Path) -> None:
+        """Save the project in the background."""
+        session, doer = self.session, self.state.elsewhere
+        with session.telling():
+            if doer.busy("project"):
+                raise InputError("another project is still being saved; wait until it is done")
+            steps = saving(session, path, self.track.export.formats.ticked)
+
+            def done(folder: Path) -> None:
+                session.message.emit("info", f"Saved {folder}.")
+
+            doer.run("project", lambda: steps, done, what="Saving the project")
 
 
 def _ready(step: int, answers: int, trained: bool) -> str:
