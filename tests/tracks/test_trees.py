@@ -64,6 +64,15 @@ def test_every_track_is_in_one_tree_and_drawn_once(tracks):
         assert {x: low for x, (low, _) in spans.items()} == first.to_dict()
 
 
+def test_a_family_keeps_its_colour_where_another_one_goes(tracks):
+    alone = [(t, label, y, x, track - 3) for t, label, y, x, track in NODES if track > 3]
+    edges = [(i - 5, j - 5, event) for i, j, event in EDGES if i >= 5]
+    left = tracks_of(alone, edges, [(2, 1, "split")], n_frames=4, frame_interval=30.0)
+    for by in ("family", "track"):
+        before, after = colouring(tracks, by), colouring(left, by)
+        assert before.shades[before.track_id > 3].tolist() == after.shades.tolist()
+
+
 def test_the_table_counts_divisions_growth_and_certainty(tracks):
     nodes = tracks.nodes.assign(area=10.0 * 2.0 ** tracks.nodes["frame"])
     table = track_table(replace(tracks, nodes=nodes)).set_index("track_id")

@@ -180,8 +180,8 @@ class Project:
         """
         if not self.complete:
             raise InputError(
-                "the movie of this project, or its cells, were in no file when it was made; write "
-                "them to files and open these, or write a copy by Session.save in Python"
+                "the movie of this project, or its cells, were in no file when it was made; open "
+                "them in the window, and save the project there under another name"
             )
         geometry = self.geometry
         where = {name: getattr(geometry, name) for name in ("scale", "unit", "frame_interval")}
