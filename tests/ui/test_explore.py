@@ -191,6 +191,10 @@ def trees_plots_and_colours(opened, viewer, qtbot):
     state.looks.choose([])
     [bars] = [x for x in panel.plot.plotItem.items if isinstance(x, pg.BarGraphItem)]
     assert bars.opts["height"].sum() == len(nodes) - tracks.n_tracks
+    panel.tabs.setCurrentIndex(3)
+    assert "born by a division" in panel.cycle_words.toPlainText()
+    assert len(panel.survival.plotItem.listDataItems()) > 0
+    assert panel.survival.plotItem.getAxis("bottom").labelText.startswith("time since birth")
     panel.tabs.setCurrentIndex(0)
     model = panel.list.listed
     click_row(qtbot, panel, 0)

@@ -1,4 +1,4 @@
-"""The panel Tracks: the table, family trees and plots, with one choice of tracks."""
+"""The panel Tracks: the table, family trees, plots and cell cycles, with one choice of tracks."""
 
 from __future__ import annotations
 
@@ -17,18 +17,22 @@ from qtpy.QtCore import (
     Qt,
     Signal,
 )
+from qtpy.QtGui import QTextOption
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QComboBox,
     QTableView,
     QTabWidget,
+    QTextBrowser,
+    QWidget,
 )
 
+from bridgetrack.tracks.cycles import CellCycles, cell_cycles
 from bridgetrack.tracks.numbers import TrackNumbers, column_words, numbers_of
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.plots import NumberPlot, TreePlot
-from bridgetrack.ui.widgets import Column, text
+from bridgetrack.ui.widgets import Column, row, text
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _FIRST = (
@@ -177,6 +181,7 @@ class ExplorePanel(Panel):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.numbers: TrackNumbers | None = None
+        self.cycles: CellCycles | None = None
         self._looks = self.state.looks
         self.hint = self.add(text())
         self.tabs = QTabWidget()
@@ -187,6 +192,7 @@ class ExplorePanel(Panel):
         self.tabs.addTab(self.list, "Table")
         self.tabs.addTab(self.tree, "Family trees")
         self.tabs.addTab(self._plots(), "Plots")
+        self.tabs.addTab(self._cycles(), "Cell cycle")
         self.tabs.currentChanged.connect(lambda _: self._show())
         self.listen(self._looks.chosen_changed, self._on_chosen)
         self.listen(self._looks.colour_changed, self._show)
@@ -209,6 +215,12 @@ class ExplorePanel(Panel):
         tab.column.addWidget(self.plot, 1)
         return tab
 
+    def _cycles(self) -> QWidget:
+        self.cycle_words = QTextBrowser()
+        self.cycle_words.setWordWrapMode(QTextOption.WrapMode.WordWrap)  # no broken words
+        self.survival = NumberPlot()
+        return row(self.cycle_words, self.survival)
+
     def _refresh(self) -> None:
         tracking = self.session.tracking
         if tracking is None:
@@ -219,7 +231,7 @@ class ExplorePanel(Panel):
             self.session.run("numbers", lambda: numbers_of(tracks), self._take)
 
     def _take(self, numbers: TrackNumbers | None) -> None:
-        self.numbers = numbers
+        self.numbers, self.cycles = numbers, None
         self.hint.setVisible(numbers is None)
         self.tabs.setEnabled(numbers is not None)
         if numbers is None:
@@ -227,6 +239,7 @@ class ExplorePanel(Panel):
             self.list.show_table(self.list.listed.table.head(0))
             self.tree.show_trees(None, None)
             self.plot.clear()
+            self.survival.clear()
             return
         before = self.feature.currentData()
         with QSignalBlocker(self.feature):
@@ -239,7 +252,7 @@ class ExplorePanel(Panel):
 
     def _show(self) -> None:
         if self.numbers is not None:
-            show = (self._show_list, self._show_trees, self._show_plot)
+            show = (self._show_list, self._show_trees, self._show_plot, self._show_cycles)
             show[self.tabs.currentIndex()](self.numbers)
 
     def _show_list(self, _: TrackNumbers) -> None:
@@ -260,6 +273,19 @@ class ExplorePanel(Panel):
         time, values = (curves[c].to_numpy(np.float64) for c in ("time", feature))
         self.plot.show_curves(time, values, curves["track_id"].to_numpy(), chosen)
         self.plot.name_axes(column_words(numbers.features["time"]), words)
+
+    def _show_cycles(self, numbers: TrackNumbers) -> None:
+        if self.cycles is None:
+            self.cycles = cell_cycles(numbers.tracks)
+        self.survival.show_survival(self.cycles)
+        unit = "h" if self.cycles.unit == "min" else "frames"
+        self.survival.name_axes(f"time since birth, {unit}", "fraction not yet divided")
+        table = self.cycles.generations.rename(columns=column_words).to_html(
+            index=False, na_rep="", float_format="{:.4g}".format, border=0
+        )
+        table = table.replace("<table", '<table cellpadding="4"')
+        table = table.replace("<td>", '<td align="right">')
+        self.cycle_words.setHtml(f"<p>{self.cycles.words}</p>{table}")
 
     def _on_listed(self, tracks: list[int]) -> None:
         self._looks.choose(tracks)

@@ -13,6 +13,7 @@ from qtpy.QtCore import QEvent, Signal
 from bridgetrack.active.accuracy import Point
 from bridgetrack.arrays import Array, Index
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
+from bridgetrack.tracks.cycles import CellCycles
 from bridgetrack.tracks.trees import Lineages
 
 _LINE, _BAND, _CHOSEN = "#56b4e9", (86, 180, 233, 70), "#e69f00"
@@ -81,6 +82,23 @@ class NumberPlot(Plot):
             if counts.any():
                 self.addItem(pg.BarGraphItem(height=counts, brush=colour, **place))
         self.enableAutoRange()
+
+    def show_survival(self, found: CellCycles) -> None:
+        """The share of cells that have not divided by a time since birth, with its band."""
+        self.clear()
+        table = found.survival
+        if not len(table):
+            return
+        per = 60.0 if found.unit == "min" else 1.0
+        edges = np.repeat(np.r_[0.0, table["time"].to_numpy() / per], 2)[1:]
+
+        def steps(name: str) -> np.ndarray:
+            return np.repeat(np.r_[1.0, table[name].to_numpy()], 2)[:-1]
+
+        self.draw_band(edges, steps("low"), steps("high"))
+        self.plot(edges, steps("undivided"), pen=pg.mkPen(_LINE, width=2))
+        self.setXRange(0, float(edges[-1]), padding=0.02)
+        self.setYRange(0, 1, padding=0.03)
 
     def show_progress(self, points: Sequence[Point]) -> bool:
         """The estimated accuracy by clicks, with the band in which it lies with 95 %; if any."""
