@@ -54,6 +54,12 @@ def test_contributions_add_up_to_the_margin(run: Run, result: Path) -> None:
         assert other["event"] == f"cell {cell} in frame {frame} moves to cell {one}"
 
 
+def test_labels_in_place_of_a_result(run: Run, truth: Path) -> None:
+    shown = run("explain", truth, "--frame", 0, "--cell", 1)
+    assert shown.status == 1 and one_line(shown.err)
+    assert "give the folder of a result" in shown.err
+
+
 def test_a_result_of_windows_knows_its_alternatives(
     run: Run, result: Path, truth: Path, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ WRONG = {
     "track x --out y --scale a,b": "a,b",
     "track x --out y --scale 1,-1": "1,-1",
     "track x --out y --without wonders": "'wonders' is no kind of event",
+    "track x --out y --without appearances": "cells always may appear",
     "track x --out ''": "'--out': the name is empty",
     "track '' --out y": "'LABELS': the name is empty",
     "track x --out y --image ''": "'--image': the name is empty",

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 
 from bridgetrack.cli.console import Answer
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, Note, collecting_warnings
 from bridgetrack.files import as_path
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.columns import parse_columns
@@ -71,7 +71,12 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 def parse_kinds(text: str) -> EventKinds:
     """The events that can occur, from a list of those that cannot, separated by commas."""
-    return _meant(EventKinds.without, _listed(text))
+    told = list[Note]()
+    with collecting_warnings(told):
+        kinds: EventKinds = _meant(EventKinds.without, _listed(text))
+    if told:
+        raise typer.BadParameter(str(told[0]))
+    return kinds
 
 
 def _listed(text: str) -> tuple[str, ...]:

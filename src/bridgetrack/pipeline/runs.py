@@ -591,5 +591,7 @@ def given_run(folder: Path) -> RunInputs:
     The labels are those that were tracked: the repaired ones where the run repaired what it was
     given. Raises an `InputError` where the record is missing or damaged.
     """
+    if not (folder / RUN_FILE).is_file():
+        raise InputError(f"{folder}: there is no {RUN_FILE} in it; give the folder of a result")
     known = _RUN.read(folder / RUN_FILE)
     return replace(known, labels=folder / known.labels)  # as they are where they are named whole
