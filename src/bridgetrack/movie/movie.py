@@ -233,8 +233,9 @@ def check_labels(labels: Movie) -> None:
         Where a label lies in places far apart, or seems to be the background; it is measured as one
         cell.
     """
-    frames = {t: label_frame(labels, t) for t in (labels.n_frames // 2, 0, labels.n_frames - 1)}
-    t, frame = max(frames.items(), key=lambda each: np.count_nonzero(each[1]))
+    few = labels.n_frames // 2, 0, labels.n_frames - 1
+    t = max(few, key=lambda t: np.count_nonzero(label_frame(labels, t)))
+    frame = label_frame(labels, t)
     numbers, area = np.unique(frame[frame > 0], return_counts=True)
     where = f"{labels.source}, frame {t}"
     if len(numbers) >= _MANY and _share_mixed(frame) > _MIXED:
