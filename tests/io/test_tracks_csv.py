@@ -56,6 +56,9 @@ def test_the_margin_of_an_answered_event_is_infinite(tmp_path: Path, name: str) 
     cells = "t,y,x,id\n0,1,1,0\n1,1,2,1\n"
     tracks = read_tracks_csv(put(tmp_path, detections__csv=cells, edges__csv=edges))
     assert tracks.edges["margin_at_least"].tolist() == [float("inf")]
+    both = "source,target,margin_at_least,margin\n0,1,2.5,3\n"
+    tracks = read_tracks_csv(put(tmp_path, detections__csv=cells, edges__csv=both))
+    assert tracks.edges["margin_at_least"].tolist() == [2.5]
     edges = edges.replace("2.5,inf", "inf,1")
     with pytest.raises(InputError, match="score"):
         read_tracks_csv(put(tmp_path, detections__csv=cells, edges__csv=edges))

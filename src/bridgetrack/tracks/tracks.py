@@ -213,6 +213,7 @@ def _complete_edges(
     nodes: pd.DataFrame, edges: pd.DataFrame, src: Index, tgt: Index
 ) -> pd.DataFrame:
     edges = edges.rename(columns=dict.fromkeys(MARGINS, MARGIN)).reset_index(drop=True)
+    edges = edges.loc[:, ~edges.columns.duplicated()]  # a table of others may have both
     if "event" not in edges.columns:
         edges["event"] = edge_events(nodes, src, tgt)
     for column in ("score", MARGIN):
