@@ -98,3 +98,12 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
     table = pd.read_csv(out / "batch.csv")
     assert list(table["cells"].dropna()) == [28, 28]
     assert np.isfinite(table["certainty"].iloc[:2]).all()
+
+    # What may be wrong with a movie is told, too.
+    def doubtful(*_):
+        yield from ()
+        return pd.DataFrame({"movie": ["slow"], "problem": [""], "warnings": ["few are clear"]})
+
+    monkeypatch.setattr("bridgetrack.ui.track_panel.batch_steps", doubtful)
+    qtbot.mouseClick(box.many, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "slow: ⚠ few are clear." in box.words.text(), timeout=20_000)

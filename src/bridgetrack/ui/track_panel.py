@@ -308,4 +308,5 @@ class ExportBox(Column):
         rows: list[Any] = list(table.itertuples())
         failed = [f"{row.movie} failed: {row.problem}" for row in rows if row.problem]
         n, where = len(rows) - len(failed), f"{TABLE} in {out} lists them, the least certain first."
-        self.words.setText("\n".join([f"{plural(n, 'movie')} tracked. {where}", *failed]))
+        doubts = [f"{row.movie}: ⚠ {row.warnings}." for row in rows if row.warnings]
+        self.words.setText("\n".join([f"{plural(n, 'movie')} tracked. {where}", *doubts, *failed]))
