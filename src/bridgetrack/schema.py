@@ -259,7 +259,9 @@ def _refusal(kind: str, why: str) -> PydanticCustomError:
 def in_words(content: Any, problem: ValidationError) -> str:
     """The first problem of some content as a sentence that begins with its place."""
     first = problem.errors(include_url=False)[0]
-    words, at = first["msg"].replace("Input should", "should"), _place(content, list(first["loc"]))
+    words, at = first["msg"], _place(content, list(first["loc"]))
+    for theirs, ours in (("Input should", "should"), ("Field required", "is missing")):
+        words = words.replace(theirs, ours)
     if first["type"] not in (*_SAID_BY_PLACE, *_OURS):
         words = f"{words}, not {_shown(first['input'])}"
     return f"{at}: {words}" if at else words
@@ -284,7 +286,7 @@ def _place(content: Any, steps: list[int | str]) -> str:
         if isinstance(step, int) and isinstance(content, dict):
             name = next((k for k in ("id", "name") if isinstance(content.get(k), str)), None)
             text += f" ({name} {content[name][:64]!r})" if name else ""
-    return text.lstrip(".")
+    return text.strip("._")
 
 
 def _shown(value: Any) -> str:

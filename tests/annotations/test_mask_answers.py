@@ -209,7 +209,7 @@ def test_a_file_that_was_tampered_with_is_refused_in_a_sentence(
         load_mask_answers(path)
     content["masks"]["answers"][0] = {"id": "m1"}
     path.write_text(json.dumps(content))
-    with pytest.raises(InputError, match="required"):
+    with pytest.raises(InputError, match="is missing"):
         load_mask_answers(path)
 
 

@@ -65,7 +65,7 @@ WRONG = {
     "suggest x --seed -1": "seed: should be greater than or equal to 0",
     "suggest x --random-share 1.5": "random_share: should be less than or equal to 1",
     "train x --annotations a --out y --loss zero": "loss: should be",
-    "train x --annotations a --out y --lambda -1": "lambda_: should be greater than 0",
+    "train x --annotations a --out y --lambda -1": "lambda: should be greater than 0",
     "train x --annotations a --out y --learner perceptron --curriculum slack": "the perceptron",
     "train x --annotations a --out y --learner n-slack --regularizer l1": "'n-slack'",
     "segment x --out y --backend magic": "'magic'",
