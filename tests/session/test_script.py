@@ -130,7 +130,7 @@ def what_is_exported_is_what_the_project_repeats(session, project, tmp_path):
     for words in ("learned from 12 annotations", "masks described below", "1 random"):
         assert words in told, told
     notes = session.export(out, ["csv", "geff"])
-    assert notes == ("the earlier result in this folder was replaced",)
+    assert notes == ("The earlier result in this folder was replaced.",)
     assert main(["run", str(project), "--out", str(tmp_path / "headless")]) == 0
     for name in FORMATS["csv"].files:
         assert (out / name).read_bytes() == (tmp_path / "headless" / name).read_bytes()

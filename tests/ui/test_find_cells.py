@@ -191,7 +191,11 @@ def test_a_search_shows_what_it_finds_and_can_be_left(opened, viewer, image, qtb
         assert shown.data.any() and shown not in source
 
     monkeypatch.setattr(MaskJob, "plain_frame", slow)
+    qtbot.wait(50)
+    place = widget.stack.geometry()
     two_frames_are_shown()
+    qtbot.wait(50)
+    assert widget.work.isVisible() and widget.stack.geometry() == place, "nothing moves"
     qtbot.mouseClick(widget.work.stop, Qt.MouseButton.LeftButton)
     assert not state.session.busy("segment"), "it is over as soon as the button is released"
     held.set()

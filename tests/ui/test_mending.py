@@ -99,6 +99,7 @@ def enter_cuts_the_cell_under_the_pointer(opened, viewer, hand, qtbot, pair):
     np.testing.assert_array_equal(cells(viewer), before, "the key only says what is meant")
     assert any("Two cells? [Enter]" in str(t) for t in state.canvas.overlay.marks.features["text"])
     hand.key("Return")
+    assert "Noted: frame 1: these are two cells." in widget.notice.text()
     after = cells(viewer)[T].copy()
     for cell in pair:
         there = truth[T] == cell

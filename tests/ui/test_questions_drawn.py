@@ -31,7 +31,7 @@ def named(cell):
     return f"#{cell.label}"
 
 
-def drawn(asked, frame):
+def drawn(asked, frame, denied=False):
     """A drawing of the question, with a square as every cell's outline."""
 
     def outline(cell):
@@ -40,7 +40,7 @@ def drawn(asked, frame):
 
     seen = (0.0, 0.0, 200.0, 200.0)
     found = Drawing(SliceShown(frame, None, 10.0, seen, name=named, outline=outline))
-    found.question(asked)
+    found.question(asked, denied)
     return found
 
 
@@ -55,6 +55,10 @@ def test_the_cell_asked_about_is_named_where_that_can_be_read():
     for frame in (3, 4):
         assert title(frame, 50.0) < 49.0, "above the cells"
     assert title(3, 1.0) > 1.0, "below, where it is at the rim of the screen"
+    found = drawn(question(MOVE), 4, denied=True)
+    [ring] = [m for m in found.marks if m.place == MOTHER.position and not m.text]
+    [words] = [m for m in found.marks if "instead?" in m.text]
+    assert words.place[0] + 0.8 < ring.place[0] - ring.size / 2, "above the ring of the other frame"
 
 
 def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not():

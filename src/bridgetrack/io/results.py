@@ -121,7 +121,7 @@ def write_results(
     replaced = folder.is_dir() and any(folder.iterdir())
     with result_folder(folder, None if labels is None else labels.source) as staging:
         notes = stage_results(tracks, labels, staging, formats, methods)
-    return (*notes, "the earlier result in this folder was replaced") if replaced else notes
+    return (*notes, "The earlier result in this folder was replaced.") if replaced else notes
 
 
 def stage_results(

@@ -15,7 +15,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, with_e
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Index
 from bridgetrack.detections.table import Detections, cell_diameter
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, plural
 from bridgetrack.movie.movie import EditedFrames, label_frame
 from bridgetrack.pipeline.finding import chosen_again, chosen_as
 from bridgetrack.pipeline.mask_changes import changes_again, highest_named
@@ -259,7 +259,7 @@ class MovieMasks:
         if mends:
             with self._session.telling():
                 self._keep(mends)
-                told = f"The masks changed in {len(mends)} frame(s). Z undoes this."
+                told = f"The masks changed in {plural(len(mends), 'frame')}. Z undoes this."
                 message.emit("info", told)
         elif not changes:
             message.emit("info", "No better masks were found; nothing has changed.")
@@ -268,7 +268,8 @@ class MovieMasks:
             (len(fit) - len(mends), "a verified track is locked against the change"),
         ):
             if stay:
-                message.emit("warning", f"In {stay} frame(s) {why}; they are left as they are.")
+                told = f"In {plural(stay, 'frame')} {why}: nothing is changed there."
+                message.emit("warning", told)
 
     # ------------------------------------------------------------------ painting
 

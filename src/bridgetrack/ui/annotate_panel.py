@@ -419,8 +419,8 @@ class AnnotatePanel(Panel):
 
 
 _INSTEAD = (
-    "Click what is right or press its number. Not in the list: C, Y, L, A or F. Not sure: U. "
-    "Wrong masks: K, J, N, E or O."
+    "Click it or press its number. Not listed: C, Y, L, A, F. Not sure: U. "
+    "Wrong masks: K, J, N, E, O."
 )
 
 

@@ -10,6 +10,7 @@ from psygnal import Signal
 from bridgetrack.active.suggester import Proposal
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.annotations.mask_answers import describe_masks
 from bridgetrack.hypotheses.events import FATES, N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.score import FEW
@@ -348,7 +349,8 @@ class Annotator:
         with session.telling():
             places = self.picking.point(frame, point, self._label(frame, point))
             if places and kind is not None:
-                session.mend(kind, frame, *places)
+                made = session.mend(kind, frame, *places)
+                self._say(f"Noted: {describe_masks(made.frame, made.kind)}.")
         self._refresh()
 
     def choose_again(self) -> None:
@@ -491,5 +493,5 @@ def _checked_words(now: int, all_in_all: int) -> str:
     told = f"Noted: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
     left = FEW - all_in_all
     if left > 0:
-        return f"{told}After {left} more, *{_AGAIN}* uses the look of the cells in this movie."
-    return f"{told}*{_AGAIN}* now uses the look of the cells in this movie."
+        return f"{told}After {left} more, “{_AGAIN}” uses the look of the cells in this movie."
+    return f"{told}“{_AGAIN}” now uses the look of the cells in this movie."

@@ -293,7 +293,7 @@ class FindCells(Column):
             return
         if not labels.any():
             self.words.setText(
-                "No cells were found. Set *Cell size* to the size of the cells, check a frame in "
+                "No cells were found. Set “Cell size” to the size of the cells, check a frame in "
                 "the live preview, and search again."
             )
             return

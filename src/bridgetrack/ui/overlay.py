@@ -198,6 +198,7 @@ class Drawing:
                 taken.append(shape[:, -2:])
             elif self.view.near(cell):
                 self._ring(cell, 0.5 * self.view.size, colour)
+                taken.append(_flat(cell) + self.view.size * np.array([[-0.25], [0.25]]))
             taken.append(_flat(cell)[None])
         return np.concatenate(taken)
 

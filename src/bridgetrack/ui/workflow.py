@@ -11,7 +11,6 @@ from qtpy.QtWidgets import (
     QButtonGroup,
     QFileDialog,
     QScrollArea,
-    QSizePolicy,
     QStackedWidget,
 )
 
@@ -97,12 +96,9 @@ class WorkflowPanel(Panel):
         )  # fmt: skip
         self.add(row(self.segment.open, self.save))
         self.add(row(*self.tabs))
-        self.next_words, self.work = text(lines=2), WorkBar(self)
-        head = self.add(QStackedWidget())  # one or the other
-        head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        head.addWidget(self.next_words)
-        head.addWidget(self.work)
-        self.work.shown.connect(lambda shown: head.setCurrentIndex(int(shown)))
+        self.next_words, self.work = self.add(text(lines=2)), self.add(WorkBar(self))
+        self.work.hide()
+        self.work.shown.connect(self._show_work)
         self.stack = QStackedWidget()
         for panel in self.steps:
             panel.column.setContentsMargins(0, 0, 0, 0)
@@ -124,6 +120,13 @@ class WorkflowPanel(Panel):
         self.listen(self.state.annotator.mode_changed, self._follow_mode)
         self.listen(self.session.questions.check.ended, lambda: self.open_step(3))
         self.open_step(0)
+
+    def _show_work(self, shown: bool) -> None:
+        """Show work in place of the words, as high as they are: nothing below moves."""
+        if shown and self.work.isHidden():
+            self.work.setFixedHeight(self.next_words.heightForWidth(self.next_words.width()))
+        self.next_words.setVisible(not shown)
+        self.work.setVisible(shown)
 
     def _follow_mode(self) -> None:
         if self.state.annotator.asking and self.step != 1:
