@@ -195,6 +195,7 @@ def trees_plots_and_colours(opened, viewer, qtbot):
     assert "born by a division" in panel.cycle_words.toPlainText()
     assert len(panel.survival.plotItem.listDataItems()) > 0
     assert panel.survival.plotItem.getAxis("bottom").labelText.startswith("time since birth")
+    another_theme_is_followed_at_once(panel, step, viewer, qtbot)
     panel.tabs.setCurrentIndex(0)
     model = panel.list.listed
     click_row(qtbot, panel, 0)
@@ -214,6 +215,19 @@ def trees_plots_and_colours(opened, viewer, qtbot):
     assert panel.list.listed.rowCount() == 0 and not panel.tabs.isEnabled()
     assert find_role(viewer.layers, "coloured") is None
     assert "no tracks" in panel.hint.text()
+
+
+def another_theme_is_followed_at_once(panel, step, viewer, qtbot):
+    before, theme = panel.survival.grab().toImage().pixelColor(3, 3), viewer.theme
+    viewer.theme = "light" if theme == "dark" else "dark"
+    qtbot.wait(300)
+    after = panel.survival.grab().toImage().pixelColor(3, 3)
+    assert abs(after.lightness() - before.lightness()) > 100, "the background, too"
+    axis, title = panel.survival.getAxis("left"), panel.survival.plotItem.titleLabel
+    assert title.opts["color"] == axis.textPen().color()
+    assert step.minimumSizeHint().width() < 330, "nothing is cut at the right"
+    viewer.theme = theme
+    qtbot.wait(300)
 
 
 def test_the_explorer(opened, hand, viewer, qtbot):

@@ -15,7 +15,9 @@ from qtpy.QtWidgets import QComboBox
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.tracks.colours import Colouring, colouring, colourings
+from bridgetrack.tracks.numbers import column_words
 from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.ui.widgets import fitted
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class ColourBox(QComboBox):
     def __init__(self, looks: Looks) -> None:
         super().__init__()
         self._looks = looks
+        fitted(self)
         self.setToolTip(
             "Colours of tracks, cells and family trees; for certainty, orange is doubtful"
         )
@@ -116,5 +119,5 @@ class ColourBox(QComboBox):
             if list(known) != [self.itemData(k) for k in range(self.count())]:
                 self.clear()
                 for name, words in known.items():
-                    self.addItem(f"Colour by {words}", name)
+                    self.addItem(f"Colour by {column_words(words)}", name)
             self.setCurrentIndex(max(self.findData(self._looks.colour), 0))

@@ -36,6 +36,10 @@ class Plot(pg.PlotWidget):
         for side in ("left", "bottom"):
             self.getAxis(side).setPen(pen)
             self.getAxis(side).setTextPen(pen)
+        title = self.plotItem.titleLabel
+        title.setText(title.text, color=pen.color())
+        self.resetCachedContent()  # the background would stay that of the theme before
+        self.viewport().update()
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """The theme is known."""
