@@ -126,9 +126,9 @@ def test_acts_without_a_movie_say_what_is_missing(tmp_path):
     session.message.connect(lambda _, words: told.append(words))
     keys = Annotator(session)
     keys.click(0, (3.0, 3.0))
-    assert told[-1] == "Choose a movie with its cells first; see the step Cells."
+    assert told[-1] == "Choose a movie with its cells first; see step 1."
     keys.suggest()
-    assert "step Cells" in keys.hint and "Choose a movie" in told[-1] and len(told) == 2
+    assert "step 1" in keys.hint and "Choose a movie" in told[-1] and len(told) == 2
     assert keys.picking.mode == Mode.REVIEW and not session.questions.engaged
     session.trainer.train()
     assert "Choose a movie" in session.trainer.problem

@@ -209,10 +209,12 @@ def what_is_painted_is_an_answer(opened, viewer, hand, qtbot, pair):
     qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=20_000)
     [answer] = state.session.masks.answers
     assert answer.kind == MendKind.PAINT and len(painted) > 20
+    assert "Noted: frame 1: these masks are right." in opened[1].notice.text()
     assert any(np.array_equal(p, painted) for p in answer.mend.right)
     settled(state, qtbot)
     layer.undo()
     qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=20_000)
+    assert "Undone: frame 1: these masks are right." in opened[1].notice.text()
 
 
 def the_outline_of_another_layer_is_taken(opened, viewer, hand, qtbot, pair):

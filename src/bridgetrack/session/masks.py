@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation, CellRef
 from bridgetrack.annotations.history import AnswerChange
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, with_events
+from bridgetrack.annotations.mask_answers import (
+    MaskAnswer,
+    MaskAnswers,
+    describe_masks,
+    with_events,
+)
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Index
 from bridgetrack.detections.table import Detections, cell_diameter
@@ -293,6 +298,7 @@ class MovieMasks:
         painted = Mend(MendKind.PAINT, t, (), pixels, before, after, tuple(right), sets, wiped)
         with self._session.telling():
             self._store.edit(AnswerChange(masks_added=self.answers.next_for([painted])))
+            self._tell("Noted", painted)
 
     def follow_painting(self) -> None:
         """Take back, or repeat, answers whose painting was undone, or done again, elsewhere."""
@@ -305,11 +311,17 @@ class MovieMasks:
                     store.undo()
                 else:
                     store.edit(AnswerChange(masks_removed=(last,)))
+                self._tell("Undone", last.mend)
             while not undone and store.history.future:
                 following = _painting(store.history.future[-1].masks_added)
                 if following is None or not self._fits(following.mend.inverse):
                     break
                 store.redo()
+                self._tell("Redone", following.mend)
+
+    def _tell(self, done: str, mend: Mend) -> None:
+        told = f"{done}: {describe_masks(mend.frame, mend.kind)}."
+        self._session.message.emit("info", told)
 
     def _fits(self, mend: Mend) -> bool:
         """Whether the masks are what a change begins with."""

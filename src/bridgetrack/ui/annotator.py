@@ -86,7 +86,7 @@ class Annotator:
         """What to do next."""
         session, questions = self._session, self._questions
         if session.movie is None:
-            return "Choose a movie with its cells first; see the step Cells."
+            return "Choose a movie with its cells first; see step 1."
         if session.scene is None:
             return "Measuring the cells; a moment please."
         if questions.problem and questions.engaged:
