@@ -46,6 +46,9 @@ def test_cells_without_masks_are_numbered_and_sorted() -> None:
     assert found.table["area"].tolist() == [1.0, 1.0, 2.0, 4.0]
     assert found.table["border_distance"].tolist() == [0.5, 4.5, 2.5, 1.0]
     assert detections_at(frame, place, GEOMETRY).label.tolist() == [2, 3, 4, 1]
+    # Numbers from 1 on are kept.
+    ones = np.array([1, 2, 3, 1])
+    assert sorted(detections_at(frame, place, GEOMETRY, ones).label.tolist()) == [1, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

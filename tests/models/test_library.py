@@ -41,6 +41,9 @@ def test_what_is_added_comes_back_until_it_is_deleted(library: Library) -> None:
     assert library.names() == ("my cells",) and library.file("My Cells") == file
     model = library.load("my cells")
     assert model.name == "my cells" and np.array_equal(model.weights, learned().weights)
+    (library.folder / "notes.txt").write_text("not a model")
+    (library.folder / "folder.json").mkdir()
+    assert library.names() == ("my cells",)
     file.unlink()
     assert library.names() == ()
     with pytest.raises(ModelError):
