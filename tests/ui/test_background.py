@@ -56,9 +56,8 @@ def test_a_failure_is_handed_over_and_closing_ends_all(qtbot):
     work.message.connect(lambda *said: told.append(said))
     work.run("failing", failing, heard.append, heard.append)
     qtbot.waitUntil(lambda: len(heard) == 1, timeout=20_000)
-    assert (
-        isinstance(heard[0], InputError) and told == [("error", "no")] and not work.busy("failing")
-    )
+    assert isinstance(heard[0], InputError) and told == [("error", "no")]
+    assert not work.busy("failing")
     work.run("endless", endless, heard.append, heard.append)
     work.close()
     assert closed.wait(20) and not work.busy("endless")

@@ -276,11 +276,12 @@ def _in_places_apart(frame: NDArray[np.integer]) -> Index:
     found = regionprops_table(label(frame), frame, ("intensity_max", "area", "centroid"))
     parts = pd.DataFrame(found).sort_values("area", ascending=False)
     centre = parts.filter(like="centroid")
-    of_label = [part.groupby(parts["intensity_max"]) for part in (parts["area"], centre)]
-    area, first = of_label[0].transform("sum"), of_label[1].transform("first")
+    of_label = parts.groupby("intensity_max")["area"]
+    area = of_label.transform("sum")
+    first = centre.groupby(parts["intensity_max"]).transform("first")
     diameter = 2 * np.sqrt(area / np.pi) if frame.ndim == 2 else np.cbrt(6 * area / np.pi)
     far = np.linalg.norm(centre - first, axis=1) > _APART * diameter
-    far &= parts["area"] >= _ALIKE * of_label[0].transform("max")
+    far &= parts["area"] >= _ALIKE * of_label.transform("max")
     return np.unique(parts.loc[far, "intensity_max"].to_numpy(dtype=np.int64))
 
 

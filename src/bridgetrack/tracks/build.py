@@ -194,7 +194,8 @@ class Identities:
     """
 
     def __init__(self, detections: Detections, first: Index, last: Index) -> None:
-        self.track, self.links = np.arange(len(first)), list[tuple[int, int, str]]()
+        self.track = np.arange(len(first))
+        self.links: list[tuple[int, int, str]] = []
         # Of merged regions: the tracks inside, with the chain on which each was last seen alone.
         self._occupants: dict[int, dict[int, int]] = {}
         self._first, self._last = first, last

@@ -79,7 +79,9 @@ def events_from_edges(
     frame of an event with several later cells is that of the earliest. `src` and `tgt` are the
     rows of `nodes` that every edge joins, shapes (E,).
     """
-    ids, frame, n = (*(nodes[c].to_numpy(dtype=np.int64) for c in ("id", "frame")), len(nodes))
+    ids = nodes["id"].to_numpy(dtype=np.int64)
+    frame = nodes["frame"].to_numpy(dtype=np.int64)
+    n = len(nodes)
     kind = edges["event"].to_numpy(dtype=object)
     # One event has the edges of a kind that share an end, or a move or skip alone.
     shared = np.where(kind == "merge", tgt, src)

@@ -168,7 +168,8 @@ def train_steps(
         If annotations exclude each other; the message names them.
     """
     check_strategy(strategy, sources, prior)
-    start, notes = prior or shipped_model(), tuple[Note, ...]()
+    start = prior or shipped_model()
+    notes: tuple[Note, ...] = ()
     for source in sources:
         if isinstance(source, Model):
             start, notes = _start_of(strategy, source, scene, start)
