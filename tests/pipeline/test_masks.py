@@ -21,7 +21,7 @@ from bridgetrack.pipeline.finding import (
 from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
 from bridgetrack.progress import run
-from bridgetrack.regions.acts import MendSite, check, remove
+from bridgetrack.regions.acts import MendSite, act
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.score import MovieScore, starting_score
@@ -131,7 +131,7 @@ def test_an_answer_holds() -> None:
     images, labels = drawn()
     image, masks = open_movie(images), open_labels(labels)
     site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
-    gone = remove(site, (64, 71))
+    gone = act("remove", site, (64, 71))
     answers = added(MaskAnswers(masks.geometry), gone)
     chosen = choices(image, Finding(NUCLEI), answers=answers)
     masks_now = [labels_of(c.candidates.regions, c.chosen) for c in chosen]
@@ -160,7 +160,7 @@ def test_an_answer_where_nothing_is_teaches_nothing() -> None:
     labels = np.zeros((3, SIZE, SIZE), dtype=np.int32)
     labels[1, 40:50, 40:50] = 1
     site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
-    answers = added(MaskAnswers(open_labels(labels).geometry), remove(site, (45, 45)))
+    answers = added(MaskAnswers(open_labels(labels).geometry), act("remove", site, (45, 45)))
     got = found(open_movie(np.full((3, SIZE, SIZE), 100.0)), answers=answers)
     assert not any(mask.any() for mask in got)
 
@@ -182,9 +182,11 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None
     settings = SegmentationSettings(diameter=16.0)
     for t in (0, 2):
         for k in np.flatnonzero(~np.array(inside)).tolist():
-            removed = added(removed, remove(MendSite(t, truth[t], settings, free=999), places[k]))
+            removed = added(
+                removed, act("remove", MendSite(t, truth[t], settings, free=999), places[k])
+            )
         site = MendSite(t, wanted[t], settings, free=999)
-        removed = added(removed, check(site))
+        removed = added(removed, act("check", site))
     before = found(open_movie(images[1:2], axes="TYX"), Finding(DISCS))[0]
     after = found(open_movie(images), Finding(DISCS), removed)[1]
     assert before.max() > n - 3

@@ -132,7 +132,7 @@ def test_numbers_of_a_frame() -> None:
 @settings(max_examples=25, deadline=None)
 @given(some_regions())
 def test_runs_end_with_their_rows_and_say_where_regions_lie(regions: Regions) -> None:
-    owner, place, length = regions.runs
+    owner, place, length = regions.runs.owner, regions.runs.start, regions.runs.length
     assert [p for a, n in zip(place, length, strict=True) for p in range(a, a + n)] == list(
         regions.pixels
     )

@@ -18,6 +18,7 @@ class Foreground:
     """Cells of one frame as runs: pixels of one label side by side along the last axis.
 
     A run takes the place of about ten pixels, and its sums are known without looking at them.
+    Candidates for cells are given by runs, too, one candidate after the other; these may overlap.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def measure_frame(
     columns["major"] = factor * np.sqrt(np.maximum(values[:, -1], 0))
     columns["minor"] = factor * np.sqrt(np.maximum(values[:, 0], 0))
     columns |= {f"axis_{axis}": vectors[:, k, -1] for k, axis in enumerate(axes)}
-    columns["roundness"] = _roundness(area * float(np.prod(spacing)), outline, ndim)
+    columns["roundness"] = roundness(area * float(np.prod(spacing)), outline, ndim)
     columns["touching"] = touching / np.maximum(outline, 1e-12)
     columns["border_distance"] = _border_distance(fg, labels.shape, spacing)
     if image is not None:
@@ -196,7 +196,7 @@ def _faces(fg: Foreground, scale: Array) -> tuple[Array, Array]:
     return outline, touching
 
 
-def _roundness(area: Array, outline: Array, ndim: int) -> Array:
+def roundness(area: Array, outline: Array, ndim: int) -> Array:
     """Isoperimetric ratio, 1 for a disc or a ball.
 
     Pixel faces overestimate a smooth outline by 4/pi in 2D and 3/2 in 3D on average over

@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from scipy.special import expit
+from skimage.draw import line_nd
+from skimage.morphology import flood
 from skimage.segmentation import watershed
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError
-from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
+from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.mend import Mend, MendKind, Place
 from bridgetrack.regions.propose import propose_frame
+from bridgetrack.regions.regions import regions_of_labels
 from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.regions.tree import merge_tree
 from bridgetrack.segmentation.builtin import FrameView
@@ -62,23 +65,19 @@ class MendSite:
         """Sizes of a pixel, in pixels along x."""
         return sampling_of(self.scale, self.labels.shape, self.diameter)
 
-    def label_at(self, place: Place) -> int:
-        """The label at a place, 0 for background.
+    def pixel(self, place: Place) -> tuple[int, ...]:
+        """The pixel at a place.
 
         Raises
         ------
         InputError
             Where the place lies outside the frame.
         """
-        return int(self.labels[self.pixel(place)])
-
-    def pixel(self, place: Place) -> tuple[int, ...]:
-        """The pixel at a place; raises as `label_at`."""
         at = tuple(round(p) for p in place)
         shape = self.labels.shape
         if len(at) != len(shape) or not all(0 <= a < n for a, n in zip(at, shape, strict=True)):
-            raise InputError(
-                f"frame {self.frame}: the place {place} lies outside the frame of {shape} pixels; "
+            raise self.refusal(
+                f"the place {place} lies outside the frame of {shape} pixels; "
                 "point at a pixel inside"
             )
         return at
@@ -91,185 +90,19 @@ class MendSite:
         InputError
             Where there is none.
         """
-        label = self.label_at(place)
+        at = self.pixel(place)
+        label = int(self.labels[at])
         if not label:
-            at = self.pixel(place)
-            raise InputError(
-                f"frame {self.frame}: there is no cell at pixel {at}; point at one that is drawn"
-            )
+            raise self.refusal(f"there is no cell at pixel {at}; point at one that is drawn")
         return label
 
-
-def cut(site: MendSite, *places: Place) -> Mend:
-    """These are two cells; the larger piece keeps the number.
-
-    Parameters
-    ----------
-    site
-        The frame.
-    *places
-        One in the cell: it is cut where the candidates, or else its shape, say. Two: a line
-        between them cuts the cell that it crosses.
-
-    Raises
-    ------
-    InputError
-        Where there is no cell, or nothing to cut it along.
-    """
-    if len(places) == 1:
-        label = site.cell_at(places[0])
-        part = _part(site, places, (label,))
-        return _cut(part, places, label, _best_cut(part, label))
-    label = _crossed(site, places)
-    part = _part(site, places, (label,))
-    return _cut(part, places, label, _along_line(part, label, places))
-
-
-def join(site: MendSite, *places: Place) -> Mend:
-    """The two cells at two places are one, with the number of the larger; a gap is closed.
-
-    Raises
-    ------
-    InputError
-        Where a place has no cell, both have the same, or they lie far apart.
-    """
-    labels = tuple(site.cell_at(p) for p in places)
-    if len(set(labels)) != 2:
-        raise InputError(
-            f"frame {site.frame}: cell {labels[0]} was pointed at twice; joining needs two cells"
-        )
-    part = _part(site, places, labels)
-    first, second = (part.labels == label for label in labels)
-    away = float(ndi.distance_transform_edt(~first, sampling=site.sampling)[second].min())
-    if away > _GAP * site.diameter:
-        raise InputError(
-            f"frame {site.frame}: cells {labels[0]} and {labels[1]} are {away:.0f} pixels apart; "
-            "only cells beside each other can be joined: paint what lies between them"
-        )
-    both = _bridged(first | second, part.labels == 0, away, site.sampling)
-    kept = labels[int(second.sum() > first.sum())]
-    return part.mend(MendKind.JOIN, places, [(both, kept)], [first, second])
-
-
-def grow(site: MendSite, place: Place) -> Mend:
-    """There is a cell here: the best candidate that leaves others alone.
-
-    Raises
-    ------
-    InputError
-        Where a cell is drawn there already, or the image shows none.
-    """
-    taken = site.label_at(place)
-    if taken:
-        raise InputError(
-            f"frame {site.frame}: cell {taken} is drawn here already; cut it if it is two cells, "
-            "or take its next outline"
-        )
-    part = _part(site, (place,), ())
-    outlines = _outlines(part, place, 0)
-    if not outlines:
-        raise InputError(
-            f"frame {site.frame}: nothing stands out at pixel {site.pixel(place)}; paint the cell"
-        )
-    return part.mend(MendKind.GROW, (place,), [(outlines[0], site.free)], [])
-
-
-def remove(site: MendSite, place: Place) -> Mend:
-    """What is drawn at a place is no cell.
-
-    Raises
-    ------
-    InputError
-        Where nothing is drawn there.
-    """
-    label = site.cell_at(place)
-    part = _part(site, (place,), (label,))
-    return part.mend(MendKind.REMOVE, (place,), [(part.labels == label, 0)], [part.labels == label])
-
-
-def outline(site: MendSite, place: Place) -> Mend:
-    """The cell at a place has another outline: the next of the candidates there, best first.
-
-    Saying it again leads through all of them and then to the best again.
-
-    Raises
-    ------
-    InputError
-        Where there is no cell, or no other outline.
-    """
-    label = site.cell_at(place)
-    part = _part(site, (place,), (label,))
-    now = part.labels == label
-    found = _outlines(part, place, label)
-    alike = [_overlap(mask, now) for mask in found]
-    same = int(np.argmax(alike)) if alike and max(alike) > _ALIKE else -1
-    if not found or (len(found) == 1 and same == 0):
-        raise InputError(
-            f"frame {site.frame}: there is no other outline of cell {label}; paint it as it is"
-        )
-    chosen = found[(same + 1) % len(found)]
-    return part.mend(MendKind.OUTLINE, (place,), [(chosen, label)], [now])
-
-
-def check(site: MendSite, *places: Place) -> Mend:
-    """All within an area is right as it is drawn, and nothing is missing there.
-
-    Cells that reach beyond the area are left open, with the pixels that they cover.
-
-    Parameters
-    ----------
-    site
-        The frame.
-    *places
-        Two opposite corners of the area, which belong to it; none for the whole frame.
-
-    Raises
-    ------
-    InputError
-        Where the area lies outside the frame, or no cell is wholly within it.
-    """
-    labels = site.labels
-    box = tuple(slice(None) for _ in labels.shape)
-    if len(places) == 1:
-        raise InputError("check needs two opposite corners of an area, or none for the whole frame")
-    if places:
-        sides = zip(*places, labels.shape, strict=True)
-        box = tuple(
-            slice(max(0, round(min(a, b))), max(0, min(n, round(max(a, b)) + 1)))
-            for a, b, n in sides
-        )
-    inside = np.zeros(labels.shape, dtype=bool)
-    inside[box] = True
-    whole = np.setdiff1d(labels[inside], [0, *np.unique(labels[~inside]).tolist()])
-    if not len(whole):
-        raise InputError(
-            f"frame {site.frame}: no cell lies wholly within the area that was looked at; look at "
-            "more of the frame"
-        )
-    flat = labels.reshape(-1)
-    drawn = np.flatnonzero(np.isin(flat, whole))
-    drawn = drawn[np.argsort(flat[drawn], kind="stable")]
-    cells = np.split(drawn, np.flatnonzero(np.diff(flat[drawn])) + 1)
-    empty = np.flatnonzero((flat == 0) & inside.reshape(-1))
-    none = np.zeros(0, dtype=np.int64)
-    numbers = tuple(whole.astype(np.int64).tolist())
-    wrong = (empty,) if len(empty) else ()
-    return Mend(MendKind.CHECK, site.frame, places, none, none, none, numbers, tuple(cells), wrong)
-
-
-_ACTS: dict[MendKind, tuple[Callable[..., Mend], int, int]] = {
-    MendKind.CUT: (cut, 1, 2),
-    MendKind.JOIN: (join, 2, 2),
-    MendKind.GROW: (grow, 1, 1),
-    MendKind.REMOVE: (remove, 1, 1),
-    MendKind.OUTLINE: (outline, 1, 1),
-    MendKind.CHECK: (check, 0, 2),
-}
-"""What each kind of click does, with the fewest and most places that it needs."""
+    def refusal(self, why: str) -> InputError:
+        """An error that names the frame."""
+        return InputError(f"frame {self.frame}: {why}")
 
 
 def act(kind: MendKind | str, site: MendSite, *places: Place) -> Mend:
-    """What a click of some kind does.
+    """What a click of some kind does; `Session.mend` says which there are.
 
     Raises
     ------
@@ -286,6 +119,105 @@ def act(kind: MendKind | str, site: MendSite, *places: Place) -> Mend:
     return does(site, *places)
 
 
+def _cut(site: MendSite, *places: Place) -> Mend:
+    """Two cells, the larger with the number; cut by their looks, or along a line."""
+    if len(places) == 1:
+        label = site.cell_at(places[0])
+        part = _part(site, places, label)
+        pieces = _best_cut(part, label)
+    else:
+        label = _crossed(site, places)
+        part = _part(site, places, label)
+        pieces = _along_line(part, label, places)
+    large, small = sorted(pieces, key=lambda p: -int(p.sum()))
+    cells = [(large, label), (small, site.free)]
+    return part.mend(MendKind.CUT, places, cells, [part.labels == label])
+
+
+def _join(site: MendSite, *places: Place) -> Mend:
+    """One cell with the number of the larger; a gap is closed."""
+    labels = [site.cell_at(p) for p in places]
+    if labels[0] == labels[1]:
+        raise site.refusal(f"cell {labels[0]} was pointed at twice; joining needs two cells")
+    part = _part(site, places, *labels)
+    first, second = (part.labels == label for label in labels)
+    away = float(ndi.distance_transform_edt(~first, sampling=site.sampling)[second].min())
+    if away > _GAP * site.diameter:
+        raise site.refusal(
+            f"cells {labels[0]} and {labels[1]} are {away:.0f} pixels apart; only cells beside "
+            "each other can be joined: paint what lies between them"
+        )
+    both = _bridged(first | second, part.labels == 0, away, site.sampling)
+    kept = labels[int(second.sum() > first.sum())]
+    return part.mend(MendKind.JOIN, places, [(both, kept)], [first, second])
+
+
+def _grow(site: MendSite, place: Place) -> Mend:
+    """A cell where none is drawn: the best candidate that leaves others alone."""
+    at = site.pixel(place)
+    if site.labels[at]:
+        raise site.refusal(
+            f"cell {site.labels[at]} is drawn here already; cut it if it is two cells, or take its "
+            "next outline"
+        )
+    part = _part(site, (place,))
+    outlines = _outlines(part, place, 0)
+    if not outlines:
+        raise site.refusal(f"nothing stands out at pixel {at}; paint the cell")
+    return part.mend(MendKind.GROW, (place,), [(outlines[0], site.free)], [])
+
+
+def _remove(site: MendSite, place: Place) -> Mend:
+    label = site.cell_at(place)
+    part = _part(site, (place,), label)
+    return part.mend(MendKind.REMOVE, (place,), [], [part.labels == label])
+
+
+def _outline(site: MendSite, place: Place) -> Mend:
+    """The next of the candidates, best first; after the last the best again."""
+    label = site.cell_at(place)
+    part = _part(site, (place,), label)
+    now = part.labels == label
+    found = _outlines(part, place, label)
+    alike = [_overlap(mask, now) for mask in found]
+    same = int(np.argmax(alike)) if alike and max(alike) > _ALIKE else -1
+    if not found or (len(found) == 1 and same == 0):
+        raise site.refusal(f"there is no other outline of cell {label}; paint it as it is")
+    chosen = found[(same + 1) % len(found)]
+    return part.mend(MendKind.OUTLINE, (place,), [(chosen, label)], [now])
+
+
+def _check(site: MendSite, *places: Place) -> Mend:
+    """All within an area, or the frame, is right; cells that reach beyond it are left open."""
+    if len(places) == 1:
+        raise InputError("check needs two opposite corners of an area, or none for the whole frame")
+    labels, inside = site.labels, np.zeros(site.labels.shape, dtype=bool)
+    sides = [sorted(round(p) for p in ends) for ends in zip(*places, strict=True)]
+    inside[tuple(slice(max(0, low), max(0, high + 1)) for low, high in sides)] = True
+    whole = np.setdiff1d(labels[inside], [0, *np.unique(labels[~inside]).tolist()])
+    if not len(whole):
+        raise site.refusal(
+            "no cell lies wholly within the area that was looked at; look at more of the frame"
+        )
+    cells = regions_of_labels(np.where(np.isin(labels, whole), labels, 0))
+    right = tuple(cells.region_pixels(r) for r in range(len(cells)))
+    empty = np.flatnonzero((labels == 0) & inside)
+    numbers, none = tuple(map(int, whole)), np.zeros(0, dtype=np.int64)
+    wrong = (empty,) if len(empty) else ()
+    return Mend(MendKind.CHECK, site.frame, places, none, none, none, numbers, right, wrong)
+
+
+_ACTS: dict[MendKind, tuple[Callable[..., Mend], int, int]] = {
+    MendKind.CUT: (_cut, 1, 2),
+    MendKind.JOIN: (_join, 2, 2),
+    MendKind.GROW: (_grow, 1, 1),
+    MendKind.REMOVE: (_remove, 1, 1),
+    MendKind.OUTLINE: (_outline, 1, 1),
+    MendKind.CHECK: (_check, 0, 2),
+}
+"""What each kind of click does, with the fewest and most places that it needs."""
+
+
 # ---------------------------------------------------------------------- around the click
 
 
@@ -296,9 +228,6 @@ class _Part:
     site: MendSite
     box: tuple[slice, ...]
     labels: Index
-
-    def of(self, frame: NDArray[Any]) -> NDArray[Any]:
-        return frame[self.box]
 
     def local(self, place: Place) -> tuple[int, ...]:
         pixel = self.site.pixel(place)
@@ -315,11 +244,10 @@ class _Part:
         site = self.site
         if site.image is None:
             return [], np.zeros(0)
-        view = FrameView(self.of(site.image), site.settings, site.scale)
+        view = FrameView(site.image[self.box], site.settings, site.scale)
         regions = propose_frame(view)
-        known = describe_frame(regions, view)
-        unknown = np.zeros((len(regions), len(FEATURES) - SPATIAL))
-        odds = site.score.start.log_odds(np.concatenate([known, unknown], axis=1))
+        [known] = described(iter([Described(regions, describe_frame(regions, view))]))
+        odds = site.score.start.log_odds(known.features)
         worth = expit(odds - site.score.doubt(regions.area.astype(np.float64)))
         low, high = float(worth.min(initial=0)), float(worth.max(initial=0))
         worth = (worth - low) / (high - low) if high > low else np.ones(len(worth))
@@ -339,7 +267,6 @@ class _Part:
         for mask, label in cells:
             after[mask] = label
         changed = after != self.labels
-        kept = [(mask, label) for mask, label in cells if label]
         return Mend(
             kind,
             self.site.frame,
@@ -347,24 +274,22 @@ class _Part:
             self.flat(changed),
             self.labels[changed],
             after[changed],
-            tuple(label for _, label in kept),
-            tuple(self.flat(mask) for mask, _ in kept),
+            tuple(label for _, label in cells),
+            tuple(self.flat(mask) for mask, _ in cells),
             tuple(self.flat(mask) for mask in wrong),
         )
 
 
-def _part(site: MendSite, places: tuple[Place, ...], labels: tuple[int, ...]) -> _Part:
-    """What lies within some diameters of the places and of whole cells."""
-    points = [np.array([site.pixel(p) for p in places])]
-    for label in labels:
-        found = ndi.find_objects((site.labels == label).astype(np.uint8))[0]
-        points.append(np.array([[s.start for s in found], [s.stop - 1 for s in found]]))
+def _part(site: MendSite, places: tuple[Place, ...], *labels: int) -> _Part:
+    """What lies within some diameters of the places, and around whole cells."""
     reach = np.ceil(_REACH * site.diameter / np.asarray(site.sampling)).astype(int)
-    around = np.concatenate([points[0] - reach, points[0] + reach + 1])
-    for whole in points[1:]:
-        around = np.concatenate([around, whole - reach // 4, whole + reach // 4 + 1])
-    low = np.maximum(around.min(axis=0), 0)
-    high = np.minimum(around.max(axis=0), site.labels.shape)
+    points = np.array([site.pixel(p) for p in places])
+    low, high = points.min(axis=0) - reach, points.max(axis=0) + reach + 1
+    if labels:
+        whole = np.argwhere(np.isin(site.labels, labels))
+        low = np.minimum(low, whole.min(axis=0) - reach // 4)
+        high = np.maximum(high, whole.max(axis=0) + reach // 4 + 1)
+    low, high = np.maximum(low, 0), np.minimum(high, site.labels.shape)
     box = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
     return _Part(site, box, site.labels[box].astype(np.int64))
 
@@ -374,44 +299,33 @@ def _overlap(first: Mask, second: Mask) -> float:
     return int((first & second).sum()) / union if union else 0.0
 
 
-def _piece_at(mask: Mask, at: tuple[int, ...]) -> Mask:
-    """The connected piece of a mask that holds a pixel."""
-    pieces = ndi.label(mask)[0]
-    return np.asarray((pieces == pieces[at]) & mask)
-
-
 # ---------------------------------------------------------------------- two cells
-
-
-def _cut(part: _Part, places: tuple[Place, ...], label: int, pieces: tuple[Mask, Mask]) -> Mend:
-    large, small = sorted(pieces, key=lambda p: -int(p.sum()))
-    cells = [(large, label), (small, part.site.free)]
-    return part.mend(MendKind.CUT, places, cells, [part.labels == label])
 
 
 def _best_cut(part: _Part, label: int) -> tuple[Mask, Mask]:
     """Pieces apart already, else the best pair of candidates, else the deepest valley."""
     mask = part.labels == label
-    markers = _loose_pieces(mask)
+    markers = (
+        _two_largest(mask, _LEAST_PIECE * int(mask.sum()))
+        or _pair_of_candidates(part, mask)
+        or _deepest_valley(part, mask)
+    )
     if markers is None:
-        markers = _pair_of_candidates(part, mask)
-    if markers is None:
-        markers = _deepest_valley(part, mask)
-    if markers is None:
-        raise InputError(
-            f"frame {part.site.frame}: cell {label} shows no valley to cut it along; click beside "
-            "it on both sides to draw the cut, or paint one of the two cells"
+        raise part.site.refusal(
+            f"cell {label} shows no valley to cut it along; click beside it on both sides to draw "
+            "the cut, or paint one of the two cells"
         )
     return _spread(markers, mask, part.site.sampling)
 
 
-def _loose_pieces(mask: Mask) -> tuple[Mask, Mask] | None:
+def _two_largest(mask: Mask, least: float = 1) -> tuple[Mask, Mask] | None:
+    """The largest connected pieces of a mask, each with so many pixels at least."""
     pieces, n = ndi.label(mask)
     size = np.bincount(pieces.ravel())[1:]
-    if n < 2 or np.sort(size)[-2] < _LEAST_PIECE * mask.sum():
+    largest = np.argsort(-size, kind="stable")[:2]
+    if n < 2 or size[largest[1]] < least:
         return None
-    first, second = np.argsort(-size, kind="stable")[:2] + 1
-    return pieces == first, pieces == second
+    return pieces == largest[0] + 1, pieces == largest[1] + 1
 
 
 def _pair_of_candidates(part: _Part, mask: Mask) -> tuple[Mask, Mask] | None:
@@ -468,7 +382,7 @@ def _landscape(part: _Part, mask: Mask) -> Image:
     height = gaussian(distance[inner].astype(np.float32), 0.03 * site.diameter, site.sampling)
     height *= 2 / site.diameter
     if site.image is not None:
-        values = finite_image(part.of(site.image))[0].astype(np.float32)
+        values, _ = finite_image(site.image[part.box])
         smooth = gaussian(values, 0.08 * site.diameter, site.sampling)
         sign = -1 if site.settings.foreground == "dark" else 1
         spread = float(np.ptp(smooth[mask])) or 1.0
@@ -489,15 +403,10 @@ def _spread(markers: tuple[Mask, Mask], mask: Mask, sampling: Sampling) -> tuple
 
 def _crossed(site: MendSite, places: tuple[Place, ...]) -> int:
     """The cell that a line between two places crosses, the one with most of it."""
-    ends = np.array([site.pixel(p) for p in places], dtype=np.float64)
-    steps = int(np.ceil(np.abs(ends[1] - ends[0]).max())) + 1
-    points = np.rint(np.linspace(ends[0], ends[1], 2 * steps)).astype(int)
-    met = site.labels[tuple(points.T)].astype(np.int64)
+    met = site.labels[line_nd(*(site.pixel(p) for p in places), endpoint=True)].astype(np.int64)
     numbers, counts = np.unique(met[met > 0], return_counts=True)
     if not len(numbers):
-        raise InputError(
-            f"frame {site.frame}: the line crosses no cell; draw it across the one to cut"
-        )
+        raise site.refusal("the line crosses no cell; draw it across the one to cut")
     return int(numbers[np.argmax(counts)])
 
 
@@ -510,7 +419,7 @@ def _along_line(part: _Part, label: int, places: tuple[Place, ...]) -> tuple[Mas
     start, stop = (np.array(part.local(p)[-2:], dtype=np.float64) for p in places)
     length = float(np.linalg.norm(stop - start))
     if length == 0:
-        raise InputError(f"frame {part.site.frame}: the line has no length; click two places")
+        raise part.site.refusal("the line has no length; click two places")
     along = (stop - start) / length
     index = np.nonzero(mask)
     offset = np.stack(index[-2:], axis=1) - start
@@ -519,14 +428,10 @@ def _along_line(part: _Part, label: int, places: tuple[Place, ...]) -> tuple[Mas
         on_line = (aside <= _NARROW) & (forth >= -margin) & (forth <= length + margin)
         left = mask.copy()
         left[tuple(i[on_line] for i in index)] = False
-        pieces, n = ndi.label(left)
-        if n >= 2:
-            size = np.bincount(pieces.ravel())[1:]
-            first, second = np.argsort(-size, kind="stable")[:2] + 1
-            return _spread((pieces == first, pieces == second), mask, part.site.sampling)
-    raise InputError(
-        f"frame {part.site.frame}: this line does not divide cell {label}; draw it right across"
-    )
+        pieces = _two_largest(left)
+        if pieces is not None:
+            return _spread(pieces, mask, part.site.sampling)
+    raise part.site.refusal(f"this line does not divide cell {label}; draw it right across")
 
 
 # ---------------------------------------------------------------------- one cell
@@ -552,7 +457,7 @@ def _outlines(part: _Part, place: Place, label: int) -> list[Mask]:
         mask = found[k]
         if not mask[at] or int((mask & ~others).sum()) < _FREE * int(mask.sum()):
             continue
-        mask = _piece_at(mask & ~others, at)
+        mask = flood(mask & ~others, at, connectivity=1)
         if all(_overlap(mask, other) <= _ALIKE for other in chosen):
             chosen.append(mask)
         if len(chosen) == _OUTLINES:

@@ -17,9 +17,10 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.labels import meeting_runs
-from bridgetrack.regions.regions import Regions, shared_pixels
+from bridgetrack.detections.measure import moments, roundness
+from bridgetrack.regions.regions import Pairs, Regions, shared_pixels
 from bridgetrack.segmentation.builtin import FrameView
-from bridgetrack.segmentation.cells import order_within
+from bridgetrack.segmentation.cells import order_within, weighted_median
 from bridgetrack.segmentation.signal import Sampling
 
 FEATURES = {
@@ -81,12 +82,12 @@ def describe_frame(regions: Regions, view: FrameView) -> Array:
     """
     if not len(regions):
         return np.zeros((0, SPATIAL))
-    rivals = _rivals(regions)
+    support = _support(regions)
     columns = _shape(regions, view.sampling)
-    columns |= _sizes(regions, rivals.support, view.sampling)
+    columns |= _sizes(regions, support, view.sampling)
     columns["from the edge"] = _from_the_edge(regions, view.diameter)
     columns |= _look(regions, view)
-    columns |= _agreement(regions, rivals)
+    columns |= _agreement(regions, support)
     named = list(FEATURES)[:SPATIAL]
     return np.stack([columns[name] for name in named], axis=1)
 
@@ -124,66 +125,41 @@ class Described:
         return np.asarray(self.features[:, list(FEATURES).index("dominance")])
 
 
-@dataclass(frozen=True)
-class _Rivals:
-    """Pairs of regions that share pixels, and how much the others support each."""
-
-    row: Index
-    column: Index
-    shared: Array
-    iou: Array
-    support: Array
+def _support(regions: Regions) -> Array:
+    """How much each and the others that resemble it are supported by readings, shape (R,)."""
+    pairs, readings = regions.pairs, regions.votes.sum(axis=1)
+    weight = readings[pairs.column] * np.maximum(0.0, 2 * pairs.iou - 1)
+    return np.bincount(pairs.row, weight, len(regions)).astype(np.float64)
 
 
-def _rivals(regions: Regions) -> _Rivals:
-    pairs = regions.overlaps.tocoo()
-    area = regions.area.astype(np.float64)
-    iou = pairs.data / (area[pairs.row] + area[pairs.col] - pairs.data)
-    readings = regions.votes.sum(axis=1)
-    weight = readings[pairs.col] * np.maximum(0.0, 2 * iou - 1)
-    support = np.bincount(pairs.row, weight, minlength=len(regions))
-    other = pairs.row != pairs.col
-    return _Rivals(
-        pairs.row[other].astype(np.int64),
-        pairs.col[other].astype(np.int64),
-        pairs.data[other].astype(np.float64),
-        np.asarray(iou[other], dtype=np.float64),
-        np.asarray(support, dtype=np.float64),
-    )
-
-
-def _agreement(regions: Regions, rivals: _Rivals) -> dict[str, Array]:
+def _agreement(regions: Regions, support: Array) -> dict[str, Array]:
     """How many readings agree with a region, and how it stands against its rivals."""
-    n, area, support = len(regions), regions.area, rivals.support
-    readings = regions.votes.sum(axis=1)
-    own = np.maximum(support, 1e-9)
-    smaller = np.minimum(area[rivals.row], area[rivals.column])
-    against = (rivals.shared > 0.3 * smaller) & (rivals.iou < 0.7)
-    within = (rivals.shared > 0.85 * area[rivals.column]) & (rivals.iou < 0.7)
-    around = (rivals.shared > 0.85 * area[rivals.row]) & (rivals.iou < 0.7)
-    cover = within & (rivals.iou > 0.15)
-    share = (
-        rivals.shared / area[rivals.row] * np.minimum(support[rivals.column] / own[rivals.row], 1)
-    )
+    area, (row, column, shared, iou) = regions.area, regions.pairs
+    own, unlike = np.maximum(support, 1e-9), iou < 0.7
+    against = unlike & (shared > 0.3 * np.minimum(area[row], area[column]))
+    within = unlike & (shared > 0.85 * area[column])
+    around = unlike & (shared > 0.85 * area[row])
+    cover = within & (iou > 0.15)
+    share = shared / area[row] * np.minimum(support[column] / own[row], 1)
     builtin = regions.votes[:, regions.sources.index("built-in")]
+
+    def most(kept: Mask) -> Array:
+        """Largest support among some of the rivals of each region, 0 where there are none."""
+        found = np.zeros(len(regions))
+        np.maximum.at(found, row[kept], support[column[kept]])
+        return found
+
     return {
         "persistence": regions.persistence,
         "sources": (regions.votes > 0).sum(axis=1).astype(np.float64),
-        "readings": np.log1p(readings),
+        "readings": np.log1p(regions.votes.sum(axis=1)),
         "built-in": builtin / max(1, int(builtin.max())),
         "support": np.log1p(support),
-        "dominance": own / (own + _most(n, rivals, support, against)),
-        "support within": np.log1p(_most(n, rivals, support, within) / own),
-        "parts": np.minimum(2.0, _two_most(n, rivals.row[cover], share[cover])),
-        "support around": np.log1p(_most(n, rivals, support, around) / own),
+        "dominance": own / (own + most(against)),
+        "support within": np.log1p(most(within) / own),
+        "parts": np.minimum(2.0, _two_most(len(regions), row[cover], share[cover])),
+        "support around": np.log1p(most(around) / own),
     }
-
-
-def _most(n: int, rivals: _Rivals, support: Array, kept: Mask) -> Array:
-    """Largest support among some of the rivals of each region, 0 where there are none."""
-    out = np.zeros(n)
-    np.maximum.at(out, rivals.row[kept], support[rivals.column[kept]])
-    return out
 
 
 def _two_most(n: int, row: Index, value: Array) -> Array:
@@ -200,21 +176,11 @@ def _two_most(n: int, row: Index, value: Array) -> Array:
 
 def _shape(regions: Regions, sampling: Sampling) -> dict[str, Array]:
     """Ellipse of the same second moments; the outline follows with the look."""
-    area, (owner, place, length) = regions.area, regions.runs
-    middle, ndim = regions.centroid[owner], len(sampling)
-    at = [p - middle[:, a] for a, p in enumerate(np.unravel_index(place, regions.shape))]
-    at[-1] += (length - 1) / 2  # middles of the runs
-    cov = np.empty((len(regions), ndim, ndim))
-    for a in range(ndim):
-        for b in range(a, ndim):
-            moment = regions.total(at[a] * at[b] * length) / area
-            if a == ndim - 1:  # and along them
-                moment += regions.total(length * (length**2 - 1)) / (12 * area)
-            cov[:, a, b] = cov[:, b, a] = moment * sampling[a] * sampling[b]
-        cov[:, a, a] += sampling[a] ** 2 / 12
-    values = np.maximum(np.linalg.eigvalsh(cov), 1e-9)
-    axes = (2 if ndim == 2 else np.sqrt(5.0)) * np.sqrt(values)
-    ball = np.pi if ndim == 2 else 4 / 3 * np.pi
+    area, _, spread = moments(regions.runs, np.asarray(sampling))
+    two = len(sampling) == 2
+    values = np.maximum(np.linalg.eigvalsh(spread), 1e-9)
+    axes = (2 if two else np.sqrt(5.0)) * np.sqrt(values)
+    ball = np.pi if two else 4 / 3 * np.pi
     volume = area * float(np.prod(sampling))
     return {
         "elongation": axes[:, 0] / axes[:, -1],
@@ -225,13 +191,13 @@ def _shape(regions: Regions, sampling: Sampling) -> dict[str, Array]:
 def _sizes(regions: Regions, support: Array, sampling: Sampling) -> dict[str, Array]:
     """Size against the usual one: the median weighted by support, in the frame and around."""
     log_area = np.log(regions.area)
-    usual = _weighted_median(log_area[None], support[None])[0]
+    usual = weighted_median(log_area, support)
     centre = regions.centroid * sampling
     strong = np.flatnonzero(support >= np.quantile(support, 0.5))
     k = min(4 * _NEIGHBOURS, len(strong))
     _, near = cKDTree(centre[strong]).query(centre, k=k)
     near = strong[near.reshape(len(regions), k)]
-    around = _weighted_median(log_area[near], support[near])
+    around = weighted_median(log_area[near], support[near])
     return {"area": log_area - usual, "area near": log_area - around}
 
 
@@ -240,15 +206,6 @@ def _from_the_edge(regions: Regions, diameter: float) -> Array:
     centre, shape = regions.centroid[:, -2:], np.array(regions.shape[-2:])
     distance = np.minimum(centre, shape - 1 - centre).min(axis=1)
     return np.minimum(distance / diameter, _FAR_INSIDE)
-
-
-def _weighted_median(values: Array, weights: Array) -> Array:
-    """Along the last axis, shape of the others."""
-    order = np.argsort(values, axis=-1)
-    total = np.cumsum(np.take_along_axis(weights, order, -1), axis=-1)
-    place = (total < total[..., -1:] / 2).sum(axis=-1, keepdims=True)
-    sorted_values = np.take_along_axis(values, order, -1)
-    return np.take_along_axis(sorted_values, np.minimum(place, values.shape[-1] - 1), -1)[..., 0]
 
 
 def _look(regions: Regions, view: FrameView) -> dict[str, Array]:
@@ -283,7 +240,7 @@ def _look(regions: Regions, view: FrameView) -> dict[str, Array]:
     reach = _fainter(outline, values, n) / np.maximum(square / bright, signal.noise)
     reach = np.zeros(n) if view.complete.foreground == "texture" else reach
     return {
-        "roundness": _roundness(volume, around, len(sampling)),
+        "roundness": roundness(volume, around, len(sampling)),
         "border": outline.edge / around,
         "contrast": contrast / bright,
         "weak outline": along(weak.astype(np.float64)),
@@ -294,7 +251,7 @@ def _look(regions: Regions, view: FrameView) -> dict[str, Array]:
         / area,
         "outside": along(values[outline.outer].astype(np.float64)) / bright,
         "level": reach,
-        "least level": _least_alike(reach, area, regions.overlaps),
+        "least level": _least_alike(reach, regions.pairs),
         "probability": np.add.reduceat(cellness[regions.pixels], starts, dtype=np.float64) / area,
         "probability outside": along(cellness[outline.outer].astype(np.float64)),
     }
@@ -309,20 +266,11 @@ def _fainter(outline: _Outline, values: NDArray[Any], n: int) -> Array:
     return np.where(count > 0, ordered[np.minimum(place, len(on))], 0.0)
 
 
-def _least_alike(value: Array, area: Index, shared: sp.csr_matrix) -> Array:
+def _least_alike(value: Array, pairs: Pairs) -> Array:
     """The least value among the candidates that are much like each, shape (R,)."""
-    pairs = shared.tocoo()
-    alike = pairs.data > _MUCH_ALIKE * (area[pairs.row] + area[pairs.col] - pairs.data)
-    least = value.copy()
-    np.minimum.at(least, pairs.row[alike], value[pairs.col[alike]])
+    alike, least = pairs.iou > _MUCH_ALIKE, value.copy()
+    np.minimum.at(least, pairs.row[alike], value[pairs.column[alike]])
     return least
-
-
-def _roundness(volume: Array, outline: Array, ndim: int) -> Array:
-    """Isoperimetric ratio with the outline of pixel faces (Cauchy-Crofton), at most 1."""
-    if ndim == 2:
-        return np.minimum(4 * np.pi * volume / (outline * np.pi / 4) ** 2, 1.0)
-    return np.minimum(np.pi ** (1 / 3) * (6 * volume) ** (2 / 3) / (outline * 2 / 3), 1.0)
 
 
 @dataclass(frozen=True)
@@ -368,7 +316,8 @@ def _outline(regions: Regions, reach: int, sampling: Sampling) -> _Outline:
 
 def _faces(regions: Regions, axis: int) -> tuple[Index, Index]:
     """Entries of `pixels` before which the region ends along an axis, and after which it does."""
-    shape, (owner, place, length) = regions.shape, regions.runs
+    shape, runs = regions.shape, regions.runs
+    owner, place, length = runs.owner, runs.start, runs.length
     first = np.cumsum(length) - length
     if axis == len(shape) - 1:
         return first, first + length - 1

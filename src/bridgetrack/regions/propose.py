@@ -8,19 +8,21 @@ one candidate that remembers how many readings agreed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.arrays import Array, Index, Mask
+from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.labels import ranges
 from bridgetrack.movie.movie import Movie
 from bridgetrack.regions.regions import (
     Regions,
+    concatenate,
     largest_pieces,
     no_regions,
+    regions_at,
     regions_of_labels,
 )
 from bridgetrack.regions.tree import MergeTree, distinct, merge_tree
@@ -72,22 +74,15 @@ def propose_frame(
     """
     settings, unit = view.complete, usual_size(view.diameter, view.image.shape, view.sampling)
     sizes = settings.min_size * unit, min(settings.max_size, _BIGGEST) * unit
-    found = [] if view.uniform else [*_of_image(view, sizes)]
-    found += [_of_labels(brought, name) for name, brought in (labels or {}).items()]
-    return _collapsed(found, view.image.shape, sizes, (*SOURCES, *(labels or {})), t)
+    found = [no_regions(view.image.shape, (*SOURCES, *(labels or {})))]
+    found += [] if view.uniform else _of_image(view, sizes)
+    found += [regions_of_labels(brought, source=name) for name, brought in (labels or {}).items()]
+    regions = _collapsed(found, sizes)
+    return replace(regions, frame=regions.frame + t)
 
 
-@dataclass(frozen=True)
-class _Proposals:
-    """Candidates of one reading: a source, and pixels of each in a row."""
-
-    source: str
-    starts: Index
-    pixels: Index
-    persistence: Array
-
-
-def _of_image(view: FrameView, sizes: Sizes) -> Iterator[_Proposals]:
+def _of_image(view: FrameView, sizes: Sizes) -> Iterator[Regions]:
+    """Candidates of each reading, whose pixels are in any order."""
     signal, values = view.signal, view.signal.values
     least = least_signal(signal, view.complete)
     low = (values > _LOW * least) & ~signal.invalid | view.foreground
@@ -99,10 +94,10 @@ def _of_image(view: FrameView, sizes: Sizes) -> Iterator[_Proposals]:
         tree = merge_tree(height, mask)
         yield from _outlined("shape", tree, smooth, sizes, _OUTLINES[:3])
         cells = joined_over(tree.hills, tree.passes, tree.summits, depth)
-        yield _of_labels(cut_edges(cells, values), "built-in")
+        yield regions_of_labels(cut_edges(cells, values), source="built-in")
 
 
-def _blobs(view: FrameView, mask: Mask, sizes: Sizes) -> Iterator[_Proposals]:
+def _blobs(view: FrameView, mask: Mask, sizes: Sizes) -> Iterator[Regions]:
     """Where the logarithm of the signal bulges, at half the size of a cell.
 
     Bulges end where the signal bends most, which is a good outline of small cells that touch and
@@ -113,14 +108,9 @@ def _blobs(view: FrameView, mask: Mask, sizes: Sizes) -> Iterator[_Proposals]:
     yield from _outlined("blobs", tree, view.fine, sizes, _OUTLINES[:2])
 
 
-def _of_labels(labels: NDArray[Any], name: str) -> _Proposals:
-    cells = regions_of_labels(labels)
-    return _Proposals(name, cells.starts, cells.pixels, np.zeros(len(cells)))
-
-
 def _outlined(
     source: str, tree: MergeTree, values: Image, sizes: Sizes, shares: Sequence[float]
-) -> Iterator[_Proposals]:
+) -> Iterator[Regions]:
     """Nodes of a tree, each cut to pixels above some shares of its own highest value."""
     least, most = sizes
     nodes, lasting = distinct(tree, least, 2 * most, _NEAR)
@@ -138,32 +128,26 @@ def _outlined(
         new = (size >= least) & (size <= most) & (size < _NEAR * before)
         before[new] = size[new]
         kept = pixels[inside & np.repeat(new, area)]
-        yield _Proposals(source, np.append(0, np.cumsum(size[new])), kept, lasting[new])
+        ends = np.append(0, np.cumsum(size[new]))
+        yield regions_at(values.shape, 0, ends, kept, source, lasting[new])
 
 
-def _collapsed(
-    found: list[_Proposals], shape: tuple[int, ...], sizes: Sizes, names: tuple[str, ...], t: int
-) -> Regions:
+def _collapsed(found: list[Regions], sizes: Sizes) -> Regions:
     """The largest pieces of all readings as regions, near-duplicates as one with votes of all."""
-    count = [len(r.persistence) for r in found]
-    if not sum(count):
-        return no_regions(shape, names)
-    n, reading = sum(count), np.repeat(np.arange(len(found)), count)
-    place = np.array([names.index(r.source) for r in found])
-    area = np.concatenate([np.diff(r.starts) for r in found])
-    pixels = np.concatenate([r.pixels for r in found])
-    before = np.repeat(np.arange(n) * int(np.prod(shape)), area)
-    pixels = np.sort(pixels + before) - before  # ascending in each
-    lasting = np.concatenate([r.persistence for r in found])
-    frame, starts = np.full(n, t, dtype=np.int64), np.append(0, np.cumsum(area))
-    votes = np.zeros((n, len(names)), dtype=np.int64)
-    regions = largest_pieces(Regions(shape, frame, starts, pixels, names, votes, lasting))
+    regions = concatenate(found)
+    if not len(regions):
+        return regions
+    before = regions.owner * regions.n_pixels
+    ascending = np.sort(regions.pixels + before) - before
+    regions = largest_pieces(replace(regions, pixels=ascending))
+    reading = np.repeat(np.arange(len(found)), [len(of_one) for of_one in found])
     fits = (regions.area >= sizes[0]) & (regions.area <= sizes[1])
     regions, reading = regions.select(fits), reading[fits]
     kept, row = np.unique(_groups(regions), return_inverse=True)
-    cast = np.unique(row * len(found) + reading)  # a reading has one vote for a region
-    votes, most = np.zeros((len(kept), len(names)), dtype=np.int64), np.zeros(len(kept))
-    np.add.at(votes, (cast // len(found), place[cast % len(found)]), 1)
+    # a reading has one vote for a region
+    _, cast = np.unique(row * len(found) + reading, return_index=True)
+    votes, most = np.zeros((len(kept), len(regions.sources)), dtype=np.int64), np.zeros(len(kept))
+    np.add.at(votes, row[cast], regions.votes[cast])
     np.maximum.at(most, row, regions.persistence)
     return replace(regions.select(kept), votes=votes, persistence=most)
 
@@ -173,9 +157,9 @@ def _groups(regions: Regions) -> Index:
 
     Those that are like most others stand first.
     """
-    shared, area = regions.overlaps.tocoo(), regions.area
-    alike = shared.data > _NEAR * (area[shared.row] + area[shared.col] - shared.data)
-    row, column = shared.row[alike], shared.col[alike]
+    pairs = regions.pairs
+    alike = pairs.iou > _NEAR
+    row, column = pairs.row[alike], pairs.column[alike]
     count = np.bincount(row, minlength=len(regions))
     begin = np.cumsum(count) - count
     free, group = np.ones(len(regions), dtype=bool), np.arange(len(regions))

@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.detections.labels import foreground, meeting_runs, ranges
+from bridgetrack.detections.labels import Foreground, foreground, meeting_runs, ranges
 
 _SAME_CELL = 0.6
 """Overlap over union from which two outlines surely are of one cell."""
 
 
-class Runs(NamedTuple):
-    """Pixels of regions that stand side by side along the last axis, in order of the regions."""
+class Pairs(NamedTuple):
+    """Pairs of regions of a frame that share pixels, each region also with itself, shape (p,)."""
 
-    owner: Index  # region of every run
-    place: Index  # of its first pixel in the flat frame
-    length: Index
+    # numbers of the two, ascending
+    row: Index
+    column: Index
+    shared: Index  # pixels that both have
+    iou: Array  # these over the pixels that any of the two has
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,8 @@ class Regions:
         return np.repeat(np.arange(len(self), dtype=np.int64), self.area)
 
     @cached_property
-    def runs(self) -> Runs:
-        """The pixels as runs along the last axis."""
+    def runs(self) -> Foreground:
+        """The pixels as runs along the last axis; labels are the numbers of the regions."""
         begins = np.diff(self.pixels, prepend=-2) != 1
         begins[self.starts[:-1]] = True
         first = np.flatnonzero(begins)
@@ -75,14 +77,9 @@ class Regions:
             next_row = 1 + ranges(np.zeros_like(rows), rows)
             more = np.repeat(first - column, rows) + next_row * self.shape[-1]
             first = np.sort(np.append(first, more))
-        length = np.diff(first, append=len(self.pixels))
-        return Runs(self.owner[first], self.pixels[first], length)
-
-    def total(self, of_run: NDArray[Any]) -> NDArray[Any]:
-        """Sums over the runs of every region, shape (R,)."""
-        if not len(self):
-            return of_run
-        return np.add.reduceat(of_run, np.searchsorted(self.runs.owner, np.arange(len(self))))
+        start = self.pixels[first]
+        stop = start + np.diff(first, append=len(self.pixels))
+        return Foreground(np.arange(len(self)), self.owner[first], start, stop, self.shape)
 
     def rows(self, t: int) -> slice:
         """The regions of frame `t`."""
@@ -108,10 +105,10 @@ class Regions:
         member, size
             Regions × atoms, entries 0 or 1; and how many pixels each atom has.
         """
-        owner, place, length = self.runs
-        start = self.frame[owner] * self.n_pixels + place
+        owner, runs = self.runs.owner, self.runs
+        start, stop = (self.frame[owner] * self.n_pixels + end for end in (runs.start, runs.stop))
         # The frames between the places where some run begins or ends: pieces of one set each.
-        ends, row = np.unique(np.concatenate([start, start + length]), return_inverse=True)
+        ends, row = np.unique(np.concatenate([start, stop]), return_inverse=True)
         begin, end = np.split(row, 2)
         # A set of regions is told by the sum of random numbers that they have.
         key = np.random.default_rng(0).integers(1, 2**62, len(self), dtype=np.uint64)
@@ -138,6 +135,13 @@ class Regions:
         shared.sort_indices()
         return shared
 
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Which regions share pixels, in the order of the entries of `overlaps`."""
+        found, area = self.overlaps.tocoo(), self.area
+        union = area[found.row] + area[found.col] - found.data
+        return Pairs(found.row, found.col, found.data, found.data / union)
+
     def voted(self, *names: str) -> Mask:
         """Whether any of some sources proposed nearly these pixels, shape (R,)."""
         columns = [k for k, source in enumerate(self.sources) if source in names]
@@ -145,21 +149,19 @@ class Regions:
 
     def at_edge(self, in_plane: bool = False) -> Mask:
         """Which regions touch the frame's edge, shape (R,); of stacks that along y and x alone."""
-        owner, place, length = self.runs
-        first, last = (np.unravel_index(p, self.shape) for p in (place, place + length - 1))
+        first, last = (
+            np.unravel_index(p, self.shape) for p in (self.runs.start, self.runs.stop - 1)
+        )
         ends = zip(first, last, self.shape, strict=True)
         outer = [(a == 0) | (b == n - 1) for a, b, n in ends]
         touches = np.zeros(len(self), dtype=bool)
-        touches[owner[np.logical_or.reduce(outer[-2:] if in_plane else outer)]] = True
+        touches[self.runs.owner[np.logical_or.reduce(outer[-2:] if in_plane else outer)]] = True
         return touches
 
     @cached_property
     def centroid(self) -> Array:
         """Mean pixel of every region, shape (R, ndim)."""
-        _, place, length = self.runs
-        sums = [p * length for p in np.unravel_index(place, self.shape)]
-        sums[-1] += length * (length - 1) // 2
-        return np.stack([self.total(s) for s in sums], axis=1) / self.area[:, None]
+        return self.runs.centroid()
 
     def select(self, kept: Mask | Index) -> Regions:
         """Some of the regions, as a mask or ascending numbers."""
@@ -181,10 +183,24 @@ def likeness(first: Index, second: Index) -> float:
 
 def no_regions(shape: tuple[int, ...], sources: Sequence[str] = ("none",)) -> Regions:
     """No candidate at all."""
-    none = np.zeros(0, dtype=np.int64)
-    votes = np.zeros((0, len(sources)), dtype=np.int64)
+    none, votes = np.zeros(0, dtype=np.int64), np.zeros((0, len(sources)), dtype=np.int64)
     start = np.zeros(1, dtype=np.int64)
     return Regions(shape, none, start, none, tuple(sources), votes, np.zeros(0))
+
+
+def regions_at(
+    shape: tuple[int, ...],
+    t: int,
+    starts: Index,
+    pixels: Index,
+    source: str,
+    persistence: Array | None = None,
+) -> Regions:
+    """Candidates of one frame and one source, each with one vote; see `Regions`."""
+    n = len(starts) - 1
+    frame, votes = np.full(n, t, dtype=np.int64), np.ones((n, 1), dtype=np.int64)
+    lasting = np.zeros(n) if persistence is None else persistence
+    return Regions(shape, frame, starts, pixels, (source,), votes, lasting)
 
 
 def regions_of_labels(labels: NDArray[Any], t: int = 0, source: str = "labels") -> Regions:
@@ -201,16 +217,9 @@ def regions_of_labels(labels: NDArray[Any], t: int = 0, source: str = "labels") 
     """
     runs = foreground(labels)
     order = np.argsort(runs.owner, kind="stable")
-    n = len(runs.labels)
-    return Regions(
-        labels.shape,
-        np.full(n, t, dtype=np.int64),
-        np.append(0, np.cumsum(runs.area())).astype(np.int64),
-        ranges(runs.start[order], runs.length[order]),
-        (source,),
-        np.ones((n, 1), dtype=np.int64),
-        np.zeros(n),
-    )
+    starts = np.append(0, np.cumsum(runs.area())).astype(np.int64)
+    pixels = ranges(runs.start[order], runs.length[order])
+    return regions_at(labels.shape, t, starts, pixels, source)
 
 
 def concatenate(parts: Sequence[Regions]) -> Regions:
@@ -247,10 +256,9 @@ def shared_pixels(first: Regions, second: Regions) -> sp.csr_matrix:
 
 def much_alike(regions: Regions, rows: Mask) -> Mask:
     """Some of the candidates of a frame, and all that are much like one of them, shape (R,)."""
-    shared, area = regions.overlaps.tocoo(), regions.area
-    alike = shared.data > _SAME_CELL * (area[shared.row] + area[shared.col] - shared.data)
+    pairs = regions.pairs
     found = rows.copy()
-    found[shared.row[alike & rows[shared.col]]] = True
+    found[pairs.row[(pairs.iou > _SAME_CELL) & rows[pairs.column]]] = True
     return found
 
 
@@ -312,10 +320,11 @@ def largest_pieces(regions: Regions) -> Regions:
     """
     if not len(regions):
         return regions
-    shape, (owner, run, length) = regions.shape, regions.runs
+    shape, runs = regions.shape, regions.runs
+    owner, run, length = runs.owner, runs.start, runs.length
     # Every region has a frame for itself, with a margin all around, one after another.
     padded = tuple(n + 2 for n in shape)
-    index = tuple(i + 1 for i in np.unravel_index(run, shape))
+    index = tuple(i + 1 for i in runs.index)
     start = np.ravel_multi_index(index, padded) + owner * int(np.prod(padded))
     steps = [int(np.prod(padded[axis:])) for axis in range(1, len(shape))]
     piece = _pieces(start, start + length, steps)

@@ -30,6 +30,7 @@ from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.regions import Regions, exclusions
+from bridgetrack.segmentation.cells import weighted_median
 
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
@@ -200,12 +201,12 @@ def usual_size(
     sure = [a[score >= least] for a, score in zip(areas, scores, strict=True)]
     area = np.concatenate(sure)
     # Beside larger ones in the same frame: cells that become smaller with time are no debris.
-    specks = np.concatenate([a < _SPECK * _middle(a) for a in sure])
+    specks = np.concatenate([a < _SPECK * weighted_median(a, a) for a in sure if len(a)])
     if cut is not None:
         specks &= ~np.concatenate([c[s >= least] for c, s in zip(cut, scores, strict=True)])
     debris = _MANY < specks.mean() < _ALL
     if debris:
-        area = area[area >= _CELL * _middle(area)]
+        area = area[area >= _CELL * weighted_median(area, area)]
     log = np.log(area)
     centre = float(np.median(log))
     low, high = (float(q) for q in np.quantile(log, [0.1, 0.9]))
@@ -213,13 +214,6 @@ def usual_size(
     if debris:  # some of it is left among the small ones
         below = min(below, above)
     return CellSize(centre, max(_LEAST_SPREAD, below), max(_LEAST_SPREAD, above), bool(debris))
-
-
-def _middle(area: Array) -> float:
-    """The size up to which candidates have half of all pixels."""
-    ordered = np.sort(area)
-    share = np.cumsum(ordered)
-    return float(ordered[np.searchsorted(share, share[-1] / 2)]) if len(ordered) else 0.0
 
 
 def doubt_of_tight(features: Array) -> Array:
@@ -385,10 +379,9 @@ def prune(
     shared = regions.overlaps
     sure = np.zeros(len(regions), dtype=bool) if sure is None else sure
     order = np.argsort(-(score + 1e3 * sure), kind="stable")
-    begin, end, area = shared.indptr[:-1], shared.indptr[1:], regions.area
-    one, other = area[np.repeat(np.arange(len(regions)), end - begin)], area[shared.indices]
-    alike = shared.data > _ALIKE * (one + other - shared.data)
-    strong = shared.data > 0.3 * np.minimum(one, other)
+    begin, end, area, pairs = shared.indptr[:-1], shared.indptr[1:], regions.area, regions.pairs
+    alike = pairs.iou > _ALIKE
+    strong = pairs.shared > 0.3 * np.minimum(area[pairs.row], area[pairs.column])
     rank = np.full(len(regions), -1, dtype=np.int64)
     chosen: list[int] = []
     free = np.ones(len(regions), dtype=bool)

@@ -23,6 +23,7 @@ from bridgetrack.segmentation.cells import (
     merge_shallow,
     opened,
     split_cells,
+    weighted_median,
 )
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import (
@@ -190,7 +191,7 @@ def estimate_diameter(image: NDArray[Any], foreground: str = "bright") -> float 
         widths = np.concatenate([_widths(plane, foreground, diameter) for plane in planes])
         if widths.size == 0:
             break
-        diameter = float(np.clip(_weighted_median(widths, widths), 2.0, max(planes[0].shape)))
+        diameter = float(np.clip(weighted_median(widths, widths), 2.0, max(planes[0].shape)))
         found = diameter * factor
     return found
 
@@ -277,12 +278,6 @@ def _widths(image: NDArray[Any], foreground: str, diameter: float) -> Array:
     cells = merge_shallow(cells, height, 0.1)
     areas = np.bincount(cells.ravel())[1:].astype(np.float64)
     return np.asarray(2 * np.sqrt(areas[areas > 4] / np.pi))
-
-
-def _weighted_median(values: Array, weights: Array) -> float:
-    order = np.argsort(values)
-    total = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(total, total[-1] / 2)])
 
 
 def _rough_mask(plane: NDArray[Any], foreground: str) -> Mask:

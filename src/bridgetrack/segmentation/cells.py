@@ -91,6 +91,15 @@ def stable_order(numbers: NDArray[np.integer]) -> NDArray[np.intp]:
     return np.argsort(numbers.astype(kind), kind="stable")
 
 
+def weighted_median(values: Array, weights: Array) -> Array:
+    """Along the last axis, shape of the others."""
+    order = np.argsort(values, axis=-1)
+    total = np.cumsum(np.take_along_axis(weights, order, -1), axis=-1)
+    place = (total < total[..., -1:] / 2).sum(axis=-1, keepdims=True)
+    middle = np.take_along_axis(order, np.minimum(place, values.shape[-1] - 1), -1)
+    return np.asarray(np.take_along_axis(values, middle, -1)[..., 0])
+
+
 def clean_cells(
     labels: Labels, settings: SegmentationSettings, diameter: float, sampling: Sampling
 ) -> Labels:

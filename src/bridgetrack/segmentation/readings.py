@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from skimage.metrics import contingency_table
 
 from bridgetrack.movie.movie import Movie
 from bridgetrack.segmentation.builtin import (
@@ -181,9 +182,7 @@ def _tried(
 
 def _again(first: Labels, second: Labels) -> int:
     """Cells of a frame that one cell of the next frame covers by an IoU above one half."""
-    n, k = int(first.max()) + 1, int(second.max()) + 1
-    pairs, shared = np.unique(first.astype(np.int64) * k + second, return_counts=True)
-    here, there = pairs // k, pairs % k
-    union = np.bincount(first.ravel(), minlength=n)[here]
-    union = union + np.bincount(second.ravel(), minlength=k)[there] - shared
-    return int(np.count_nonzero((here > 0) & (there > 0) & (2 * shared > union)))
+    pairs = contingency_table(first, second).tocoo()
+    here, there = pairs.row, pairs.col
+    union = np.bincount(first.ravel())[here] + np.bincount(second.ravel())[there] - pairs.data
+    return int(np.count_nonzero((here > 0) & (there > 0) & (2 * pairs.data > union)))
