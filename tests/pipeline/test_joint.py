@@ -20,7 +20,7 @@ from bridgetrack.pipeline.joint import (
     FrameChoice,
     choose_jointly,
     measure_regions,
-    region_scene,
+    region_events,
 )
 from bridgetrack.regions.regions import Regions, concatenate, labels_of, regions_of_labels
 from bridgetrack.regions.score import choose_by_frame
@@ -90,12 +90,12 @@ def test_alternatives_are_no_sign_of_a_wrong_mask() -> None:
     table["frame"] = np.repeat(np.arange(N_FRAMES), len(NAMES))
     detections = Detections(table, Geometry(N_FRAMES, SHAPE, (1.0, 1.0)))
     likely = np.tile([n in TRUE for n in NAMES], N_FRAMES)
-    scene = region_scene(regions, detections, likely)
-    keys = scene.matrix.features.keys
+    events, matrix = region_events(regions, detections, likely)
+    keys = matrix.features.keys
     beyond = [k for k, key in enumerate(keys) if key.endswith(".wavering")]
-    assert not scene.matrix.sparse()[:, beyond].nnz
+    assert not matrix.sparse()[:, beyond].nnz
     evidence = alternative_evidence(detections, regions, likely)
-    plain = FeatureMatrix(evidence, scene.hypotheses, default_features())
+    plain = FeatureMatrix(evidence, events, default_features())
     assert plain.sparse()[:, beyond].nnz, "the test says something"
 
 
@@ -158,7 +158,7 @@ def test_a_frame_without_candidates(empty: int) -> None:
         if t != empty:
             return one
         none: Regions = one.regions.select(np.zeros(len(one.regions), dtype=bool))
-        return Candidates(none, one.table.iloc[:0], np.zeros(0), np.zeros(0, dtype=np.int8))
+        return Candidates(none, one.table.iloc[:0], np.zeros(0), np.zeros(0, dtype=bool))
 
     geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
     work = choose_jointly(map(gap, range(N_FRAMES)), geometry, (), shipped_model())

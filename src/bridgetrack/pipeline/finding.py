@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates
+from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates, targets
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -26,11 +26,7 @@ from bridgetrack.movie.movie import (
     label_frame,
     looks_like_labels,
 )
-from bridgetrack.pipeline.joint import (
-    CHOOSING,
-    FrameChoice,
-    choose_jointly,
-)
+from bridgetrack.pipeline.joint import FrameChoice, choose_jointly
 from bridgetrack.pipeline.mask_candidates import MaskReader, fitted_settings, learned_score
 from bridgetrack.pipeline.mask_changes import (
     MaskChange,
@@ -176,11 +172,11 @@ class MaskJob:
             finding = replace(finding, settings=estimate.settings)
         # Where they are chosen, cells at the edge are left out after the choice.
         inner = replace(finding.settings or SegmentationSettings(), clear_border=False)
-        reader = MaskReader(image, number, inner, finding.brought, answers, client)
-        if finding.chooses:
-            ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
-            if finding.learned is None or finding.learned.answers != ids:
-                finding = replace(finding, learned=(yield from learned_score(reader)))
+        said = MaskAnswers(image.geometry) if answers is None else answers
+        reader = MaskReader(image, number, inner, said, finding.brought, client)
+        known = finding.learned is not None and finding.learned.answers == reader.answered
+        if finding.chooses and not known:
+            finding = replace(finding, learned=(yield from learned_score(reader)))
         return cls(finding, reader, estimate)
 
     def frames(
@@ -213,25 +209,24 @@ class MaskJob:
     def choices(
         self, weights: Model | None = None
     ) -> Generator[Progress | FrameChoice, None, None]:
-        """Choose the cells among candidates; a window of frames is in memory."""
+        """Choose the cells among candidates; a window of frames is in memory.
+
+        Cells at the frame's edge are left out, where that was asked for, after the choice: while it
+        is made they keep their own parts from being taken for cells, and the movie from looking as
+        if they came and went. Those that people drew or brought stay.
+        """
         assert self.finding.learned is not None
         image, settings = self.reader.movie, self.finding.settings
         candidates = self.reader.candidates(self.finding.learned)
         model = weights or shipped_model()
-        work = choose_jointly(candidates, image.geometry, image.channels, model)
-        inner = settings is not None and settings.clear_border
-        for step in work:
-            yield self._off_the_edge(step) if inner and isinstance(step, FrameChoice) else step
-
-    def _off_the_edge(self, choice: FrameChoice) -> FrameChoice:
-        """A choice without cells at the frame's edge, but for those that people drew or brought.
-
-        They go after the choice: while it is made they keep their own parts from being taken for
-        cells, and the movie from looking as if they came and went.
-        """
-        regions = choice.candidates.regions
-        stays = choice.candidates.pinned | regions.voted(*label_sources(self.reader.labels))
-        return replace(choice, chosen=choice.chosen & (stays | ~regions.at_edge()))
+        for step in choose_jointly(candidates, image.geometry, image.channels, model):
+            if isinstance(step, Progress) or settings is None or not settings.clear_border:
+                yield step
+                continue
+            regions = step.candidates.regions
+            brought = regions.voted(*label_sources(self.reader.labels))
+            stays = step.candidates.pinned | brought | ~regions.at_edge()
+            yield replace(step, chosen=step.chosen & stays)
 
     def _labelled(self, choice: FrameChoice) -> NDArray[np.int32]:
         """Labels; those brought along keep their numbers where cells stay as they are.
@@ -240,46 +235,25 @@ class MaskJob:
         the outline of the built-in method where that is larger, since candidates end above some
         share of their height. What somebody drew or called right is drawn as chosen.
         """
-        t, finding = choice.frame, self.finding
+        t, finding, answers = choice.frame, self.finding, self.reader.answers
         labels = labels_of(choice.candidates.regions, choice.chosen)
         brought = label_frame(finding.brought[0], t) if finding.brought else None
         before = None if brought is None else brought.astype(np.int64)
-        outlines = choice.candidates.read if finding.given is None else before
+        found = finding.given is None
+        outlines = choice.candidates.read if found else before
         if outlines is not None:
-            outlines = self._not_said_wrong(outlines, t)
-            sure, found = self._said_right(labels, t), finding.given is None
+            cells, right = regions_of_labels(outlines, t), as_candidates(answers, {t})
+            wrong = cells.select(targets(cells, answers) < 0).pixels
+            outlines = outlines.copy()
+            outlines.reshape(-1)[wrong] = 0
+            sure = labels.reshape(-1)[right.pixels[right.starts[:-1]]]
             labels = with_outlines_of(outlines, labels, sure, larger=found)
         return labels if before is None else keep_numbers(before, labels)
-
-    def _not_said_wrong(self, labels: NDArray[Any], t: int) -> NDArray[Any]:
-        """Labels of a frame without the cells that somebody called wrong."""
-        if self.reader.answers is None:
-            return labels
-        cells = regions_of_labels(labels, t)
-        wrong = cells.select(self.reader.said(cells) < 0).pixels
-        left = labels.copy()
-        left.reshape(-1)[wrong] = 0
-        return left
-
-    def _said_right(self, labels: NDArray[np.int32], t: int) -> NDArray[np.int32]:
-        """Labels of the cells of a frame that somebody drew or called right."""
-        if self.reader.answers is None:
-            return np.zeros(0, dtype=np.int32)
-        said = as_candidates(self.reader.answers, {t})
-        return np.asarray(labels.reshape(-1)[said.pixels[said.starts[:-1]]])
 
 
 def usual_choice(backend: str) -> Choose:
     """How masks are chosen unless it is said: the cells of a network are taken as they are."""
     return "jointly" if backend == "builtin" else "plain"
-
-
-def chosen_as(labels: Movie, found: Finding | None) -> Finding:
-    """How masks are chosen, or judged, once more: as they were found.
-
-    Where they were not chosen here, they are taken for labels brought along.
-    """
-    return Finding(given=labels) if found is None or not found.chooses else found
 
 
 @dataclass(frozen=True)
@@ -338,23 +312,14 @@ def find_masks(
             BridgetrackWarning,
             stacklevel=2,
         )
-    share = 0.0  # of the whole work, which never becomes less
-
-    def looking(step: Progress) -> Progress:
-        nonlocal share
-        share = max(share, _LOOKING * step.done)
-        return replace(step, done=share)
-
     work = MaskJob.of(how, image, answers, channel=channel, client=client)
-    job = yield from relayed(work, looking)
+    job = yield from relayed(work, lambda step: replace(step, done=_LOOKING * step.done))
     counts: list[int] = []
     changed: list[MaskChange] = []
     had = False
     for step in job.frames(weights):
         if isinstance(step, Progress):
-            if step.stage != CHOOSING:  # which begins anew with every window of frames
-                share = max(share, _LOOKING + (1 - _LOOKING) * step.done)
-            yield replace(step, done=share)
+            yield replace(step, done=_LOOKING + (1 - _LOOKING) * step.done)
             continue
         write(step)
         if how.given is not None:
@@ -370,7 +335,8 @@ def find_masks(
 def chosen_again(
     labels: Movie,
     image: Movie,
-    finding: Finding,
+    found: Finding | None,
+    learned: MovieScore | None,
     answers: MaskAnswers,
     named: dict[int, int],
     weights: Model,
@@ -378,8 +344,11 @@ def chosen_again(
 ) -> Steps[tuple[list[Mend], MovieScore | None]]:
     """What changes where masks are chosen anew, frame by frame, and what was learned.
 
-    Cells keep their numbers; no new one takes a number up to the highest `named` in its frame.
+    They are chosen as they were found, and repaired where they were not chosen here. Cells keep
+    their numbers; no new one takes a number up to the highest `named` in its frame.
     """
+    finding = found if found is not None and found.chooses else Finding(given=labels)
+    finding = replace(finding, learned=learned)
     changed: list[Mend] = []
     had: list[bool] = []
 
@@ -389,9 +358,9 @@ def chosen_again(
         changed.extend([] if mend is None else [mend])
         had.append(bool(before.any()))
 
-    found = yield from find_masks(finding, image, compare, answers, weights, channel=channel)
-    check_some_left(labels, any(had), any(found.counts))
-    return changed, found.finding.learned
+    masks = yield from find_masks(finding, image, compare, answers, weights, channel=channel)
+    check_some_left(labels, any(had), any(masks.counts))
+    return changed, masks.finding.learned
 
 
 @dataclass

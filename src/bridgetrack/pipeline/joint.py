@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -34,12 +33,7 @@ from bridgetrack.inference.solve import solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.regions.regions import (
-    Regions,
-    concatenate,
-    exclusions,
-    layers,
-)
+from bridgetrack.regions.regions import Regions, concatenate, exclusions, layers
 from bridgetrack.regions.score import choose_by_frame
 
 _COMPARING = (
@@ -49,13 +43,10 @@ _COMPARING = (
     "move.rival_backward",
 )
 """Features that compare a move with others: here most of those are alternatives of the same."""
-
-
 _EXCLUDE = (
     "answers about cells in {} exclude each other: two cells that were said to exist share pixels; "
     "take one of these answers back"
 )
-
 
 PER_CELL = 4.0
 """Candidates among which to choose, for every cell."""
@@ -64,8 +55,6 @@ TRUST = 1.5
 BIAS = -0.5
 """Taken off the score of every region, so that two small regions do not win over a large one by
 having two events."""
-CHOOSING = "Choosing masks"
-"""Stage of the work on a window of frames."""
 
 _LIMITS = SolverLimits(gap=1e-4)
 """In a colony all candidates of a window hang together: the best of all would take ten minutes, one
@@ -114,79 +103,31 @@ def measure_regions(
     return pd.concat(parts, ignore_index=True).sort_values("label", ignore_index=True)
 
 
-@dataclass(frozen=True)
-class RegionScene:
-    """Candidate regions of some frames made ready for inference."""
-
-    regions: Regions  # candidates; the first frame is 0
-    hypotheses: Events  # candidate events
-    matrix: FeatureMatrix  # their features
-    problem: Problem  # slots: active fates and histories, then the atoms, which may stay free
-
-    def scores(self, region_scores: Array, model: Model) -> Array:
-        """Score of every hypothesis, shape (H,).
-
-        A region that exists earns its score less the bias. That is the same for every choice as
-        charging it to the event *no cell*.
-        """
-        features = self.matrix.features
-        weights = model.aligned(features).copy()
-        weights[[features.keys.index(key) for key in _COMPARING]] = 0.0
-        out = self.matrix.scores(weights)
-        absent = self.hypotheses.of(Event.FALSE)
-        row = self.hypotheses.sources[absent, 0]
-        out[absent] = BIAS - TRUST * region_scores[row]
-        return out
-
-    def allowed(self, pinned: Mask) -> Mask:
-        """Hypotheses that agree with what a person said of regions, shape (H,)."""
-        events = self.hypotheses
-        named = np.append(pinned, False)[events.sources].any(axis=1)
-        return np.asarray((events.event != Event.FALSE) | ~named)
-
-    def existing(self, chosen: Mask) -> Mask:
-        """Which regions exist by a choice of hypotheses, shape (R,)."""
-        absent = chosen & (self.hypotheses.event == Event.FALSE)
-        exist = np.ones(len(self.regions), dtype=bool)
-        exist[self.hypotheses.sources[absent, 0]] = False
-        return exist
-
-
-def region_scene(regions: Regions, detections: Detections, likely: Mask) -> RegionScene:
-    """Propose what may happen to candidate regions of consecutive frames from 0.
+def region_events(
+    regions: Regions, detections: Detections, likely: Mask
+) -> tuple[Events, FeatureMatrix]:
+    """What may happen to candidate regions of consecutive frames from 0, with its features.
 
     `likely` is a first choice of them, shape (R,), by which motion is estimated.
     """
     evidence = alternative_evidence(detections, regions, likely)
-    hypotheses = propose_alternatives(evidence, regions.overlaps)
+    events = propose_alternatives(evidence, regions.overlaps)
     # Around a region lie its own alternatives, so that in one of them every two are one again.
     cells = describe_cells(evidence, alternatives=True)
-    matrix = FeatureMatrix(evidence, hypotheses, default_features(), cells=cells)
-    active = active_slots(detections)
-    slots = np.flatnonzero(active)
-    events = hypotheses.incidence(active)[:, slots]
-    atoms = _atoms_of_events(hypotheses, detections, exclusions(regions))
-    free = np.arange(len(slots) + atoms.shape[1]) >= len(slots)
-    problem = Problem(sp.csr_matrix(sp.hstack([events, atoms])), free)
-    return RegionScene(regions, hypotheses, matrix, problem)
+    return events, FeatureMatrix(evidence, events, default_features(), cells=cells)
 
 
-def _atoms_of_events(events: Events, detections: Detections, atoms: sp.csr_matrix) -> sp.csr_matrix:
-    """Atoms that each event covers, shape (H, A)."""
-    present = events.event != Event.FALSE
-    last = detections.geometry.n_frames - 1
-    rows, regions = [], []
-    for k in range(2):
-        source = np.flatnonzero(present & (events.sources[:, k] >= 0))
-        target = np.flatnonzero(present & (events.targets[:, k] >= 0))
-        # The fate of a region stands for the region; in the last frame only histories are left.
-        target = target[detections.frame[events.targets[target, k]] == last]
-        rows += [source, target]
-        regions += [events.sources[source, k], events.targets[target, k]]
-    row, region = np.concatenate(rows), np.concatenate(regions)
-    shape = (len(events), len(detections))
-    member = sp.csr_matrix((np.ones(len(row)), (row, region)), shape)
-    return sp.csr_matrix(member @ atoms.T.astype(np.float64))
+def _program(regions: Regions, detections: Detections, events: Events) -> Problem:
+    """Slots are the active fates and histories, then the atoms, which may stay free."""
+    active, n = active_slots(detections), len(detections)
+    slots, covered = events.covering(active), events.incidence(active)
+    # The fate of a region stands for the region; in the last frame only histories are left.
+    last = detections.frame == detections.geometry.n_frames - 1
+    named = covered[:, :n] + covered[:, n:].multiply(last)
+    exist = named.multiply((events.event != Event.FALSE)[:, None])
+    atoms = sp.csr_matrix(exist) @ exclusions(regions).T.astype(np.float64)
+    free = np.arange(slots.shape[1] + atoms.shape[1]) >= slots.shape[1]
+    return Problem(sp.csr_matrix(sp.hstack([slots, atoms])), free)
 
 
 def choose_jointly(
@@ -213,11 +154,11 @@ def choose_jointly(
             found = next(candidates)
             likely = choose_by_frame(found.regions, found.scores - BIAS)
             held.append(FrameChoice(t, found, likely))
-        yield Progress(CHOOSING, first / n)
+        yield (choosing := Progress("Choosing masks", last / n))
         if n == 1 or not any(len(one.chosen) for one in held):
             held = [_alone(one) for one in held]
         else:
-            held = yield from _together(held, geometry, channels, model)
+            held = yield from _together(held, geometry, channels, model, choosing)
         stop = n if last == n else last - min(overlap, window - 1)
         yield from (one for one in held if first <= one.frame < stop)
         # The last decided frame ties the next window to the past: only what exists is left of it.
@@ -246,27 +187,35 @@ def _together(
     geometry: Geometry,
     channels: tuple[str, ...],
     model: Model,
+    told: Progress,
 ) -> Steps[list[FrameChoice]]:
-    """Decide about successive frames; what is chosen in them so far is a guess."""
+    """Decide about successive frames; what is chosen in them so far is a guess.
+
+    A region that exists earns its score less the bias. That is the same for every choice as
+    charging it to the event *no cell*.
+    """
     parts = [one.candidates for one in window]
-    regions = concatenate(
-        [
-            replace(part.regions, frame=np.full(len(part.regions), k, dtype=np.int64))
-            for k, part in enumerate(parts)
-        ]
-    )
+    frames = [np.full(len(part.regions), k, dtype=np.int64) for k, part in enumerate(parts)]
+    pairs = zip(parts, frames, strict=True)
+    regions = concatenate([replace(part.regions, frame=frame) for part, frame in pairs])
     table = pd.concat([part.table for part in parts], ignore_index=True)
     table = table.assign(frame=regions.frame).astype({"label": np.int64})
     detections = Detections(table, replace(geometry, n_frames=len(window)), channels)
-    scene = region_scene(regions, detections, np.concatenate([one.chosen for one in window]))
-    scores = scene.scores(np.concatenate([part.scores for part in parts]), model)
-    allowed = scene.allowed(np.concatenate([part.pinned for part in parts]))
-    work = solve_steps(scene.problem, scores, allowed, _LIMITS)
+    events, matrix = region_events(regions, detections, np.concatenate([w.chosen for w in window]))
+    weights = model.aligned(matrix.features).copy()
+    weights[[matrix.features.keys.index(key) for key in _COMPARING]] = 0.0
+    scores, allowed = matrix.scores(weights), np.ones(len(events), dtype=bool)
+    absent = events.of(Event.FALSE)  # one for each region
+    region = events.sources[absent, 0]
+    scores[absent] = BIAS - TRUST * np.concatenate([part.scores for part in parts])[region]
+    allowed[absent] = ~np.concatenate([part.pinned for part in parts])[region]
+    work = solve_steps(_program(regions, detections, events), scores, allowed, _LIMITS)
     try:
-        solution = yield from relayed(work, partial(Progress, CHOOSING))
+        solution = yield from relayed(work, lambda _: told)
     except InfeasibleError as error:
-        frames = f"frames {window[0].frame} to {window[-1].frame}"
-        raise InputError(_EXCLUDE.format(frames)) from error
-    ends = np.cumsum([len(one.chosen) for one in window])[:-1]
-    exist = np.split(scene.existing(solution.chosen), ends)
-    return [replace(one, chosen=chosen) for one, chosen in zip(window, exist, strict=True)]
+        where = f"frames {window[0].frame} to {window[-1].frame}"
+        raise InputError(_EXCLUDE.format(where)) from error
+    exist = np.ones(len(regions), dtype=bool)
+    exist[region] = ~solution.chosen[absent]
+    each = np.split(exist, np.cumsum([len(frame) for frame in frames])[:-1])
+    return [replace(one, chosen=chosen) for one, chosen in zip(window, each, strict=True)]

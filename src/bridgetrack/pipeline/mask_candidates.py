@@ -77,10 +77,10 @@ class MaskReader:
     movie: Movie
     channel: int
     segmentation: SegmentationSettings  # settings with nothing left open
-    labels: Sequence[Movie] = ()  # label movies brought along; each of their cells is a candidate
     # what people said of masks, also by answers about events. It holds, and the score learns from
     # areas that were found right
-    answers: MaskAnswers | None = None
+    answers: MaskAnswers
+    labels: Sequence[Movie] = ()  # label movies brought along; each of their cells is a candidate
     client: Any = None  # over whose workers the frames are spread; this process where None
     # candidates of frames that were looked at to learn the score; each is given away once
     seen: dict[int, Described] = field(default_factory=dict)
@@ -96,9 +96,8 @@ class MaskReader:
         if not drawn:
             read = segment_builtin(view)
             drawn[_READING] = read.astype(np.int64)
-        regions = propose_frame(view, labels=drawn, t=t)
-        if self.answers is not None:
-            regions = concatenate([regions, as_candidates(self.answers, {t})])
+        proposed = propose_frame(view, labels=drawn, t=t)
+        regions = concatenate([proposed, as_candidates(self.answers, {t})])
         return Described(regions, describe_frame(regions, view), read)
 
     def frames(self, wanted: Iterable[int]) -> Iterator[Described]:
@@ -110,11 +109,10 @@ class MaskReader:
         found = spread(MaskReader.frame, alone, others, self.client)
         return (seen.pop(t) if t in seen else next(found) for t in frames)
 
-    def said(self, regions: Regions) -> Index:
-        """What people said of candidates: 1 for cells, -1 for none, else 0, shape (R,)."""
-        if self.answers is None:
-            return np.zeros(len(regions), dtype=np.int64)
-        return targets(regions, self.answers)
+    @property
+    def answered(self) -> frozenset[str]:
+        """Ids of what people said of masks."""
+        return frozenset(answer.id for answer in self.answers)
 
     def candidates(self, score: MovieScore) -> Iterator[Candidates]:
         """Those of every frame that are worth choosing among, about `PER_CELL` for every cell.
@@ -129,7 +127,7 @@ class MaskReader:
             scores += LOYALTY * brought
             scores += (1 - score.own) * READING_LOYALTY * much_alike(regions, read)
             drawn = regions.voted(SOURCE)
-            wrong = (self.said(regions) < 0) | (score.debris(regions.area) & ~brought)
+            wrong = (targets(regions, self.answers) < 0) | (score.debris(regions.area) & ~brought)
             wrong &= ~drawn
             sure = drawn | ((brought | read) & ~wrong)
             kept = prune(regions, np.where(wrong, -np.inf, scores), PER_CELL, sure=sure)
@@ -143,26 +141,23 @@ def learned_score(reader: MaskReader) -> Steps[MovieScore]:
 
     Without answers the reader keeps the frames that this looks at, which are in memory together.
     """
-    answers = reader.answers
-    blocks = _blocks(reader.movie.n_frames)
+    answers, blocks = reader.answers, _blocks(reader.movie.n_frames)
+    frames = [t for block in blocks for t in block]
     taken: list[Described] = []
     # without the cells right by events, which may be most: as examples they would all look drawn
-    source = replace(reader, answers=None if answers is None else answers.holding(()), seen={})
-    every = source.frames(t for block in blocks for t in block)
+    every = replace(reader, answers=answers.holding(()), seen={}).frames(frames)
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / len(blocks))
         taken += described(islice(every, len(block)))
     start, cells, odds = best_start(taken)
-    ids = frozenset() if answers is None else frozenset(answer.id for answer in answers)
     areas = [found.area.astype(np.float64) for found in cells]
     size = usual_size(areas, odds, [found.at_edge(in_plane=True) for found in cells])
-    score = MovieScore(start.of_its_kind, size, answers=ids)
-    if answers is None:
-        frames = (t for block in blocks for t in block)
+    score = MovieScore(start.of_its_kind, size, answers=reader.answered)
+    if not len(answers) and not answers.held:
         for t, one in zip(frames, taken, strict=True):
             alone = one.features[:, :SPATIAL]  # without what the neighbouring frames tell
             reader.seen[t] = Described(replace(one.regions), alone, one.read)
-    if answers is None or answers.checked < FEW:
+    if answers.checked < FEW:
         return score
     said = yield from _said_of(reader, {answer.frame for answer in answers})
     told = [target[_at_first(one, score)[0]] for one, target in said]
@@ -207,14 +202,14 @@ def _at_first(found: Described, score: MovieScore) -> tuple[Index, Array]:
 def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described, Targets]]]:
     """The candidates of some frames, with what people said of them."""
     # without those that they drew: that these agree with others would give the answers away
-    source = replace(reader, answers=None, seen={})
+    source = replace(reader, answers=MaskAnswers(reader.movie.geometry), seen={})
     last, said = reader.movie.n_frames - 1, []
     wanted = np.array(sorted({min(max(s, 0), last) for t in frames for s in (t - 1, t, t + 1)}))
     for run in np.split(wanted, np.flatnonzero(np.diff(wanted) > 1) + 1):  # successive frames
         for t, one in zip(run.tolist(), described(source.frames(run.tolist())), strict=True):
             yield Progress("Learning from answers", 1.0)
             if t in frames and len(one.regions):
-                told = reader.said(one.regions)
+                told = targets(one.regions, reader.answers)
                 said.append((one, np.where(told == 0, -1, told > 0).astype(np.int8)))
     return said
 
@@ -245,12 +240,13 @@ def fitted_settings(
     known = replace(settings, foreground=estimate.settings.foreground, clear_border=False)
     size = float(estimate.settings.diameter or 20.0)
     part, number = _middle(movie, size), movie.channel_number(channel)
+    nothing = MaskAnswers(part.geometry)
 
     def settings_at(step: int) -> SegmentationSettings:
         return complete_settings([], replace(known, diameter=size * _STEP**step))
 
     def seen(step: int, frames: list[int]) -> Steps[Array]:
-        return (yield from _seen(MaskReader(part, number, settings_at(step)), frames))
+        return (yield from _seen(MaskReader(part, number, settings_at(step), nothing), frames))
 
     late, *early = _pairs(movie.n_frames)
     shown = {0: (yield from seen(0, late))}

@@ -170,7 +170,12 @@ def _named(anchored: Anchored) -> dict[int, str]:
 
 
 def tracked(
-    scene: Scene, model: Model, scores: Array, solution: Solution, margins: Array
+    scene: Scene,
+    model: Model,
+    scores: Array,
+    solution: Solution,
+    margins: Array,
+    windows: Windows | None = None,
 ) -> Tracking:
     """The tracks of chosen events; those that answers confirm altogether are told."""
     chosen, anchored = solution.chosen, scene.anchored
@@ -181,7 +186,7 @@ def tracked(
         rows = np.flatnonzero(chosen)
         tracks = with_verified(tracks, scene.hypotheses.take(rows), np.isin(rows, found))
     tracks = with_fates(tracks, _named(anchored))
-    return Tracking(scene, model, scores, solution, margins, tracks)
+    return Tracking(scene, model, scores, solution, margins, tracks, windows)
 
 
 def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Tracking]:

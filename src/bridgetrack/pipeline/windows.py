@@ -125,7 +125,7 @@ def track_steps(
     labels = source if isinstance(source, Movie) else None
     evidence = yield from gather_evidence(detections, labels, client=client)
     if window is None:
-        windows = windows_within(evidence, _TOGETHER, memory)
+        windows = windows_within(evidence, memory)
     else:
         windows = even_windows(detections.geometry.n_frames, window)
     if len(windows) == 1:
@@ -135,7 +135,8 @@ def track_steps(
     features = features or default_features()
     model = model or shipped_model(features)
     movie = WholeMovie.of(evidence, labels, features, model, annotations, kinds, windows)
-    choice = _Choice.of(movie, (yield from _solved(movie, client)))
+    choice = _Choice(movie)
+    yield from _solve(choice, client)
     yield from _mend(choice, client)
     yield begin("Joining tracks")
     return choice.tracking(labels, model)
@@ -173,53 +174,37 @@ def near(tracking: Tracking, frame: int) -> Tracking:
 # ---------------------------------------------------------------------- the whole movie
 
 
-def _solved(movie: WholeMovie, client: Any) -> Steps[list[Part]]:
-    """What is chosen in every window for itself."""
-    parts: list[Part] = []
-    yield begin("Choosing events")
-    try:
-        for part in spread(solve_window, movie, movie.windows, client):
-            parts.append(part)
-            yield Progress("Choosing events", len(parts) / len(movie.windows))
-    except InfeasibleError as error:
-        every, _ = movie.proposed(range(movie.n_frames))
-        raise explain_contradiction(movie.scene(every)) from error
-    return parts
-
-
-@dataclass
 class _Choice:
     """What is chosen so far, in no order, with the prices of all slots, shape (2n,)."""
 
-    movie: WholeMovie
-    chosen: Chosen
-    prices: Array
-    noted: list[Chosen]
-    hypotheses: int
+    def __init__(self, movie: WholeMovie) -> None:
+        self.movie, self.prices = movie, np.zeros(len(movie.active))
+        self.chosen, self.noted = Chosen.join([]), list[Chosen]()
+        # How many events were proposed: only rare ones cover slots of several windows.
+        self.hypotheses = int(movie.rare.touching(movie.active).sum())
 
-    @classmethod
-    def of(cls, movie: WholeMovie, parts: list[Part]) -> _Choice:
-        """Of the windows of a movie."""
-        prices = np.zeros(len(movie.active))
-        for part in parts:
-            prices[part.slots] = part.prices
-        # Only rare events cover slots of several windows.
-        rare = int(movie.rare.touching(movie.active).sum())
-        count = rare + sum(part.hypotheses for part in parts)
-        chosen = Chosen.join([part.chosen for part in parts])
-        return cls(movie, chosen, prices, [part.noted for part in parts], count)
-
-    def applied(self, part: Part | None, frame: int) -> list[int]:
-        """Take over what was chosen again around a frame; the frame where nothing was."""
-        if part is None:
-            return [frame]
+    def apply(self, part: Part) -> None:
+        """Take over what was chosen in a window, or chosen again."""
         again = np.zeros(len(self.prices), dtype=bool)
         again[part.covered] = True
         kept = self.chosen.take(~self.chosen.events.touching(again))
         self.chosen = Chosen.join([kept, part.chosen])
         self.prices[part.slots] = part.prices
         self.noted.append(part.noted)
-        return []
+        self.hypotheses += part.hypotheses
+
+    def choose_again(self, frames: list[int], reach: int, client: Any = None) -> list[int]:
+        """Choose again around some frames; those where no choice meets the annotations."""
+        known = (self.meeting(frame, reach) for frame in frames)
+        stuck = []
+        for frame, part in zip(
+            frames, spread(mend_meeting, self.movie, known, client), strict=True
+        ):
+            if part is None:
+                stuck.append(frame)
+            else:
+                self.apply(part)
+        return stuck
 
     def meeting(self, frame: int, reach: int) -> Meeting:
         """What is known around a frame."""
@@ -239,7 +224,7 @@ class _Choice:
         every = Chosen.join([self.chosen, *self.noted])
         order = every.events.in_order()  # of equal events the first, so the chosen one
         every, chosen = every.take(order), order < len(self.chosen.events)
-        scene = replace(self.movie.scene(every.events), labels=labels)
+        scene = self.movie.scene(every.events, labels)
         if (chosen & ~scene.constraints.allowed).any():
             raise explain_contradiction(scene)
         # how much the prices of every chosen event exceed its score
@@ -253,27 +238,33 @@ class _Choice:
         solution.check(scene.problem, every.scores)
         longest = max(map(len, self.movie.windows))
         report = Windows(len(self.movie.windows), longest, self.hypotheses)
-        result = tracked(scene, model, every.scores, solution, every.margins)
-        return replace(result, windows=report)
+        return tracked(scene, model, every.scores, solution, every.margins, report)
+
+
+def _solve(choice: _Choice, client: Any) -> Steps[None]:
+    """Choose the events of every window for itself."""
+    movie = choice.movie
+    yield begin("Choosing events")
+    try:
+        for k, part in enumerate(spread(solve_window, movie, movie.windows, client), 1):
+            choice.apply(part)
+            yield Progress("Choosing events", k / len(movie.windows))
+    except InfeasibleError as error:
+        every, _ = movie.proposed(range(movie.n_frames))
+        raise explain_contradiction(movie.scene(every)) from error
 
 
 def _mend(choice: _Choice, client: Any) -> Steps[None]:
     """Choose events around every meeting again, with those of both windows."""
-    movie, stuck = choice.movie, list[int]()
+    movie, stuck, reach = choice.movie, list[int](), _AROUND
     apart = min(len(frames) - 1 for frames in movie.windows)
-    turns = 1 + 2 * (_AROUND + REACH) // apart  # those of a turn do not reach into each other
+    turns = 1 + 2 * (reach + REACH) // apart  # those of a turn do not reach into each other
     for k in range(turns):
         yield Progress("Joining windows", k / turns)
-        some = movie.meetings[k::turns]
-        known = (choice.meeting(frame, _AROUND) for frame in some)
-        for frame, part in zip(some, spread(mend_meeting, movie, known, client), strict=True):
-            stuck += choice.applied(part, frame)
-    reach = _AROUND
+        stuck += choice.choose_again(movie.meetings[k::turns], reach, client)
     while stuck and reach < movie.n_frames:  # answers that more of the movie is needed to meet
-        reach, again = 2 * reach, list[int]()
-        for frame in stuck:
-            again += choice.applied(mend_meeting(movie, choice.meeting(frame, reach)), frame)
-        stuck = again
+        reach *= 2
+        stuck = choice.choose_again(stuck, reach)
 
 
 # ---------------------------------------------------------------------- a few frames
@@ -392,9 +383,9 @@ class WholeMovie:
         local = local.take(np.flatnonzero(usable_with(local, events)))
         return compile_constraints(local, events).allowed
 
-    def scene(self, events: Events) -> Scene:
-        """The whole movie with some of its events; its labels are not known here."""
-        return Scene.of(None, self.evidence, events, self.features, self.anchored, self.kinds)
+    def scene(self, events: Events, labels: Movie | None = None) -> Scene:
+        """The whole movie with some of its events."""
+        return Scene.of(labels, self.evidence, events, self.features, self.anchored, self.kinds)
 
     def noted(self, events: Events, scores: Array) -> Chosen:
         """Those of some events that annotations speak of, which the result must know."""
@@ -561,10 +552,8 @@ def _between(ends: list[int]) -> list[range]:
     return [range(a, b + 1) for a, b in pairwise(ends)]
 
 
-def windows_within(evidence: Evidence, together: int, memory: float | None = None) -> list[range]:
+def windows_within(evidence: Evidence, memory: float | None = None) -> list[range]:
     """As few windows as the memory allows (None: what is free), of about as many cells each.
-
-    It must hold some frames `together`.
 
     Raises a `BridgetrackError` where it is too little.
     """
@@ -575,7 +564,7 @@ def windows_within(evidence: Evidence, together: int, memory: float | None = Non
     tables, per_cell = _bytes_needed(evidence)
     if tables + per_cell * len(detections) <= memory:
         return [range(n_frames)]
-    few = min(together, n_frames)
+    few = min(_TOGETHER, n_frames)
     least = tables + per_cell * float((offsets[few:] - offsets[:-few]).max())
     if least > memory:
         enough = f"{np.ceil(1.1 * least / 1e7) / 100:g}GB"

@@ -22,7 +22,7 @@ from bridgetrack.arrays import Index
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError, plural
 from bridgetrack.movie.movie import EditedFrames, label_frame
-from bridgetrack.pipeline.finding import chosen_again, chosen_as
+from bridgetrack.pipeline.finding import chosen_again
 from bridgetrack.pipeline.mask_changes import changes_again, highest_named
 from bridgetrack.progress import Steps
 from bridgetrack.regions.acts import MendSite, act
@@ -236,8 +236,6 @@ class MovieMasks:
         if session.tracker.base is None:
             raise InputError("the cells are still being measured; try again in a moment")
         movie, labels, weights = self._movie, self.labels, session.model
-        finding = chosen_as(labels, movie.found)
-        finding = replace(finding, learned=learned or finding.learned)
         named, said = highest_named(answers, self._store.annotations), self.said()
 
         def work() -> Steps[tuple[list[Mend], MovieScore | None]]:
@@ -245,7 +243,14 @@ class MovieMasks:
             everything = yield from said
             return (
                 yield from chosen_again(
-                    labels, movie.image, finding, everything, named, weights, movie.channel
+                    labels,
+                    movie.image,
+                    movie.found,
+                    learned,
+                    everything,
+                    named,
+                    weights,
+                    movie.channel,
                 )
             )
 
