@@ -64,7 +64,7 @@ def _masks(result: Path, labels: Path | None) -> Movie | None:
         named = given_run(result).labels
     except InputError:
         return None
-    return None if is_table(named) or not named.exists() else open_labels(named)
+    return None if named is None or is_table(named) or not named.exists() else open_labels(named)
 
 
 # ------------------------------------------------------------------ check

@@ -33,6 +33,7 @@ from bridgetrack.pipeline.runs import (
     OpenOptions,
     check_belonging,
     check_link_scores,
+    left_out,
     open_answers,
     open_cells,
     open_link_scores,
@@ -102,7 +103,7 @@ def annotate(
     check_file(out, labels, image, ground_truth)
     notes = list[Note]()
     with collecting_warnings(notes):
-        cells, pixels = open_cells(labels, image, reading, [])
+        cells, pixels = open_cells(labels, image, reading)
         truth = read_ctc(ground_truth)
         if isinstance(cells, Detections):
             raise InputError(f"{labels}: a table has no masks that could be compared; give masks")
@@ -198,7 +199,8 @@ def _open_scene(
     """Open and prepare a movie with its answers; adds to `notes`."""
     answers, scores = open_answers(annotations), open_link_scores(link_scores)
     features = None if scores is None else with_link_scores(scores)
-    cells, pixels = open_cells(labels, image, reading, notes)
+    notes += left_out(labels, image)
+    cells, pixels = open_cells(labels, image, reading)
     scene = show(prepare(cells, pixels, answers, features, kinds))
     check_link_scores(scores, scene)
     if answers is not None and annotations is not None:

@@ -22,7 +22,7 @@ from bridgetrack.movie.opening import open_movie
 from bridgetrack.movie.tiff import is_tiff, one_frame
 from bridgetrack.movie.zarr_store import is_zarr
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.runs import FOUND_HERE, RunInputs, open_model, run_steps
+from bridgetrack.pipeline.runs import RunInputs, open_model, run_steps
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.tracks import EDGE_EVENTS, MARGIN
@@ -84,10 +84,9 @@ def batch_steps(
         yield told(Progress("Opening", 0.0))
         mine = replace(
             given,
-            labels=movie.labels or out / movie.name / FOUND_HERE[0],
+            labels=movie.labels,
             image=movie.image,
             command="batch",
-            found_here=movie.labels is None,
             repair=given.repair and movie.labels is not None and movie.image is not None,
         )
         words = "the masks were not repaired, as there is no image of them in the folder"
@@ -172,18 +171,15 @@ def movies_of(folder: Path, labels: Path | None = None) -> tuple[BatchFiles, ...
     entries = _entries(folder, "movies")
     masks = {} if labels is None else {_stem(p): p for p in _entries(labels, "masks")}
     names = [_stem(p) for p in entries]
-    beside, taken = (
-        dict(zip(names, entries, strict=True)),
-        {n + end for n in names for end in _MASKS},
-    )
+    beside = dict(zip(names, entries, strict=True))
+    of_movies = set() if masks else {name + end for name in names for end in _MASKS}
     found = []
     for path, name in zip(entries, names, strict=True):
-        if name in taken and not masks:
+        if name in of_movies:
             continue
-        ends = (beside[name + end] for end in _MASKS if name + end in beside)
-        known = masks.get(name) or next(ends, None)
+        known = (masks.get(name), *(beside.get(name + end) for end in _MASKS))
         own = path.name if names.count(name) > 1 else name
-        found.append(_paired(own, path, known))
+        found.append(_paired(own, path, next(filter(None, known), None)))
     if len(found) > 2 and all(_holds_one_frame(f) for f in found):
         raise InputError(
             f"{folder}: every file holds one frame, so this folder is itself a movie; give the "

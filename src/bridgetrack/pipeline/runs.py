@@ -10,7 +10,6 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -109,7 +108,7 @@ class OpenOptions:
 class RunInputs:
     """What a run was given, and what it was asked for."""
 
-    labels: Path
+    labels: Path | None  # None: they are found on the way, and stand among the results
     image: Path | None
     model: Model | Path | None
     annotations: Path | None
@@ -120,7 +119,6 @@ class RunInputs:
     repair: bool = False  # the labels were repaired first
     channel: int | str = 0  # of the image, by which they were
     link_scores: Path | None = None  # scores of links that another program gave
-    found_here: bool = False  # the labels were found on the way and stand among the results
     without: tuple[str, ...] = ()  # kinds of events that do not occur, see `EventKinds`
     memory: str | None = None  # to keep to
     window: int | None = None  # frames tracked at a time
@@ -141,43 +139,42 @@ class RunInputs:
     @property
     def inputs(self) -> tuple[Path | None, ...]:
         """All files that are read."""
-        labels = None if self.found_here else self.labels
         model = self.model if isinstance(self.model, Path) else None
-        return (labels, self.image, model, self.annotations, self.project, self.link_scores)
+        return (self.labels, self.image, model, self.annotations, self.project, self.link_scores)
 
 
 def open_cells(
-    labels: Any,
-    image: Any = None,
-    reading: OpenOptions | None = None,
-    notes: list[Note] | None = None,
+    labels: Any, image: Any = None, reading: OpenOptions | None = None
 ) -> tuple[Movie | Detections, Movie | None]:
     """Open labels, or a table of detections, and the image; labels without a scale take its one.
 
-    `reading` says how they are read where they do not say it. What was left out or assumed is added
-    to the notes; it is warned of where these are None. Raises an `InputError` where one of them
-    cannot be read.
+    `reading` says how they are read where they do not say it. Raises an `InputError` where one of
+    them cannot be read.
     """
-    reading, table = reading or OpenOptions(), is_table(labels)
-    if reading.columns and not table:
+    reading = reading or OpenOptions()
+    known = {name: getattr(reading, name) for name in ("scale", "unit", "frame_interval")}
+    if is_table(labels):
+        labels = read_detections_csv(labels, reading.columns, **known)
+    elif reading.columns:
         raise InputError("columns are those of a table (.csv, .tsv, .txt), and this is none")
-    if notes is not None:
-        if table:
-            words = "a table of detections: cells are taken for discs, without shape and intensity"
-            notes.append(Note(NoteKind.REMARK, words))
-        elif image is None:
-            notes.append(Note(NoteKind.REMARK, "no image: features of intensity are left out"))
-    with nullcontext() if notes is None else collecting_warnings(notes):
-        known = {name: getattr(reading, name) for name in ("scale", "unit", "frame_interval")}
-        if table:
-            labels = read_detections_csv(labels, reading.columns, **known)
-        pixels = None if image is None else open_movie(image, axes=reading.image_axes, **known)
-        if isinstance(labels, Detections):
-            return labels, pixels
-        cells = open_labels(labels, axes=reading.axes, **known)
-        if pixels is not None and reading.unit is None:
-            cells = scaled_like(cells, pixels)
-        return cells, pixels
+    pixels = None if image is None else open_movie(image, axes=reading.image_axes, **known)
+    if isinstance(labels, Detections):
+        return labels, pixels
+    cells = open_labels(labels, axes=reading.axes, **known)
+    if pixels is not None and reading.unit is None:
+        cells = scaled_like(cells, pixels)
+    return cells, pixels
+
+
+def left_out(labels: Path, image: Path | None) -> list[Note]:
+    """What cannot be measured for want of masks or of an image."""
+    if is_table(labels):
+        words = "a table of detections: cells are taken for discs, without shape and intensity"
+    elif image is None:
+        words = "no image: features of intensity are left out"
+    else:
+        return []
+    return [Note(NoteKind.REMARK, words)]
 
 
 def is_table(labels: Any) -> bool:
@@ -314,14 +311,15 @@ def run_steps(
     with result_folder(out, *given.inputs) as folder:
         # ends before the record is written, which tells of the warnings
         with collecting_warnings(notes):
-            if given.found_here:
-                opened = yield from _find_into(folder, given, how, notes)
+            if given.labels is None:
+                opened = yield from _find_into(folder, out, given, how, notes)
             else:
-                opened = _opened(given, notes)
+                notes += [] if given.project else left_out(given.labels, given.image)
+                opened = _opened(given)
             if given.repair:
                 opened, repairs = yield from _repair_into(folder, out, opened, given, client)
             tracking = yield from _tracked(given, opened, client)
-        if given.annotations is not None:
+        if given.annotations is not None and given.labels is not None:
             check_belonging(tracking.scene.anchored, given.labels, given.annotations, notes)
         tracks, doubts = tracking.tracks, least_certain(tracking)
         methods = methods_text(
@@ -344,7 +342,7 @@ def run_steps(
 
 def track_again(given: RunInputs) -> Steps[Tracking]:
     """Track what a run was given; nothing is written."""
-    return (yield from _tracked(given, _opened(given, [])))
+    return (yield from _tracked(given, _opened(given)))
 
 
 class _Opened(NamedTuple):
@@ -357,12 +355,12 @@ class _Opened(NamedTuple):
     found: Finding | None = None  # how the cells were found, where that is known
 
 
-def _opened(given: RunInputs, notes: list[Note]) -> _Opened:
+def _opened(given: RunInputs) -> _Opened:
     """What is given; of a project what it holds, where no other model or answers are given."""
     model, answers = open_model(given.model), open_answers(given.annotations)
     if given.project is None:
-        opened = open_cells(given.labels, given.image, given.reading, notes)
-        found = how_found(given.labels) if given.repair else None
+        opened = open_cells(given.labels, given.image, given.reading)
+        found = how_found(given.labels) if given.labels is not None and given.repair else None
         return _Opened(*opened, model or shipped_model(), answers, found)
     project = load_project(given.project)
     cells, image = project.open()
@@ -386,23 +384,25 @@ def _tracked(given: RunInputs, opened: _Opened, client: Any = None) -> Steps[Tra
 
 
 def _find_into(
-    folder: Path, given: RunInputs, how: Finding | None, notes: list[Note]
+    folder: Path, out: Path, given: RunInputs, how: Finding | None, notes: list[Note]
 ) -> Steps[_Opened]:
     """Find the cells of a movie that has no masks, and write them into a folder.
 
-    What is doubtful about them goes to `notes`.
+    The labels name `out` as their source, where the folder's content will stand in the end. What is
+    doubtful about them goes to `notes`.
     """
     assert given.image is not None
     model = open_model(given.model) or shipped_model()
     image = given.reading.open_image(given.image)
-    with label_writer(folder / FOUND_HERE[0], image.geometry) as write:
+    labels = out / FOUND_HERE[0]
+    with label_writer(folder / labels.name, image.geometry) as write:
         found = yield from find_masks(how or Finding(), image, write, channel=given.channel)
     told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in found.doubts]
     notes += told
     about = masks_record({"image": str(given.image)}, image, found, given.channel)
-    about |= {"labels": str(given.labels), "cells": found.counts, "notes": note_texts(told)}
+    about |= {"labels": str(labels), "cells": found.counts, "notes": note_texts(told)}
     write_json(about, folder / FOUND_HERE[1])
-    cells = _written(folder / FOUND_HERE[0], given.labels, image.geometry)
+    cells = _written(folder / labels.name, labels, image.geometry)
     return _Opened(cells, image, model, open_answers(given.annotations), found.finding)
 
 
@@ -411,8 +411,8 @@ def _repair_into(
 ) -> Steps[tuple[_Opened, dict[str, int]]]:
     """Repair labels, write them with a list of what was changed into a folder, and count that.
 
-    The labels name `out` as their source, where the folder's content will stand in the end. What
-    the given answers say of masks holds, and what they say of events.
+    The labels name `out` as their source, see `_find_into`. What the given answers say of masks
+    holds, and what they say of events.
     """
     cells, events = opened.cells, opened.answers
     if not isinstance(cells, Movie) or opened.image is None:
@@ -470,6 +470,7 @@ def _described(
     if windows is not None:
         inference["windows"] = {"count": windows.count, "frames": windows.frames}
     paths = {name: getattr(given, name) for name in _PATHS}
+    paths["labels"] = given.labels or out / FOUND_HERE[0]
     scale = given.reading.scale
     return {
         **_RUN.head,
@@ -594,4 +595,5 @@ def given_run(folder: Path) -> RunInputs:
     if not (folder / RUN_FILE).is_file():
         raise InputError(f"{folder}: there is no {RUN_FILE} in it; give the folder of a result")
     known = _RUN.read(folder / RUN_FILE)
-    return replace(known, labels=folder / known.labels)  # as they are where they are named whole
+    # as they are where they are named whole
+    return replace(known, labels=None if known.labels is None else folder / known.labels)
