@@ -36,6 +36,7 @@ def test_what_can_happen_is_kept_in_the_project(session, said, tmp_path):
     session.set_kinds(EventKinds.without(["merges"]))
     assert session.kinds == EventKinds(), "an answer names a merge"
     assert "said to be without merges" in said[-1][1]
+    assert f"says: {session.names(merge.sources[0])} in frame" in said[-1][1]
 
 
 def test_several_of_which_none_is_clear_are_noticed(session):

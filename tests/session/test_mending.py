@@ -153,6 +153,9 @@ def test_what_cannot_be_mended_says_why(mended) -> None:
         session.mend("melt", 1, (3, 3))
     with pytest.raises(InputError, match="cut needs 1 or 2"):
         session.mend("cut", 1)
+    place = middle(mended[1][1] == mended[3][0])
+    with pytest.raises(InputError, match=r"frame 1: #\d+ was pointed at twice"):
+        session.mend("join", 1, place, place)
     with pytest.raises(InputError, match="no frame 99"):
         session.mend("remove", 99, (3, 3))
     with pytest.raises(InputError, match="no movie"):
@@ -209,7 +212,7 @@ def test_masks_of_a_verified_track_are_locked_until_it_is_released(mended, tmp_p
     refused = (("remove", place), ("outline", place), ("join", place, beside), ("cut", place))
     for kind, *places in refused:
         mend = act(kind, site, *places)
-        with pytest.raises(InputError, match="verified and locked, at cell"):
+        with pytest.raises(InputError, match=r"verified and locked, at #\d+✓ in frame"):
             session.masks.accept(mend)
     np.testing.assert_array_equal(frame_of(session, 1), before)
     assert len(session.masks.answers) == 1 and session.names.verified(cell)

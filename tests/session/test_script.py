@@ -117,6 +117,8 @@ def the_model_is_used_before_it_is_known_how_accurate_it_is(session):
     assert session.model.estimate == training.estimate.to_json()
     (said,) = (words for words in session.trainer.results() if "held-out" in words)
     assert said.startswith("Of 12 held-out answers the trained model gets ")
+    trained, started = training.errors
+    assert session.trainer.outcome.better == (trained < started)
 
 
 def what_is_exported_is_what_the_project_repeats(session, project, tmp_path):

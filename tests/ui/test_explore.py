@@ -29,6 +29,7 @@ def opened(open_short, viewer, qtbot):
         state.session.tracking_changed.emit()
 
     viewer.layers.events.inserted.connect(change)
+    viewer.window.resize(1366, 768)
     widget.open_step(3)  # shows them, without a button
     qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None, timeout=20_000)
     viewer.layers.events.inserted.disconnect(change)
@@ -186,6 +187,10 @@ def trees_plots_and_colours(opened, viewer, qtbot):
     panel.tabs.setCurrentIndex(2)
     assert panel.feature.itemText(panel.feature.findData("area")) == "area [µm²]"
     panel.feature.setCurrentIndex(panel.feature.findData("speed"))
+    assert panel.plot.plotItem.vb.height() > 100, "on a small screen, too"
+    words = [step.colour.itemText(k) for k in range(step.colour.count())]
+    longest = max(map(step.colour.fontMetrics().horizontalAdvance, words))
+    assert step.colour.width() - 30 > longest, "no words are cut"
     [curve] = panel.plot.plotItem.listDataItems()
     assert curve.name() == str(track)
     state.looks.choose([])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model
 from bridgetrack.session.cells import question_words, shown_diameter
 from bridgetrack.session.check import SampleQuestion
@@ -94,11 +98,16 @@ def the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot, *_):
     qtbot.waitUntil(panel.question.isVisible, timeout=20_000)
     qtbot.wait(100)
     place = yes.mapTo(window, yes.rect().center())
+    for tool in panel.modes.values():  # nor does another tool move it, however long its hint
+        tool.click()
+        qtbot.wait(50)
+        assert yes.mapTo(window, yes.rect().center()) == place, tool.text()
+    hand.key("G")
     for k in range(9):
         qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
         qtbot.wait(50)
         # The mouse stays where it is: Yes is below it at every question, however long.
-        lengths.add(len(panel.question.text() + panel.reason.text()))
+        lengths.add(len(panel.question.text() + panel.hint.text()))
         assert yes.mapTo(window, yes.rect().center()) == place
         assert window.childAt(place) is yes
         qtbot.mouseClick(yes, Qt.MouseButton.LeftButton)
@@ -145,6 +154,7 @@ def one_question_at_a_time_and_undo_says_what_it_takes(
     qtbot.mouseClick(panel.choices.viewport(), Qt.MouseButton.LeftButton, pos=line)
     assert [a.events[0].key for a in asked.session.annotations] == [first.alternatives[0].key]
     qtbot.waitUntil(lambda: "Is this right" in panel.question.text(), timeout=20_000)
+    a_cell_keeps_its_name_in_the_question_after_a_no(asked, hand, qtbot)
     # Training is a step of its own, and is called so before it is taken back.
     asked.widget.open_step(2)
     qtbot.mouseClick(asked.widget.train.go, Qt.MouseButton.LeftButton)
@@ -154,10 +164,44 @@ def one_question_at_a_time_and_undo_says_what_it_takes(
     models.activated.emit(models.count() - 1)
     assert "save" in models.itemText(models.count() - 1) and load_model(file).name == "mine"
     assert models.currentIndex() == 0, "the model in use"
+    # It is not called learned unless that is known.
+    said, outcome = asked.widget.next_words, asked.session.trainer.outcome
+    assert said.text().startswith("Trained.") and outcome.better is None
+    asked.session.describe_model(asked.session.model, replace(outcome, better=False))
+    asked.session.trainer.changed.emit()
+    assert said.text().startswith("No fewer held-out answers are wrong than before")
     qtbot.mouseClick(asked.widget.tabs[1], Qt.MouseButton.LeftButton)
     qtbot.mouseClick(panel.undo, Qt.MouseButton.LeftButton)
     assert "Undone: training." in asked.widget.notice.text()
     assert len(asked.session.annotations) == 1
+
+
+def a_cell_keeps_its_name_in_the_question_after_a_no(asked, hand, qtbot):
+    panel, questions, session = asked.widget.annotate, asked.session.questions, asked.session
+    for _ in range(60):
+        first, before = questions.current, session.tracking
+        qtbot.wait(50)
+        if first.kind != Event.MOVE or not first.alternatives:
+            hand.key("G")
+            continue
+        [name] = re.findall(r"#\d+", panel.question.text())[:1]
+        hand.key("Backspace")
+        noted = asked.widget.notice.text()
+        qtbot.waitUntil(lambda before=before: session.tracking is not before, timeout=20_000)
+        qtbot.wait(50)
+        if session.names(first.asked) != name:
+            break
+        hand.key("Z")
+        qtbot.waitUntil(lambda: not session.busy("correct", "track"), timeout=20_000)
+        hand.key("G")
+    assert session.names(first.asked) != name, "it has another track now"
+    assert name in panel.question.text() and "instead?" in panel.question.text()
+    # What is undone is called as it was noted.
+    hand.key("Z")
+    undone = asked.widget.notice.text()
+    assert undone.startswith(noted.replace("Noted", "Undone").removesuffix("."))
+    qtbot.waitUntil(lambda: not session.busy("correct", "track"), timeout=20_000)
+    assert questions.current is first
 
 
 def a_sample_of_the_tracks_is_checked(state, hand, viewer, qtbot, tmp_path, monkeypatch):
@@ -173,7 +217,7 @@ def a_sample_of_the_tracks_is_checked(state, hand, viewer, qtbot, tmp_path, monk
     assert state.annotator.asking
     assert state.canvas.frame == first.frame
     qtbot.waitUntil(lambda: asking.question.text().startswith("Is this right?"), timeout=20_000)
-    assert asking.reason.text().startswith("Number 1 of 5 drawn at random")
+    assert asking.hint.text().startswith("Number 1 of 5 drawn at random")
     assert asking.choices.isHidden(), "what the model believes would sway the answer"
     assert widget.step == 1
     assert widget.next_words.text().startswith("Look at the event in both frames")

@@ -12,7 +12,15 @@ from typing import Any
 
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind, now
+from bridgetrack.annotations.annotation import (
+    VERIFIED,
+    Annotation,
+    EventRef,
+    Kind,
+    Name,
+    by_label,
+    now,
+)
 from bridgetrack.annotations.annotation_set import AnnotationSet, natural_key
 from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.annotations.files import (
@@ -144,6 +152,7 @@ class AutosavingStore:
         self.resumed = len(self.annotations) + len(self.masks)  # answers that were in the file
         # Whether others may not take the place of an annotation: verified tracks rest on it.
         self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
+        self.name: Name = by_label  # what cells are called in messages
 
     @property
     def path(self) -> Path | None:
@@ -234,9 +243,10 @@ class AutosavingStore:
         """
         locked = next((a for a in annotations if self.locked(a)), None)
         if locked is not None:
+            cell = locked.cells[0]
             raise InputError(
-                f"this contradicts a track that is verified and locked, at {locked.cells[0]}; "
-                "release it first: press Verify track in step 2 and click it"
+                f"this contradicts a track that is verified and locked, at {self.name(cell)} in "
+                f"frame {cell.frame}; release it first: press Verify track in step 2 and click it"
             )
 
     # ------------------------------------------------------------------ steps

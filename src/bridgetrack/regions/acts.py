@@ -52,6 +52,7 @@ class MendSite:
     # one channel of it; without one, masks are told apart by their shape alone
     image: NDArray[Any] | None = None
     scale: tuple[float, ...] | None = None  # pixel size per axis; only ratios matter
+    name: Callable[[int], str] = "cell {}".format  # what a cell is called, by its label
     # how likely candidates are cells, by what the movie taught where that is known
     score: MovieScore = field(default_factory=lambda: MovieScore(starting_score()))
 
@@ -96,9 +97,9 @@ class MendSite:
             raise self.refusal(f"there is no cell at pixel {at}; point at one that is drawn")
         return label
 
-    def refusal(self, why: str) -> InputError:
-        """An error that names the frame."""
-        return InputError(f"frame {self.frame}: {why}")
+    def refusal(self, why: str, *labels: int) -> InputError:
+        """An error that names the frame, and cells in place of braces."""
+        return InputError(f"frame {self.frame}: {why.format(*map(self.name, labels))}")
 
 
 def act(kind: MendKind | str, site: MendSite, *places: Place) -> Mend:
@@ -138,14 +139,15 @@ def _join(site: MendSite, *places: Place) -> Mend:
     """One cell with the number of the larger; a gap is closed."""
     labels = [site.cell_at(p) for p in places]
     if labels[0] == labels[1]:
-        raise site.refusal(f"cell {labels[0]} was pointed at twice; joining needs two cells")
+        raise site.refusal("{} was pointed at twice; joining needs two cells", labels[0])
     part = _part(site, places, *labels)
     first, second = (part.labels == label for label in labels)
     away = float(ndi.distance_transform_edt(~first, sampling=site.sampling)[second].min())
     if away > _GAP * site.diameter:
         raise site.refusal(
-            f"cells {labels[0]} and {labels[1]} are {away:.0f} pixels apart; only cells beside "
-            "each other can be joined: paint what lies between them"
+            f"{{}} and {{}} are {away:.0f} pixels apart; only cells beside each other can be "
+            "joined: paint what lies between them",
+            *labels,
         )
     both = _bridged(first | second, part.labels == 0, away, site.sampling)
     kept = labels[int(second.sum() > first.sum())]
@@ -157,8 +159,8 @@ def _grow(site: MendSite, place: Place) -> Mend:
     at = site.pixel(place)
     if site.labels[at]:
         raise site.refusal(
-            f"cell {site.labels[at]} is drawn here already; cut it if it is two cells, or take its "
-            "next outline"
+            "{} is drawn here already; cut it if it is two cells, or take its next outline",
+            int(site.labels[at]),
         )
     part = _part(site, (place,))
     outlines = _outlines(part, place, 0)
@@ -182,7 +184,7 @@ def _outline(site: MendSite, place: Place) -> Mend:
     alike = [_overlap(mask, now) for mask in found]
     same = int(np.argmax(alike)) if alike and max(alike) > _ALIKE else -1
     if not found or (len(found) == 1 and same == 0):
-        raise site.refusal(f"there is no other outline of cell {label}; paint it as it is")
+        raise site.refusal("there is no other outline of {}; paint it as it is", label)
     chosen = found[(same + 1) % len(found)]
     return part.mend(MendKind.OUTLINE, (place,), [(chosen, label)], [now])
 
@@ -312,8 +314,9 @@ def _best_cut(part: _Part, label: int) -> tuple[Mask, Mask]:
     )
     if markers is None:
         raise part.site.refusal(
-            f"cell {label} shows no valley to cut it along; click beside it on both sides to draw "
-            "the cut, or paint one of the two cells"
+            "{} shows no valley to cut it along; click beside it on both sides to draw the cut, "
+            "or paint one of the two cells",
+            label,
         )
     return _spread(markers, mask, part.site.sampling)
 
@@ -431,7 +434,7 @@ def _along_line(part: _Part, label: int, places: tuple[Place, ...]) -> tuple[Mas
         pieces = _two_largest(left)
         if pieces is not None:
             return _spread(pieces, mask, part.site.sampling)
-    raise part.site.refusal(f"this line does not divide cell {label}; draw it right across")
+    raise part.site.refusal("this line does not divide {}; draw it right across", label)
 
 
 # ---------------------------------------------------------------------- one cell

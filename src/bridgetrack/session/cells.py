@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -13,11 +14,11 @@ from bridgetrack.active.suggester import Proposal, ranked
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import (
+    Annotation,
     CellRef,
     EventRef,
     Name,
     by_label,
-    describe,
     short_words,
 )
 from bridgetrack.annotations.history import AnswerChange
@@ -117,15 +118,15 @@ def choice_words(event: EventRef, asked: Suggestion, name: Name = by_label) -> s
     return f"{words}, together with {' and '.join(called)}"
 
 
-def step_words(change: AnswerChange, name: Name = by_label) -> str:
-    """What a step changed."""
+def step_words(change: AnswerChange, words_of: Callable[[Annotation], str]) -> str:
+    """What a step changed; `words_of` says one answer about an event in words."""
     events = change.added or change.removed
     masks = change.masks_added or change.masks_removed
     frames = {answer.frame for answer in masks}
     parts = []
     if events:
         one = len(events) == 1
-        parts.append(describe(events[0], name) if one else f"{len(events)} answers")
+        parts.append(words_of(events[0]) if one else f"{len(events)} answers")
     if len(masks) == 1 and not masks[0].says_nothing:
         parts.append(describe_masks(masks[0].frame, masks[0].kind))
     elif masks:

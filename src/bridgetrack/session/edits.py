@@ -19,7 +19,6 @@ from bridgetrack.annotations.annotation import (
     CellRef,
     EventRef,
     Kind,
-    describe,
 )
 from bridgetrack.annotations.from_tracks import Answer, ImportedTracks, compare_tracks
 from bridgetrack.annotations.history import AnswerChange
@@ -74,10 +73,9 @@ class Edits:
                 )
             if named is None and session.questions.answered_by(kind, event):
                 return
-            names = session.names
             said = [(kind, event)]
             [noted], replaced = session.answers.answer(said, source, seconds, named=named)
-            told = f"Noted: {describe(noted, names)}.{_in_place_of(replaced)}"
+            told = f"Noted: {session.words_of(noted)}.{_in_place_of(replaced)}"
             session.message.emit("info", told)
 
     def note_all(self, said: Sequence[Answer], source: str, told: str) -> None:
@@ -213,7 +211,8 @@ class Edits:
         self._tracking()
         track = self._session.names.track(cell)
         if not track:
-            raise InputError(f"{cell} is in no track")
+            called = self._session.names(cell)
+            raise InputError(f"{called} in frame {cell.frame} is in no track")
         return track
 
     def _rows_of(self, tracks: set[int]) -> Index:

@@ -104,7 +104,11 @@ class MovieMasks:
             self._settings = self._complete(image, detections)
         free, scale = self._free(labels), self.labels.geometry.scale
         score = self.learned or MovieScore(starting_score())
-        return MendSite(t, labels, self._settings, free, image, scale, score)
+        name = self._session.questions.name
+        return MendSite(
+            t, labels, self._settings, free, image, scale,
+            lambda label: name(CellRef(t, label, ())), score,
+        )  # fmt: skip
 
     def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
         """What cells were found with; what that leaves open is decided by them and by a frame."""

@@ -12,9 +12,10 @@ from psygnal import Signal
 from bridgetrack.active.accuracy import Report, report_of
 from bridgetrack.active.session import ActiveSession, Update
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import EventRef, Kind, describe
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.pipeline.tracking import known_solution
+from bridgetrack.session.cells import CellNames
 from bridgetrack.session.check import SampleCheck, SampleQuestion
 from bridgetrack.session.training import Trainer
 
@@ -47,6 +48,8 @@ class Questions:
         self.current: Suggestion | None = None  # the question in view
         # A sample of the tracks to be judged; while it runs, its questions come and no others.
         self.check = SampleCheck(movie)
+        # The question for which cells were named, and how.
+        self._named: tuple[Suggestion | None, CellNames] = None, CellNames(None)
         self.engaged = False  # whether people answer questions, also while they click the answer
         self.asking = False  # whether keys answer the question, see `take_keys`
         self.away = False  # whether people look elsewhere meanwhile; the window sets this
@@ -84,6 +87,14 @@ class Questions:
     def denied(self) -> bool:
         """Whether no was said to the question in view, and not yet what happened instead."""
         return self.active is not None and self.active.denied is self.current is not None
+
+    def name(self, cell: CellRef) -> str:
+        """What a cell is called: the same as long as a question and its follow-up stand."""
+        if self.current is None or not self.engaged:
+            return self._movie.names(cell)
+        if self._named[0] is not self.current:
+            self._named = self.current, self._movie.names
+        return self._named[1](cell)
 
     @property
     def in_view(self) -> float:
@@ -221,7 +232,7 @@ class Questions:
 
     def _write(self, asked: Suggestion, kind: Kind, event: EventRef | None) -> bool:
         """Write an answer down; whether that worked."""
-        active, names = self.active, self._movie.names
+        active = self.active
         seconds = round(min(self.in_view, PAUSE), 2)
         self._writing = True
         try:
@@ -229,7 +240,7 @@ class Questions:
                 self.check.judge(asked, kind)
             elif active is not None:
                 noted = active.answer(asked, event, kind, seconds=seconds)
-                self._movie.message.emit("info", f"Noted: {describe(noted, names)}.")
+                self._movie.message.emit("info", f"Noted: {self._movie.words_of(noted)}.")
         except BridgetrackError as error:
             self._movie.tell(error)
             return False

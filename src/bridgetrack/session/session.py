@@ -28,7 +28,7 @@ from typing import Any
 from psygnal import Signal
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import EventRef, Kind
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.store import AutosavingStore
@@ -147,6 +147,7 @@ class Session:
         self.trainer = Trainer(self, library)
         self.questions = Questions(self, self.trainer)
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
+        self._said: dict[Annotation, str] = {}
         if labels is not None:
             folder = None if project is None else Path(project)
             self._open(_movie_of(labels, image, channel), folder, model)
@@ -203,7 +204,7 @@ class Session:
         kept, before = self.settings.restore(), (self.model, self.kinds)
         self.model, self.kinds = kept.model or self.model, kept.kinds
         answers.changed.connect(self._follow)
-        answers.locked = self.edits.locked
+        answers.locked, answers.name = self.edits.locked, self.questions.name
         self.movie_changed.emit()
         if mended:
             self.masks_changed.emit(mended)
@@ -315,7 +316,7 @@ class Session:
         if self.answers is None or not self.can_undo:
             self.message.emit("info", "There is nothing to undo.")
             return
-        words = step_words(self.answers.history.past[-1], self.names)
+        words = step_words(self.answers.history.past[-1], self.words_of)
         self.message.emit("info", f"Undone: {words}. Redo (R) brings it back.")
         with self.telling():
             self.answers.undo()
@@ -325,7 +326,7 @@ class Session:
         if self.answers is None or not self.can_redo:
             self.message.emit("info", "There is nothing to redo.")
             return
-        words = step_words(self.answers.history.future[-1], self.names)
+        words = step_words(self.answers.history.future[-1], self.words_of)
         self.message.emit("info", f"Redone: {words}. Z undoes it.")
         with self.telling():
             self.answers.redo()
@@ -343,6 +344,12 @@ class Session:
         if self._named[0] is not self.tracking:
             self._named = self.tracking, CellNames(self.tracking)
         return self._named[1]
+
+    def words_of(self, answer: Annotation) -> str:
+        """An answer as a line, in the words in which it was noted: its cells' names may change."""
+        if answer not in self._said:
+            self._said[answer] = describe(answer, self.questions.name)
+        return self._said[answer]
 
     @property
     def start(self) -> Model:
@@ -396,7 +403,7 @@ class Session:
             return
         with self.telling():
             if self.annotations is not None:
-                check_kinds(self.annotations, kinds)
+                check_kinds(self.annotations, kinds, self.questions.name)
             if self.answers is None:
                 self.kinds = kinds
             self.settings.write(undoable=True, without=list(kinds.words))

@@ -101,6 +101,8 @@ class Training:
     # errors of the trained and the starting model on held-out answers, as a sentence; empty until
     # it is judged
     words: str = ""
+    # these errors, of the one and the other; None where there are too few answers
+    errors: tuple[float, float] | None = None
     # accuracy on held-out annotations; None if there are too few, or until it is judged
     estimate: ErrorEstimate | None = None
     # makes the same training with ``words`` and ``estimate``
@@ -222,13 +224,15 @@ def _train(
         elif target is not None:
             again = replace(objective, state=result.state)
             unseen = yield from again.held_out_errors(learned.step)
-        estimate = None
+        estimate = errors = None
         if target is not None and unseen is not None:
             estimate = _estimated(target, unseen, weights, population)
+            errors = float(unseen.sum()), float(errors_of(target, start).sum())
         return replace(
             training,
             model=replace(training.model, estimate={} if estimate is None else estimate.to_json()),
-            words=_compared(target, unseen, start),
+            words=_compared(target, unseen, errors),
+            errors=errors,
             estimate=estimate,
             notes=training.notes if estimate is None else (*training.notes, *estimate.warnings),
         )
@@ -282,17 +286,19 @@ def _train(
     )
 
 
-def _compared(target: TrackingModel | None, unseen: Array | None, start: Array) -> str:
+def _compared(
+    target: TrackingModel | None, unseen: Array | None, errors: tuple[float, float] | None
+) -> str:
     """Errors of the trained and the starting model on held-out answers, as a sentence."""
     if target is None:
         return (
             "nothing was annotated in this movie: the weights of the earlier movies are used "
             "without a test"
         )
-    if unseen is None:
+    if unseen is None or errors is None:
         return "there were too few answers to test the model on held-out ones"
-    errors = unseen, errors_of(target, start)  # fractions where an answer leaves several events
-    trained, started = (f"{round(float(e.sum()), 1):g}" for e in errors)
+    # fractions where an answer leaves several events
+    trained, started = (f"{round(e, 1):g}" for e in errors)
     return (
         f"of {plural(len(unseen), 'held-out answer')} the trained model gets {trained} wrong, the "
         f"starting model {started}"

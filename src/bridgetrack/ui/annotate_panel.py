@@ -92,7 +92,7 @@ class AnswersModel(QAbstractListModel):
             return self.words(answer)
         if role == Qt.ItemDataRole.ToolTipRole and isinstance(answer, MaskAnswer):
             return describe_masks(answer.frame, answer.kind)
-        return describe(answer) if role == Qt.ItemDataRole.ToolTipRole else None
+        return describe(answer, self._names()) if role == Qt.ItemDataRole.ToolTipRole else None
 
     def words(self, answer: Answer) -> str:
         """The frame, the sign and the answer."""
@@ -133,7 +133,7 @@ class FrameStrip(QWidget):
 
     picked = Signal(int)
 
-    def __init__(self, name: Callable[[], Name]) -> None:
+    def __init__(self, name: Name) -> None:
         super().__init__()
         self._name = name
         self.pictures: tuple[Picture, ...] = ()
@@ -164,7 +164,7 @@ class FrameStrip(QWidget):
     def write_names(self) -> None:
         """Write on the pictures what cells are called now."""
         for each, picture in zip(self.buttons, self.pictures, strict=True):
-            each.setIcon(QIcon(_painted(picture, each.iconSize().width(), self._name())))
+            each.setIcon(QIcon(_painted(picture, each.iconSize().width(), self._name)))
 
     def mark(self, frame: int) -> None:
         """Tell which frame is in view elsewhere."""
@@ -215,10 +215,9 @@ class AnnotatePanel(Panel):
         super().__init__(napari_viewer)
         self.questions, self.annotator = self.session.questions, self.state.annotator
         # Room for the longest, so that the buttons below stay under the mouse.
-        self.hint = self.add(text(lines=3))
         self.question = self.add(heading("", lines=2))
-        self.reason = self.add(text(lines=2))
-        self.frames = self.add(FrameStrip(lambda: self.session.names))
+        self.hint = self.add(text(lines=3))
+        self.frames = self.add(FrameStrip(self.questions.name))
         self.frames.picked.connect(self.state.canvas.show_asked)
         self.choices = self.add(self._choices())
         words = {"accept": "Yes", "reject": "No", "unsure": "Unsure"}
@@ -343,13 +342,13 @@ class AnnotatePanel(Panel):
             self.tabs.setCurrentIndex(0 if now.mends is None else 1)  # where its button is
 
     def _show_question(self) -> None:
-        asked, names = self._asked, self.session.names
+        asked, name = self._asked, self.questions.name
         self._on_mode()
         denied = self.questions.denied
         words = instead_words if denied else question_words
-        self.question.setText("" if asked is None else words(asked, names))
-        for name in ("accept", "reject"):
-            self.actions[name].setEnabled(not denied)
+        self.question.setText("" if asked is None else words(asked, name))
+        for answer in ("accept", "reject"):
+            self.actions[answer].setEnabled(not denied)
         self._picture(asked)
         self._on_frame()
         self.stop.setVisible(asked is not None)
@@ -357,19 +356,17 @@ class AnnotatePanel(Panel):
         self.choices.setVisible(not isinstance(asked, SampleQuestion))
         check = self.questions.check
         self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
-        if asked is not None:
-            self.reason.setText(_INSTEAD if denied else _reason(asked))
-        for part in (self.question, self.reason, self.frames):
+        for part in (self.question, self.frames):
             part.setVisible(asked is not None)
         self.redo.setEnabled(self.session.can_redo)
         self._show_cell()
 
     def _show_cell(self) -> None:
         asked, annotator = self._asked, self.annotator
-        # The question and the buttons say it all.
-        answering = asked is not None and annotator.asking and not self.questions.problem
-        self.hint.setVisible(not answering)
-        self.hint.setText(annotator.hint)
+        if asked is None or not annotator.asking or self.questions.problem:
+            self.hint.setText(annotator.hint)
+        else:
+            self.hint.setText(_INSTEAD if self.questions.denied else _reason(asked))
         words = self._proposals() if asked is None else self._alternatives(asked)
         shown = [self.choices.item(k).text() for k in range(self.choices.count())]
         if words != shown:
@@ -377,8 +374,8 @@ class AnnotatePanel(Panel):
             self.choices.addItems(words)
 
     def _alternatives(self, asked: Suggestion) -> list[str]:
-        events, names = asked.listed, self.session.names
-        words = [choice_words(event, asked, names) for event in events]
+        events, name = asked.listed, self.questions.name
+        words = [choice_words(event, asked, name) for event in events]
         listed = self._listed(events, words, map(percent, asked.beliefs))
         return listed[int(self.questions.denied) :]
 

@@ -451,8 +451,8 @@ class Canvas(SliceInView):
             return
         dot, plane = self._pixel, self.plane
         view = SliceShown(
-            self.frame, plane, self._size, self._edges, self.depth, _LETTER * dot, session.names,
-            self.outline,
+            self.frame, plane, self._size, self._edges, self.depth, _LETTER * dot,
+            session.questions.name, self.outline,
         )  # fmt: skip
         # Words have a rim where it lies in the plane that is looked at.
         rim = dot if viewer.dims.ndisplay == 2 else 0.0

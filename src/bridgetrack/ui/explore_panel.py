@@ -202,7 +202,7 @@ class ExplorePanel(Panel):
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Wide and low, for below the image."""
-        return QSize(760, 330)
+        return QSize(760, 270)
 
     def _plots(self) -> Column:
         tab = Column()

@@ -197,7 +197,7 @@ class FindCells(Column):
     def _show_decided(self, found: SettingsEstimate) -> None:
         """What was decided, and what is doubtful about it."""
         if not self._own_size:
-            self._show_size(float(round(found.settings.diameter or 20)))
+            self._show_size(found.settings.diameter or 20.0)
         doubts = (f"⚠ {words[0].upper()}{words[1:]}." for words in found.doubts)
         self.estimate.setText(" ".join([f"Cells look {found.readings[0].words}.", *doubts]))
 

@@ -62,8 +62,8 @@ class Mode(Enum):
     )  # fmt: skip
     CHECK = (
         "I", "All right",
-        "Correct what is wrong in view first. Then click the image or press Enter: every cell in "
-        "view is right, and none is missing.",
+        "Correct what is wrong in view first. Then click or press Enter: every cell in view is "
+        "right, and none is missing.",
     )  # fmt: skip
 
     @property

@@ -52,8 +52,10 @@ class TrackPanel(Panel):
             "Table and plots…", "All tracks below the image, with family trees and plots",
             self.open_explorer,
         )  # fmt: skip
-        self.add(row(self.colour, self.explore))
-        self.check = self.add(CheckBox(self))
+        self.check = CheckBox(self)
+        self.add(self.colour)
+        self.add(row(self.explore, self.check.go))
+        self.add(self.check)
         self.export = self.add(ExportBox(self))
         self.divide = self.add(QCheckBox("Cells divide"))
         self.divide.setToolTip("Untick it if your cells do not divide")
@@ -86,8 +88,11 @@ class TrackPanel(Panel):
                 dock.show()
                 dock.raise_()
                 return
-        viewer = self.state.viewer
-        viewer.window.add_dock_widget(ExplorePanel(viewer), name=NAME, area="bottom")
+        viewer, window = self.state.viewer, self.window()
+        # Beside the lists of layers, which would leave plots too little height on a laptop.
+        window.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
+        dock = viewer.window.add_dock_widget(ExplorePanel(viewer), name=NAME, area="bottom")
+        window.resizeDocks([dock], [dock.sizeHint().height()], Qt.Orientation.Vertical)
 
     def _refresh(self) -> None:
         tracking = self.session.tracking
@@ -133,12 +138,12 @@ class CheckBox(Column):
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel, self._questions = panel, panel.session.questions
-        self.go = self.add(button(
+        self.go = button(
             "Check accuracy",
             "Look at links drawn at random: Enter is right, Backspace wrong, U cannot tell, Z takes"
             " back. It ends in a sentence for your methods section, written with every export",
             self.begin,
-        ))  # fmt: skip
+        )
         self.words = self.add(text())
         panel.follow(self._refresh, self._questions.check.changed, panel.session.tracking_changed)
 

@@ -85,7 +85,11 @@ class TrainPanel(Panel):
         ready, trainer = self.session.scene is not None, self.trainer
         self.go.setEnabled(ready and n > 0 and not trainer.busy)
         unsure = f"; {len(given) - n} that nobody could tell" if n < len(given) else ""
-        self.words.setText(f"{plural(n, 'answer')} to learn from{unsure}." if given else "")
+        words = [f"{plural(n, 'answer')} to learn from{unsure}."] if given else []
+        if self.session.masks is not None and len(self.session.masks.answers):
+            about = plural(len(self.session.masks.answers), "answer")
+            words.append(f"{about} about masks count where masks are chosen.")
+        self.words.setText(" ".join(words))
         problem = [f"✕ {trainer.problem}"] if trainer.problem else trainer.results()
         tell(self.results, "\n".join(problem))
         tell(self.doubt, trainer.doubt())

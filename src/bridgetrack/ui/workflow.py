@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.errors import InputError
+from bridgetrack.pipeline.project import Outcome
 from bridgetrack.session.project import saving
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.file_menu import layers_of, masks_of, table_of
@@ -182,7 +183,8 @@ class WorkflowPanel(Panel):
             return "These cells cannot be tracked. Choose others in step 1, or find cells there."
         if session.tracking is None:
             return "The cells are being measured; this takes a moment."
-        return _ready(step, len(session.annotations or ()), session.trainer.outcome is not None)
+        masks = 0 if session.masks is None else len(session.masks.answers)
+        return _ready(step, len(session.annotations or ()), masks, session.trainer.outcome)
 
     def ask_save(self) -> None:
         """Ask for a name and save the project."""
@@ -205,19 +207,30 @@ class WorkflowPanel(Panel):
             doer.run("project", lambda: steps, done, what="Saving the project")
 
 
-def _ready(step: int, answers: int, trained: bool) -> str:
-    """What comes next in a step, where there are tracks."""
+def _ready(step: int, answers: int, masks: int, trained: Outcome | None) -> str:
+    """What comes next in a step, where there are tracks and answers about events and `masks`."""
+    besides = f", besides {masks} about masks" if masks else ""
     if step == 0:
         return "Ready. Next: answer some questions in step 2, or see the tracks in step 4."
     if step == 1 and answers < ENOUGH:
-        return f"{answers} of about {ENOUGH} answers; mix easy and hard ones. Then train."
+        return f"{answers} of about {ENOUGH} answers{besides}; mix easy and hard ones. Then train."
     if step == 1:
-        return f"{answers} answers: enough to train in step 3; more make it better."
+        return f"{answers} answers{besides}: enough to train in step 3; more make it better."
+    if step == 2 and trained is not None:
+        return _TRAINED[trained.better]
     if step == 2 and not answers:
         return "Training needs answers; give some in step 2. About 20 are enough to begin with."
     if step == 2:
-        return "Learned. Next: look at the tracks in step 4." if trained else "Press Train."
+        return "Press Train."
     return "Point at what is wrong and correct it as in step 2; the tracks are updated at once."
+
+
+_TRAINED = {
+    None: "Trained. Next: look at the tracks in step 4.",
+    True: "Fewer held-out answers are wrong than before. Next: look at the tracks in step 4.",
+    False: "No fewer held-out answers are wrong than before: give more in step 2, or undo it (Z).",
+}
+"""What is told of a training that is known to be better than what it began with, or not."""
 
 
 def _scrolling(panel: Panel) -> QScrollArea:
