@@ -45,7 +45,7 @@ from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.evaluation.scores import graph_of
 from bridgetrack.hypotheses.events import Event, Events
 from common import DATA, graph_errors, header, row, save_figure
-from peer_runner import NEED_MASKS, TOOLS
+from peer_runner import NEED_MASKS, TOOLS, peak_megabytes
 
 OURS = ("Bridgetrack", "Bridgetrack, no image", "Bridgetrack, 5 %")
 MATCHER = "matcher by overlap"
@@ -251,12 +251,6 @@ def with_matcher(cells: Cells) -> dict[str, Any]:
         "links": links, "seconds": spent, "cpu": spent, "memory": peak_megabytes(),
         "threshold": THRESHOLDS[int(np.argmin(wrong))],
     }  # fmt: skip
-
-
-def peak_megabytes() -> float:
-    """The most memory that this process had."""
-    status = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 
 def with_bridgetrack(cells: Cells, tool: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Colonies of rods, as bacteria and yeast that divide by fission are, are simulate
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,6 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.movie import label_frame, open_labels, open_movie
-from bridgetrack.pipeline.mask_candidates import fitted_settings
-from bridgetrack.progress import run
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.regions import Regions, regions_of_labels, shared_pixels
@@ -148,48 +146,6 @@ def settings_of(film: Film) -> SegmentationSettings:
     """What the program finds out about the film by itself."""
     axes = "TZYX" if len(film.scale) == 3 else "TYX"
     return estimate_settings(open_movie(film.image, axes=axes)).settings
-
-
-REAL = {
-    "HeLa": ("Fluo-N2DL-HeLa-01", "01"),
-    "PSC": ("PhC-C2DL-PSC-01", "01"),
-    "DIC": ("DIC-C2DH-HeLa-01", "01"),
-    "U373": ("PhC-C2DH-U373-02", "02"),
-    "HL60": ("HL60-3D-small", "01"),
-}
-"""Real movies with images and true masks, local use only."""
-
-
-def real_film(name: str, blocks: Sequence[tuple[int, int]] = ((0, 3),)) -> Film | None:
-    """A real movie, None where it is not beside the project."""
-    folder, sequence = REAL[name]
-    if not (DATA / folder).is_dir():
-        return None
-    truth = DATA / folder / f"{sequence}_GT"
-    truth = truth / "FULL" if (truth / "FULL").is_dir() else truth / "TRA"
-    image, labels = open_movie(DATA / folder / sequence), open_labels(truth)
-    scale = image.geometry.scale
-    settings = run(fitted_settings(image)).settings
-    return Film(name, _Frames(image), _Labels(labels), scale, tuple(blocks), settings)
-
-
-@dataclass(frozen=True)
-class _Frames:
-    movie: Any
-
-    def __getitem__(self, t: int) -> NDArray[Any]:
-        return np.asarray(self.movie.channel_frame(t))
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
-        return np.stack([self[t] for t in range(self.movie.n_frames)])
-
-
-@dataclass(frozen=True)
-class _Labels:
-    movie: Any
-
-    def __getitem__(self, t: int) -> NDArray[Any]:
-        return label_frame(self.movie, t)
 
 
 KINDS = ("nuclei", "dim", "halo", "dark", "texture")

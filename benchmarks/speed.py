@@ -32,6 +32,7 @@ import numpy as np
 import pandas as pd
 
 from memory import walk
+from peer_runner import Links, links_of, peak_megabytes
 
 PYTHON: dict[str, str] = {}
 """The interpreter of a tool that is installed elsewhere, by its name."""
@@ -94,21 +95,13 @@ def with_laptrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
     for name, table in (("tracks", tracks), ("splits", splits), ("merges", merges)):
         table.to_csv(out / f"{name}.csv")
     tracks = tracks.reset_index(drop="frame" in tracks.columns)
-    links = links_of(tracks, "frame", "track_id", splits)
-    return {"links": links}
+    return {"links": labels_linked(tracks, "track_id", splits)}
 
 
-def links_of(cells: pd.DataFrame, frame: str, track: str, splits: pd.DataFrame) -> list[list[int]]:
+def labels_linked(cells: pd.DataFrame, track: str, splits: pd.DataFrame) -> Links:
     """Pairs of labels that follow each other within a track or across a division."""
-    cells = cells.sort_values([track, frame])
-    label, number = cells["label"].to_numpy(int), cells[track].to_numpy(int)
-    same = number[1:] == number[:-1]
-    links = np.column_stack([label[:-1][same], label[1:][same]]).tolist()
-    first = dict(zip(number[::-1].tolist(), label[::-1].tolist(), strict=True))
-    last = dict(zip(number.tolist(), label.tolist(), strict=True))
-    for parent, child in splits.iloc[:, :2].to_numpy(int).tolist():
-        links.append([last[parent], first[child]])
-    return links
+    columns = (cells[name].to_numpy(int) for name in ("frame", "label", track))
+    return links_of(*columns, splits)
 
 
 def with_btrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
@@ -146,8 +139,7 @@ def with_btrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
     cells = pd.DataFrame(rows, columns=["frame", "label", "track"])
     parents = [(x.parent, x.ID) for x in tracks if x.parent not in (x.ID, 0)]
     splits = pd.DataFrame(parents, columns=["parent", "child"])
-    links = links_of(cells, "frame", "track", splits)
-    return {"links": links}
+    return {"links": labels_linked(cells, "track", splits)}
 
 
 def _btrack_settings(out: Path) -> Path:
@@ -210,17 +202,8 @@ def measure(tool: str, movie: Path, frames: int) -> dict[str, Any]:
     links = np.asarray(found.pop("links"), dtype=int).reshape(-1, 2)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     result = {"tool": tool, "seconds": seconds, "cpu": spent, **found}
-    result["memory"] = peak_memory()
+    result["memory"] = peak_megabytes()
     return result | judged(links, movie, frames)
-
-
-def peak_memory() -> float:
-    """Largest memory of this process so far, in megabytes."""
-    status = Path("/proc/self/status")
-    if status.exists():  # getrusage would report the parent's peak where that was larger
-        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def judged(links: np.ndarray, movie: Path, frames: int) -> dict[str, int]:

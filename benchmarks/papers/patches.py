@@ -2,7 +2,7 @@
 
 A patch is a part of a pair of frames: fates of the cells of the first and histories of the cells
 of the second. Events that reach from one patch into another are cut away, which violates the
-structure; with connected components as patches nothing is cut.
+structure.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.training_set import TrainingSet, labelled
 
@@ -53,17 +51,6 @@ def _lower_part(place: Array, quantile: float) -> NDArray[np.bool_]:
     """Which places lie on the lower side of a cut across the longer side of their box."""
     axis = int(np.argmax(np.ptp(place, axis=0)))
     return np.asarray(place[:, axis] <= np.quantile(place[:, axis], quantile))
-
-
-def component_patches(scene: Scene) -> Index:
-    """Connected components as patches, shape (S,): nothing is cut but what spans more frames.
-
-    Moves over a gap and false detections tie frame pairs together and are left out.
-    """
-    local = ~np.isin(scene.hypotheses.event, (Event.SKIP, Event.FALSE))
-    part = sp.csr_matrix(scene.problem.incidence[np.flatnonzero(local)])
-    _, label = connected_components(part.T @ part, directed=False)
-    return np.asarray(label, dtype=np.int64)
 
 
 def build_pool(scene: Scene, patch: Index) -> TrainingSet:

@@ -44,6 +44,25 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return command
 
 
+Refused = Callable[..., None]
+
+
+@pytest.fixture
+def refused(run: Run, tmp_path: Path) -> Refused:
+    """Run a command that must end with one line that has some words, and change no file."""
+
+    def command(words: tuple[Any, ...], *says: Any) -> None:
+        before = content(tmp_path)
+        shown = run(*words)
+        assert shown.status in (1, 2) and shown.out == "", shown
+        assert one_line(shown.err) and shown.err.startswith("error: "), shown.err
+        for said in says:
+            assert str(said) in shown.err
+        assert content(tmp_path) == before, words
+
+    return command
+
+
 @pytest.fixture(scope="session")
 def movie(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with images in ``01`` and truth in ``01_GT``: 6 frames, a few dividing cells."""
@@ -59,9 +78,21 @@ def truth(movie: Path) -> Path:
     return movie / "01_GT" / "TRA"
 
 
+def content(folder: Path) -> dict[str, bytes]:
+    """All files in a folder, the names of links and folders too."""
+    return {
+        str(p.relative_to(folder)): str(p.readlink()).encode()
+        if p.is_symlink()
+        else p.read_bytes()
+        if p.is_file()
+        else b""
+        for p in sorted(folder.rglob("*"))
+    }
+
+
 def write_tiff(path: Path, frames: np.ndarray, axes: str = "TYX") -> Path:
     """A stack that says the order of its axes."""
-    tifffile.imwrite(path, frames, imagej=True, metadata={"axes": axes})
+    tifffile.imwrite(path, frames, photometric="minisblack", metadata={"axes": axes})
     return path
 
 

@@ -1,4 +1,4 @@
-"""Clicks from ground truth, tracks held to them, scores, and a sample that people judge."""
+"""Clicks from ground truth, tracks held to them, scores, a sample to judge, and suggestions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.annotations.files import load_annotations
-from cli.conftest import Run
+from cli.conftest import Run, draw_answers
 
 pytestmark = pytest.mark.usefixtures("quick_scores")
 
@@ -97,3 +97,25 @@ def test_from_a_result_to_a_sentence(run: Run, truth: Path, tmp_path: Path) -> N
     wrong = run("check", other, "--judged", table)
     assert wrong.status == 1
     assert "not the events that were drawn from this result" in wrong.err
+
+
+def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
+    shown = run("suggest", truth, "--count", 4)
+    assert shown.status == 0, shown.err
+    assert shown.out.count("Is this right") == 4
+    again = run("suggest", truth, "--count", 4, "--json")
+    found = json.loads(again.out)["suggestions"]
+    assert [s["question"] in shown.out for s in found] == [True] * 4
+    assert {"event", "alternatives", "beliefs", "reason", "position", "frame"} <= set(found[0])
+    assert all(f"margin at least {int(s['margin_at_least'])}." in shown.out for s in found)
+    assert not any("margin" in s for s in found)
+
+
+def test_answers_are_not_asked_again(run: Run, truth: Path, tmp_path: Path) -> None:
+    clicks = tmp_path / "a.json"
+    draw_answers(run, truth, clicks, 12)
+    asked = run("suggest", truth, "--annotations", clicks, "--count", 30, "--json")
+    answered = {e.key for a in load_annotations(clicks) for e in a.events}
+    for s in json.loads(asked.out)["suggestions"]:
+        cells = [tuple(tuple(c) for c in s["event"][end]) for end in ("sources", "targets")]
+        assert (s["event"]["event"], *cells) not in {(k[0].key, k[1], k[2]) for k in answered}

@@ -10,7 +10,7 @@ import pytest
 from bridgetrack.models.library import ENVIRONMENT
 from bridgetrack.models.model import save_model
 from bridgetrack.models.shipped import untrained_model
-from cli.conftest import Run
+from cli.conftest import Refused, Run
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_models_of_the_library_are_given_by_name(
 
 @pytest.mark.parametrize("command", ["track", "train --source"])
 def test_a_model_without_some_features_is_named(
-    run: Run, truth: Path, file: Path, tmp_path: Path, command: str
+    refused: Refused, truth: Path, file: Path, tmp_path: Path, command: str
 ) -> None:
     content = json.loads(file.read_text())
     gone = content["features"].pop(0)["name"]
@@ -55,12 +55,12 @@ def test_a_model_without_some_features_is_named(
         "track": (truth, "--model", file, "--out", tmp_path / "r"),
         "train --source": (truth, "--source", file, *learning),
     }
-    told = run(command.split(maxsplit=1)[0], *words[command])
-    assert told.status == 1
-    assert "mine.json: " in told.err and gone in told.err
+    refused((command.split(maxsplit=1)[0], *words[command]), "mine.json: ", gone)
 
 
-def test_names_that_are_nothing(run: Run, truth: Path, library: Path, tmp_path: Path) -> None:
+def test_names_that_are_nothing(
+    refused: Refused, truth: Path, library: Path, tmp_path: Path
+) -> None:
     library.mkdir()
     save_model(untrained_model(), library / "mine.json")
     for words in (
@@ -68,6 +68,4 @@ def test_names_that_are_nothing(run: Run, truth: Path, library: Path, tmp_path: 
         ("suggest", truth, "--model", "other"),
         ("train", truth, "--prior", "other", "--annotations", "a.json", "--out", "m.json"),
     ):
-        told = run(*words)
-        assert told.status == 1, words
-        assert "'other'" in told.err and "mine" in told.err
+        refused(words, "'other'", "mine")

@@ -16,15 +16,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import save_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
-from cli.conftest import Outcome, Run, one_line
-
-RNG = np.random.default_rng(0)
-
-
-def stack(path: Path, frames: Any) -> Path:
-    """Write a TIFF stack."""
-    tifffile.imwrite(path, np.asarray(frames), photometric="minisblack", metadata={"axes": "TYX"})
-    return path
+from cli.conftest import Refused, Run, write_tiff
 
 
 def squares(n_frames: int = 3, side: int = 40) -> np.ndarray[Any, np.dtype[np.uint16]]:
@@ -35,21 +27,10 @@ def squares(n_frames: int = 3, side: int = 40) -> np.ndarray[Any, np.dtype[np.ui
     return labels
 
 
-def refused(shown: Outcome, out: Path, *words: str) -> None:
-    """A failure with one line that has these words, and no output."""
-    assert shown.status == 1
-    assert shown.out == ""
-    assert one_line(shown.err)
-    assert shown.err.startswith("error: ")
-    for word in words:
-        assert word in shown.err
-    assert not out.exists()
-
-
 @pytest.fixture
 def labels(tmp_path: Path) -> Path:
     """A usable label movie."""
-    return stack(tmp_path / "labels.tif", squares())
+    return write_tiff(tmp_path / "labels.tif", squares())
 
 
 def folder(path: Path) -> Path:
@@ -58,18 +39,18 @@ def folder(path: Path) -> Path:
     return path
 
 
-def test_links_to_nothing_and_to_each_other(run: Run, labels: Path, tmp_path: Path) -> None:
+def test_links_to_nothing_and_to_each_other(refused: Refused, labels: Path, tmp_path: Path) -> None:
     out, loop, link = tmp_path / "out", tmp_path / "a", tmp_path / "gone.tif"
     loop.symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(loop)
     link.symlink_to("moved")
-    refused(run("track", labels, "--out", loop), loop, "links lead in a circle")
+    refused(("track", labels, "--out", loop), "links lead in a circle")
     for words in (("track", loop), ("batch", loop), ("run", loop), ("track", link)):
-        refused(run(*words, "--out", out), out, f"error: {words[1]}")
+        refused((*words, "--out", out), f"error: {words[1]}")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
-def test_pipes_are_not_waited_for(run: Run, labels: Path, tmp_path: Path) -> None:
+def test_pipes_are_not_waited_for(refused: Refused, labels: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     frame = folder(tmp_path / "frames") / "t0.tif"
     pipes = [tmp_path / "a.csv", tmp_path / "a.tif", tmp_path / "a.json", frame]
@@ -77,8 +58,8 @@ def test_pipes_are_not_waited_for(run: Run, labels: Path, tmp_path: Path) -> Non
         os.mkfifo(pipe)
     table, movie, answers, _ = pipes
     for given, pipe in ((table, table), (movie, movie), (frame.parent, frame)):
-        refused(run("track", given, "--out", out), out, f"{pipe}: a pipe")
-    refused(run("track", labels, "--annotations", answers, "--out", out), out, f"{answers}: a pipe")
+        refused(("track", given, "--out", out), f"{pipe}: a pipe")
+    refused(("track", labels, "--annotations", answers, "--out", out), f"{answers}: a pipe")
 
 
 # ------------------------------------------------------------------ hardly usable input
@@ -88,7 +69,7 @@ def test_pipes_are_not_waited_for(run: Run, labels: Path, tmp_path: Path) -> Non
     ("frames", "cells"), [(squares(1), 2), (squares(5) * (np.arange(5) != 2)[:, None, None], 8)]
 )
 def test_one_frame_and_empty_frames(run: Run, tmp_path: Path, frames: Any, cells: int) -> None:
-    file = stack(tmp_path / "l.tif", frames.astype(np.uint16))
+    file = write_tiff(tmp_path / "l.tif", frames.astype(np.uint16))
     shown = run("track", file, "--axes", "TYX", "--out", tmp_path / "out", "--json")
     assert shown.status == 0, shown.err
     record = json.loads(shown.out)
@@ -96,7 +77,7 @@ def test_one_frame_and_empty_frames(run: Run, tmp_path: Path, frames: Any, cells
     assert any("only one frame" in note for note in record["notes"]) == (len(frames) == 1)
 
 
-def test_colours_are_told_or_refused(run: Run, tmp_path: Path) -> None:
+def test_colours_are_told_or_refused(run: Run, refused: Refused, tmp_path: Path) -> None:
     pixels = np.zeros((4, 40, 50, 3), dtype=np.uint8)
     tifffile.imwrite(tmp_path / "rgb.tif", pixels, photometric="rgb")
     shown = run("segment", tmp_path / "rgb.tif", "--out", tmp_path / "labels.tif")
@@ -104,8 +85,8 @@ def test_colours_are_told_or_refused(run: Run, tmp_path: Path) -> None:
     for words in ("rgb.tif", "RGB", "--channel", "no cell was found"):
         assert words in shown.out
     np.save(tmp_path / "rgb.npy", pixels)
-    out = tmp_path / "other.tif"
-    refused(run("segment", tmp_path / "rgb.npy", "--out", out), out, "rgb.npy", "TYXC")
+    words = ("segment", tmp_path / "rgb.npy", "--out", tmp_path / "other.tif")
+    refused(words, "rgb.npy", "TYXC")
 
 
 # ------------------------------------------------------------------ annotations
@@ -118,12 +99,12 @@ def answers_of(path: Path, *events: EventRef) -> Path:
     return path
 
 
-def test_contradictory_annotations(run: Run, labels: Path, tmp_path: Path) -> None:
+def test_contradictory_annotations(refused: Refused, labels: Path, tmp_path: Path) -> None:
     cells = [CellRef(t, 1, (8.0, 8.0)) for t in (0, 1)]
     move = EventRef(Event.MOVE, (cells[0],), (cells[1],))
     answers = answers_of(tmp_path / "a.json", move, EventRef(Event.DISAPPEAR, (cells[0],)))
-    shown = run("track", labels, "--annotations", answers, "--out", tmp_path / "out")
-    refused(shown, tmp_path / "out", "cell 1 in frame 0")
+    words = ("track", labels, "--annotations", answers, "--out", tmp_path / "out")
+    refused(words, "cell 1 in frame 0")
 
 
 def test_lost_annotations_are_told(run: Run, labels: Path, tmp_path: Path) -> None:
@@ -150,12 +131,14 @@ def moved(clicks: Path, kept: int) -> Path:
 
 
 @pytest.mark.parametrize("command", ["train", "track"])
-def test_answers_about_another_movie(run: Run, truth: Path, clicks: Path, command: str) -> None:
+def test_answers_about_another_movie(
+    run: Run, refused: Refused, truth: Path, clicks: Path, command: str
+) -> None:
     out = clicks.with_name("out.json")
     more = ("--out", out)
     if command != "track":
-        shown = run(command, truth, "--annotations", moved(clicks, 0), *more)
-        refused(shown, out, "other.json", "another movie")
+        words = (command, truth, "--annotations", moved(clicks, 0), *more)
+        refused(words, "other.json", "another movie")
     assert "another movie" not in run(command, truth, "--annotations", clicks, *more).out
     shown = run(command, truth, "--annotations", moved(clicks, 3), *more)
     assert shown.status == 0, shown.err
@@ -178,20 +161,18 @@ def words_of(command: str, truth: Path, out: Path, clicks: Path) -> tuple[str | 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_place_without_permission_is_refused_before_the_work(
-    run: Run, truth: Path, clicks: Path, tmp_path: Path, command: str,
+    refused: Refused, truth: Path, clicks: Path, tmp_path: Path, command: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     locked, allowed = folder(tmp_path / "locked"), os.access
     monkeypatch.setattr("os.access", lambda p, how: Path(p) != locked and allowed(p, how))
     monkeypatch.setattr("bridgetrack.movie.opening.open_labels", None)
-    shown = run(command, *words_of(command, truth, locked / "o", clicks))
-    refused(shown, locked / "o", "locked", "permission")
+    refused((command, *words_of(command, truth, locked / "o", clicks)), "locked", "permission")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_file_in_the_place_of_a_folder(run: Run, truth: Path, clicks: Path, command: str) -> None:
-    for out in (clicks / "o.json", *([clicks.parent] if command != "track" else [clicks])):
-        shown = run(command, *words_of(command, truth, out, clicks))
-        assert shown.status == 1 and one_line(shown.err)
-        assert str(clicks.parent) in shown.err
-    assert json.loads(clicks.read_text())
+def test_a_file_in_the_place_of_a_folder(
+    refused: Refused, truth: Path, clicks: Path, command: str
+) -> None:
+    for out in (clicks / "o.json", clicks if command == "track" else clicks.parent):
+        refused((command, *words_of(command, truth, out, clicks)), clicks.parent)

@@ -24,6 +24,7 @@ from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.pipeline.runs import given_run, track_again
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.progress import run as run_steps
+from cli.conftest import Refused, Run, write_tiff
 from drawn_movie import GEOMETRY, answered, drawn
 
 pytestmark = pytest.mark.usefixtures("quick_scores")
@@ -35,9 +36,8 @@ def damaged(folder: Path) -> Path:
     labels[1][labels[1] == 2] = 1
     labels[2][labels[2] == 3] = 0
     labels[3][80:88, 40:48] = 9
-    as_movie: dict[str, Any] = {"metadata": {"axes": "TYX"}, "photometric": "minisblack"}
-    tifffile.imwrite(folder / "images.tif", images.astype(np.float32), **as_movie)
-    tifffile.imwrite(folder / "labels.tif", labels.astype(np.uint16), **as_movie)
+    write_tiff(folder / "images.tif", images.astype(np.float32))
+    write_tiff(folder / "labels.tif", labels.astype(np.uint16))
     return folder
 
 
@@ -46,33 +46,29 @@ def movie(tmp_path: Path) -> Path:
     return damaged(tmp_path)
 
 
-def call(*arguments: object) -> int:
-    return main([str(a) for a in arguments])
-
-
 def changes_in(result: Path) -> set[tuple[int, str]]:
     """Frame and kind of the changes that a result lists."""
     listed = pd.read_csv(result / "repairs.csv")
     return set(zip(listed["frame"].tolist(), listed["change"], strict=True))
 
 
-def test_labels_are_mended_and_every_change_is_listed(movie: Path) -> None:
+def test_labels_are_mended_and_every_change_is_listed(run: Run, movie: Path) -> None:
     labels, out = movie / "labels.tif", movie / "out"
     before = labels.read_bytes()
     track = ("track", labels, "--image", movie / "images.tif", "--out", out, "--repair")
-    assert call(*track) == 0
+    assert run(*track).status == 0
     assert labels.read_bytes() == before
     assert {(1, "cut"), (2, "added"), (3, "dropped")} <= changes_in(out)
     mended = sorted((out / "repaired").glob("*.tif"))
     assert len(mended) == 4
     first = tifffile.imread(labels)[0]
     assert np.array_equal(tifffile.imread(mended[0]) > 0, first > 0), "cells that stay keep theirs"
-    run = json.loads((out / "run.json").read_text())
-    assert run["repair"]["cut"] == 1
-    assert {"repaired", "repairs.csv"} <= set(run["files"])
-    assert run["counts"]["cells"] == 4 * 5
+    record = json.loads((out / "run.json").read_text())
+    assert record["repair"]["cut"] == 1
+    assert {"repaired", "repairs.csv"} <= set(record["files"])
+    assert record["counts"]["cells"] == 4 * 5
     # Into the same folder without the repair: nothing of it stays.
-    assert call(*track[:-1]) == 0
+    assert run(*track[:-1]).status == 0
     assert not (out / "repairs.csv").exists()
     assert not (out / "repaired").exists()
 
@@ -84,22 +80,14 @@ def repaired(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(folder / "labels.npy", np.moveaxis(tifffile.imread(folder / "labels.tif"), 0, -1))
     words = ("--axes", "YXT", "--scale", "0.5,0.5", "--unit", "micrometer", "--repair")
     given = ("track", folder / "labels.npy", "--image", folder / "images.tif")
-    assert call(*given, *words, "--out", folder / "made") == 0
+    assert main([str(word) for word in (*given, *words, "--out", folder / "made")]) == 0
     return (folder / "made").rename(folder / "elsewhere")
 
 
-@pytest.fixture(scope="module")
-def added(repaired: Path) -> tuple[str, int, str, int]:
-    """Frame and label of a cell that the repair added, as words of a command."""
+def test_a_cell_that_was_added_is_explained(run: Run, repaired: Path) -> None:
     row = pd.read_csv(repaired / "repairs.csv").query("change == 'added'").iloc[0]
-    return "--frame", int(row["frame"]), "--cell", int(row["after"])
-
-
-def test_a_cell_that_was_added_is_explained(
-    repaired: Path, added: tuple[str, int, str, int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("explain", repaired, *added) == 0
-    assert f"cell {added[3]}" in capsys.readouterr().out
+    shown = run("explain", repaired, "--frame", row["frame"], "--cell", row["after"])
+    assert shown.status == 0 and f"cell {row['after']}" in shown.out
 
 
 def test_a_repaired_result_is_tracked_again_as_it_was(repaired: Path) -> None:
@@ -111,27 +99,23 @@ def test_a_repaired_result_is_tracked_again_as_it_was(repaired: Path) -> None:
 
 
 def test_what_reads_the_labels_of_a_result_reads_the_repaired_ones(
-    repaired: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, repaired: Path
 ) -> None:
-    capsys.readouterr()
     truth = repaired.parent / "truth"
     save_labels(open_labels(drawn()[1]), truth)
     cells = "\n".join(f"{k} 0 3 0" for k in range(1, 6))
     (truth / "man_track.txt").write_text(cells + "\n")
-    assert call("evaluate", repaired, "--ground-truth", truth, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["edge_f1"] == 1.0
+    shown = run("evaluate", repaired, "--ground-truth", truth, "--json")
+    assert json.loads(shown.out)["edge_f1"] == 1.0
 
 
-def test_repaired_labels_that_are_gone(
-    repaired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_repaired_labels_that_are_gone(refused: Refused, repaired: Path, tmp_path: Path) -> None:
     result = shutil.copytree(repaired, tmp_path / "result")
     shutil.rmtree(result / "repaired")
-    assert call("explain", result, "--frame", 0, "--cell", 1) == 1
-    assert str(result / "repaired") in capsys.readouterr().err
+    refused(("explain", result, "--frame", 0, "--cell", 1), result / "repaired")
 
 
-def test_answers_about_events_hold_masks(movie: Path) -> None:
+def test_answers_about_events_hold_masks(run: Run, movie: Path) -> None:
     labels = open_labels(movie / "labels.tif")
     cells = run_steps(measure(labels))
     rows = [cells.row_of(t, k) for t, k in ((1, 1), (2, 1), (3, 9))]
@@ -141,55 +125,47 @@ def test_answers_about_events_hold_masks(movie: Path) -> None:
     track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--out", movie / "out")
     answers = [Annotation(f"a{k}", Kind.CONFIRM, (e,)) for k, e in enumerate(said)]
     save_annotations(AnnotationSet(GEOMETRY, answers), given)
-    assert call(*track, "--annotations", given, "--repair") == 0
+    assert run(*track, "--annotations", given, "--repair").status == 0
     told = changes_in(movie / "out")
     assert (1, "cut") not in told, "it moves, so it is one cell"
     assert {(3, "dropped"), (2, "added")} <= told
 
 
-def test_answers_about_masks_hold(movie: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_about_masks_hold(run: Run, refused: Refused, movie: Path) -> None:
     given = answered(movie / "clicks.masks.json", one=True)
     track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--out", movie / "out")
-    assert call(*track, "--annotations", given, "--repair") == 0
+    assert run(*track, "--annotations", given, "--repair").status == 0
     told = changes_in(movie / "out")
     assert (1, "cut") not in told and (2, "added") in told
-    cell = ("explain", movie / "out", "--frame", 1, "--cell", 1)
-    assert call(*cell) == 0  # what is given holds answers about events, or none
-    assert call(*track, "--annotations", given) == 2
-    assert "--repair" in capsys.readouterr().err
+    # what is given holds answers about events, or none
+    assert run("explain", movie / "out", "--frame", 1, "--cell", 1).status == 0
+    refused((*track, "--annotations", given), "--repair")
 
 
-def test_answers_about_masks_of_another_movie(
-    movie: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_about_masks_of_another_movie(refused: Refused, movie: Path) -> None:
     known, labels = answered(movie / "clicks.masks.json", one=True), movie / "small.npy"
     np.save(labels, tifffile.imread(movie / "labels.tif")[:, :90])
     np.save(movie / "image.npy", tifffile.imread(movie / "images.tif")[:, :90])
-    words = ("--image", movie / "image.npy", "--annotations", known)
-    assert call("track", labels, "--repair", "--out", movie / "out", *words) == 1
-    assert "of another movie (4 frames of (96, 96) pixels" in capsys.readouterr().err
-    segment = ("segment", movie / "image.npy", "--out", movie / "new.tif", "--annotations", known)
-    assert call(*segment) == 1
-    assert "of another movie" in capsys.readouterr().err
+    image, said = ("--image", movie / "image.npy"), ("--annotations", known)
+    track = ("track", labels, "--repair", "--out", movie / "out", *image, *said)
+    refused(track, "of another movie (4 frames of (96, 96) pixels")
+    refused(("segment", image[1], "--out", movie / "new.tif", *said), "of another movie")
 
 
-def test_the_channel_with_the_cells(movie: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_channel_with_the_cells(run: Run, refused: Refused, movie: Path) -> None:
     cells, labels = tifffile.imread(movie / "images.tif"), movie / "labels.tif"
     other = np.random.default_rng(1).normal(100, 4, cells.shape).astype(np.float32)
     np.save(movie / "two.npy", np.stack([other, cells], axis=1))
     image = ("--image", movie / "two.npy", "--image-axes", "TCYX")
     words = ("track", labels, *image, "--repair", "--out", movie / "out")
-    assert call(*words, "--channel", 1) == 0
+    assert run(*words, "--channel", 1).status == 0
     assert {(1, "cut"), (2, "added"), (3, "dropped")} <= changes_in(movie / "out")
-    capsys.readouterr()
-    assert call(*words, "--channel", 7) == 1
-    assert "7" in capsys.readouterr().err
-    assert call("track", labels, "--repair", "--out", movie / "none") == 1
-    assert "--image" in capsys.readouterr().err and not (movie / "none").exists()
+    refused((*words, "--channel", 7), "7")
+    refused(("track", labels, "--repair", "--out", movie / "none"), "--image")
 
 
 def test_workers_look_for_what_else_may_be_a_cell(
-    movie: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, movie: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
     lent: set[Path] = set()
@@ -208,9 +184,9 @@ def test_workers_look_for_what_else_may_be_a_cell(
     for module in ("pipeline.mask_candidates", "detections.measure", "hypotheses.evidence"):
         monkeypatch.setattr(f"bridgetrack.{module}.spread", spread)
     track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--repair", "--out")
-    assert call(*track, movie / "here") == 0
+    assert run(*track, movie / "here").status == 0
     assert not asked
-    assert call(*track, movie / "there", "--scheduler", "local") == 0
+    assert run(*track, movie / "there", "--scheduler", "local").status == 0
     assert "frame" in asked
     assert lent, "workers on other computers could not read what was mended"
     assert not list(movie.glob(".there.*"))

@@ -1,8 +1,9 @@
-"""The main job from the command line."""
+"""The main job from the command line, and the same for a project."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 import tifffile
 
 from bridgetrack.io.csv import read_tracks_csv
-from cli.conftest import Run
+from bridgetrack.models.shipped import untrained_model
+from cli.conftest import Run, draw_answers, project_of
 
 
 def test_labels_to_tables(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
@@ -82,3 +84,44 @@ def test_a_table_of_detections_will_do(run: Run, movie: Path, truth: Path, tmp_p
     assert any("table of detections" in note for note in record["notes"])
     seen = run("track", tmp_path / "points.csv", "--image", movie / "01", "--out", tmp_path / "x")
     assert seen.status == 0 and "are not measured; give a label movie" in seen.out
+
+
+@pytest.fixture
+def project(run: Run, truth: Path, tmp_path: Path) -> Path:
+    """A project of the small movie, with answers and a model whose name tells it apart."""
+    model = replace(untrained_model(), name="of the project")
+    answers = draw_answers(run, truth, tmp_path / "a.json", 10)
+    return project_of(
+        truth, answers, tmp_path / "p.bridgetrack", model=model, formats=("csv", "geff")
+    )
+
+
+def test_a_record_takes_the_place_of_another(
+    run: Run, truth: Path, project: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert run("track", truth, "--out", out, "--format", "csv,ctc").status == 0
+    assert (out / "ctc").is_dir(), "a record of another command, to be replaced"
+    shown = run("run", project, "--out", out, "--json")
+    assert shown.status == 0, shown.err
+    record = json.loads((out / "run.json").read_text())
+    assert json.loads(shown.out).items() >= record.items()
+    assert record["command"] == "run"
+    assert record["input"]["project"] == str(project)
+    assert record["input"]["labels"] == str(truth)
+    assert record["model"]["name"] == "of the project"
+    assert record["annotations"]["given"] > 5
+    assert sorted([*record["files"], "run.json"]) == sorted(p.name for p in out.iterdir())
+    # What explains its events tracks the project again.
+    least = json.loads(shown.out)["least_certain"][0]
+    (frame, label), *_ = least["cells"]
+    words = ("--frame", frame, "--cell", label, "--event", least["event"])
+    shown = run("explain", out, *words, "--json")
+    assert shown.status == 0, shown.err
+    told = json.loads(shown.out)
+    assert told["was_chosen"]
+    assert told["margin"] == pytest.approx(least["margin"], abs=1e-6)
+    assert run("track", truth, "--out", out).status == 0
+    record = json.loads((out / "run.json").read_text())
+    assert (record["command"], record["input"]["project"]) == ("track", None)
+    assert not (out / "tracks.geff").exists()

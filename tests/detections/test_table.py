@@ -29,15 +29,6 @@ def table(**change: object) -> pd.DataFrame:
     return pd.DataFrame(columns | change)
 
 
-def test_rows_positions_and_offsets() -> None:
-    detections = Detections(table(), GEOMETRY)
-    assert len(detections) == 3
-    np.testing.assert_allclose(detections.position, [[0.5, 2.0], [1.0, 2.5], [1.5, 3.0]])
-    assert detections.offsets.tolist() == [0, 2, 2, 3]
-    assert detections.rows(0) == slice(0, 2)
-    assert detections.row_of(0, 3) == 1
-
-
 def test_cells_without_masks_are_numbered_and_sorted() -> None:
     frame, place = np.array([1, 0, 0, 0]), np.array([[2.0, 2], [1, 1], [9, 9], [5, 5]])
     label, area = np.array([3, 3, 3, np.nan]), np.array([4.0, np.nan, -1, 2])

@@ -152,13 +152,6 @@ def test_runs_end_with_their_rows_and_say_where_regions_lie(regions: Regions) ->
     np.testing.assert_array_equal(regions.overlaps.toarray(), np.reshape(shared, (n, n)) * same)
 
 
-def test_chosen_regions_become_labels() -> None:
-    regions = made([(0, {0, 1}), (0, {1, 2}), (0, {3})])
-    np.testing.assert_array_equal(
-        labels_of(regions, np.array([True, False, True])).flat[:5], [1, 1, 0, 2, 0]
-    )
-
-
 def test_no_regions() -> None:
     empty = no_regions(SHAPE)
     assert len(empty) == 0

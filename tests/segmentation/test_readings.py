@@ -1,4 +1,4 @@
-"""How a movie is read does not hang on which of its frames are given, and doubts are told."""
+"""Size and look of cells are estimated whichever frames are given, and doubts are told."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
 from bridgetrack.movie import open_movie
-from bridgetrack.segmentation import SegmentationSettings
+from bridgetrack.segmentation import SegmentationSettings, estimate_diameter, estimate_foreground
 from bridgetrack.segmentation.readings import (
     Reading,
     SettingsEstimate,
     estimate_settings,
 )
-from pictures import blobs
+from pictures import blobs, photograph
 
 
 def _ringed(frames: int, noise: float = 2.0) -> NDArray[np.float32]:
@@ -82,3 +82,35 @@ def test_doubts_are_told() -> None:
     )
     (uneven,) = SettingsEstimate(settings, (Reading("bright", 10.0, spread=3.0),)).doubts
     assert "factor of 3.0" in uneven
+
+
+@pytest.mark.parametrize("radius", [5, 12])
+def test_diameter_of_discs(radius: int) -> None:
+    step = 3 * radius
+    places = range(2 * radius, 8 * step - radius, step)
+    truth = blobs((8 * step, 8 * step), [(y, x) for y in places for x in places], radius)
+    found = estimate_diameter(photograph(truth))
+    assert found == pytest.approx(2 * radius, rel=0.15)
+
+
+def test_diameter_of_balls_is_that_of_their_sections() -> None:
+    truth = blobs(
+        (15, 80, 80), [(7, y, x) for y in (20, 60) for x in (20, 60)], 10, (2.0, 1.0, 1.0)
+    )
+    assert estimate_diameter(photograph(truth)) == pytest.approx(20, rel=0.2)
+
+
+def test_dark_cells_with_bright_halos_are_dark() -> None:
+    cells = blobs((160, 160), [(50, 50), (50, 110), (110, 80)], 12) > 0
+    halo = ndi.binary_dilation(cells, iterations=4) & ~cells
+    picture = 100 - 80.0 * cells + 60.0 * halo
+    noise = np.random.default_rng(2).normal(0, 2, cells.shape)
+    assert estimate_foreground([ndi.gaussian_filter(picture, 1) + noise]) == "dark"
+
+
+def test_speckled_cells_are_texture() -> None:
+    rng = np.random.default_rng(3)
+    cells = blobs((200, 200), [(60, 60), (60, 140), (140, 100)], 25) > 0
+    picture = 100 + rng.normal(0, 2, cells.shape)
+    picture += np.where(cells, ndi.gaussian_filter(rng.normal(0, 60, cells.shape), 1), 0)
+    assert estimate_foreground([picture]) == "texture"

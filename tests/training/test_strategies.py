@@ -9,12 +9,10 @@ import pytest
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.models.model import Model, load_model, save_model
-from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.sources import check_strategy
 from bridgetrack.training.train import TIE, train_steps
 from training.training_cases import (
     bad_prior,
@@ -87,31 +85,14 @@ def test_delta_takes_a_source_that_lacks_features() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("strategy", "sources", "more", "words"),
-    [
-        ("best", [], {}, "no strategy 'best'"),
-        ("target", [untrained_model()], {}, "uses no source"),
-        ("transfer", [], {}, "give projects"),
-        ("delta", [], {}, "exactly one model"),
-        ("prior", [untrained_model()], {"prior": untrained_model()}, "leave the other out"),
-    ],
-)
-def test_wrong_combinations(
-    strategy: Any, sources: list[Any], more: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(InputError, match=words):
-        check_strategy(strategy, sources, **more)
-
-
-def test_more_wrong_use() -> None:
+def test_wrong_use() -> None:
     movie = earlier_movie()
-    with pytest.raises(InputError, match="projects go with transfer"):
-        check_strategy("delta", [movie])
-    with pytest.raises(InputError, match="needs the regularizer l2"):
-        run(train_steps(this_movie(), None, L1, strategy="union", sources=[movie]))
+    with pytest.raises(InputError, match="no strategy 'best'"):
+        run(train_steps(this_movie(), strategy="best"))
     with pytest.raises(InputError, match="no usable annotations"):
         run(train_steps(this_movie(), strategy="transfer", sources=[plain_scene(2)]))
+    with pytest.raises(InputError, match="needs the regularizer l2"):
+        run(train_steps(this_movie(), None, L1, strategy="union", sources=[movie]))
     keys = (*movie.matrix.features.keys, "move.magic")
     foreign = Model(keys, np.zeros(len(keys)), ("1",) * len(keys), name="other")
     with pytest.raises(ModelError, match=r"move\.magic"):

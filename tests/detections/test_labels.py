@@ -1,4 +1,4 @@
-"""Overlaps of shifted cells, against counting pixel by pixel."""
+"""Cells as runs of pixels, and their overlaps, against counting pixel by pixel."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.detections.labels import foreground, shifted_overlap
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(1, 1), (6, 9), (3, 4, 5), (3, 1, 1)]))
+@settings(deadline=None, max_examples=50)
+def test_runs_hold_every_pixel(seed: int, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(seed)
+    labels = rng.choice([0, 0, 3, 4_000_000_000], shape).astype(np.uint32)
+    fg = foreground(labels)
+    assert fg.labels.tolist() == sorted(set(labels[labels > 0].tolist()))
+    owner, places = fg.pixels()
+    assert np.array_equal(places, np.flatnonzero(labels))
+    assert np.array_equal(fg.labels[owner], labels.reshape(-1)[places])
+    for k, number in enumerate(fg.labels):
+        cell = np.argwhere(labels == number)
+        assert fg.area()[k] == len(cell)
+        assert np.allclose(fg.centroid()[k], cell.mean(axis=0))
 
 
 @settings(max_examples=50, deadline=None)
@@ -27,10 +43,3 @@ def test_equals_counting(seed: int, shape: tuple[int, ...]) -> None:
             counted[key] = counted.get(key, 0) + 1
     found = zip(row.tolist(), later.labels[other].tolist(), strict=True)
     assert dict(zip(found, pixels.tolist(), strict=True)) == counted
-
-
-def test_nothing_shared() -> None:
-    before = np.array([[1, 0], [0, 0]])
-    after = foreground(np.zeros((2, 2), int))
-    found = shifted_overlap(foreground(before), after, np.zeros((1, 2)))
-    assert [len(part) for part in found] == [0, 0, 0]
