@@ -14,7 +14,6 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
-from bridgetrack.features.default import with_link_scores
 from bridgetrack.features.feature import FeatureSet, LinkScores
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.model import Model
@@ -22,16 +21,9 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.finding import CellSearch, Finding, usual_choice
 from bridgetrack.pipeline.mask_changes import MaskChange
-from bridgetrack.pipeline.runs import (
-    OpenOptions,
-    check_link_scores,
-    open_cells,
-    open_link_scores,
-    open_model,
-)
-from bridgetrack.pipeline.scene import Scene, annotate, prepare
+from bridgetrack.pipeline.runs import Opened, OpenOptions, open_cells, open_model
+from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, track_scene
-from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Progress, run
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.training.options import TrainingOptions
@@ -121,17 +113,10 @@ def track(
     known = _known_scene(labels, answers, more)
     if known is not None:
         return run(track_scene(known, weights), progress)
-    cells, pixels = open_cells(labels, image, OpenOptions(**reading))
-    scores = open_link_scores(link_scores, weights)
-    features = features if scores is None else with_link_scores(scores, features)
+    opened = open_cells(labels, image, OpenOptions(**reading))
+    movie = Opened(*opened, weights, answers, link_scores, features)
     kinds = EventKinds.without(without)
-    steps = track_steps(
-        cells, pixels, weights, answers, features,
-        kinds=kinds, memory=memory, window=window, client=client,
-    )  # fmt: skip
-    tracking = run(steps, progress)
-    check_link_scores(scores, tracking.scene)
-    return tracking
+    return run(movie.tracked(kinds, memory=memory, window=window, client=client), progress)
 
 
 def train(
@@ -192,19 +177,16 @@ def train(
     answers = _answers(clicks)
     scene = _known_scene(labels, answers, (image, without, link_scores, reading))
     if scene is None:
-        cells, pixels = open_cells(labels, image, OpenOptions(**reading))
-        scores = open_link_scores(link_scores, open_model(start))
-        features = None if scores is None else with_link_scores(scores)
-        steps_ = prepare(cells, pixels, answers, features, EventKinds.without(without))
-        scene = run(steps_, progress)
-        check_link_scores(scores, scene)
+        movie = open_cells(labels, image, OpenOptions(**reading))
+        known = Opened(*movie, open_model(start), answers, link_scores)
+        scene = run(known.prepared(EventKinds.without(without)), progress)
     if strategy is None:
         movies = any(isinstance(s, Scene) for s in opened)
         strategy = "transfer" if movies else "prior" if opened else "target"
     steps = train_steps(scene, open_model(start), options, strategy=strategy, sources=opened)
     training = run(steps, progress)
-    known = {f.name: getattr(training.model, f.name) for f in fields(Model)}
-    return TrainedModel(**known, training=training)
+    learned = {f.name: getattr(training.model, f.name) for f in fields(Model)}
+    return TrainedModel(**learned, training=training)
 
 
 def _known_scene(given: Any, answers: AnnotationSet | None, more: Sequence[Any]) -> Scene | None:

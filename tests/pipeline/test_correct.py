@@ -11,9 +11,8 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.contradictions import conflicts_with
-from bridgetrack.errors import ContradictionError, InputError
+from bridgetrack.errors import ContradictionError
 from bridgetrack.files import sample_folder
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import resolve
 from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.scene import annotate, prepare
@@ -76,19 +75,3 @@ def test_touches_little(tracked):
     solution, touched = resolve(scene.problem, *known)
     assert 0 < touched < len(tracked.scene.slots) / 4
     assert solution.value < before.value
-
-
-def test_nothing_new_changes_nothing(tracked):
-    chosen = np.flatnonzero(
-        tracked.solution.chosen & (tracked.scene.hypotheses.event == Event.MOVE)
-    )
-    annotations = answers_for(tracked, [(int(h), Kind.CONFIRM) for h in chosen[:5]])
-    assert len(annotations) == 5
-    again = run(resolve_steps(tracked, annotate(tracked.scene, annotations)))
-    assert np.array_equal(again.solution.chosen, tracked.solution.chosen)
-
-
-def test_other_cells_are_refused(tracked):
-    other = run(prepare(open_labels(labels(4), axes="TYX")))
-    with pytest.raises(InputError, match="track it again"):
-        run(resolve_steps(tracked, other))

@@ -21,7 +21,6 @@ from bridgetrack.cli.options import parse_kinds
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, ModelError, Note, collecting_warnings, note_texts, plural
 from bridgetrack.evaluation.truth import true_events
-from bridgetrack.features.default import with_link_scores
 from bridgetrack.files import check_file, signed
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.io.ctc import read_ctc
@@ -30,13 +29,12 @@ from bridgetrack.models.model import Model, check_usable, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import is_project, load_project
 from bridgetrack.pipeline.runs import (
+    Opened,
     OpenOptions,
     check_belonging,
-    check_link_scores,
     left_out,
     open_answers,
     open_cells,
-    open_link_scores,
     open_model,
 )
 from bridgetrack.pipeline.scene import Scene, prepare
@@ -197,12 +195,10 @@ def _open_scene(
     link_scores: Path | None = None,
 ) -> Scene:
     """Open and prepare a movie with its answers; adds to `notes`."""
-    answers, scores = open_answers(annotations), open_link_scores(link_scores)
-    features = None if scores is None else with_link_scores(scores)
+    answers = open_answers(annotations)
     notes += left_out(labels, image)
-    cells, pixels = open_cells(labels, image, reading)
-    scene = show(prepare(cells, pixels, answers, features, kinds))
-    check_link_scores(scores, scene)
+    movie = open_cells(labels, image, reading)
+    scene = show(Opened(*movie, None, answers, link_scores).prepared(kinds))
     if answers is not None and annotations is not None:
         check_belonging(scene.anchored, labels, annotations, notes, some=True)
     return scene

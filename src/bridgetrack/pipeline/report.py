@@ -98,15 +98,14 @@ def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
     Where a margin is too hard to find, as in windows or where hundreds of events are tied, what it
     is at least is given, and ``at_least`` is true.
     """
-    scene, exact = tracking.scene, False
-    if tracking.windows is not None:
-        known = np.flatnonzero(np.isfinite(tracking.margins) & tracking.solution.chosen)
-        rows = known[smallest_first(tracking.margins[known], known)[:count]]
-        margins = tracking.margins[rows]
-    else:
-        given = tracking.scores, tracking.solution, tracking.margins
+    scene, given = tracking.scene, (tracking.scores, tracking.solution, tracking.margins)
+    if tracking.windows is None:
         found = smallest_margins(scene.problem, *given, count, scene.constraints.allowed)
         rows, margins, exact = found
+    else:
+        known = np.flatnonzero(np.isfinite(tracking.margins) & tracking.solution.chosen)
+        rows = known[smallest_first(tracking.margins[known], known)[:count]]
+        margins, exact = tracking.margins[rows], False
     refs = event_refs(scene.detections, scene.hypotheses.take(rows))
     return [
         {

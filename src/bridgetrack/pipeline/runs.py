@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from pydantic import Field
@@ -32,7 +32,7 @@ from bridgetrack.errors import (
     note_texts,
 )
 from bridgetrack.features.default import with_link_scores
-from bridgetrack.features.feature import LinkScores, needs_link_scores
+from bridgetrack.features.feature import FeatureSet, LinkScores, needs_link_scores
 from bridgetrack.files import result_folder, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import (
@@ -45,7 +45,6 @@ from bridgetrack.io.results import (
 from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
-from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie, scaled_like
@@ -61,7 +60,7 @@ from bridgetrack.pipeline.report import (
     use_of_annotations,
     versions,
 )
-from bridgetrack.pipeline.scene import Scene, measure
+from bridgetrack.pipeline.scene import Scene, measure, prepare
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_steps
 from bridgetrack.progress import Steps
@@ -206,7 +205,7 @@ def open_model(given: Model | Path | str | None) -> Model | None:
     return check_usable(find_model(given), given) if isinstance(given, Path | str) else given
 
 
-def open_link_scores(
+def _link_scores(
     given: LinkScores | Path | str | None, model: Model | None = None
 ) -> LinkScores | None:
     """Link scores, if some are given; warns if `model` needs them and none are given."""
@@ -221,7 +220,7 @@ def open_link_scores(
     return read_link_scores(given) if isinstance(given, Path | str) else given
 
 
-def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
+def _check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
     """Refuse scores if most of them match no cell of a movie; warn if some do not.
 
     Raises an `InputError` if most do not, or frames count from 1.
@@ -238,6 +237,40 @@ def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
         raise InputError(f"{said}frames {counted} from 0, and source and target must be labels")
     if missed:
         warnings.warn(f"{said}they are left out", BridgetrackWarning, stacklevel=3)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A movie that was opened, with what tracking it and learning from it need."""
+
+    cells: Movie | Detections
+    image: Movie | None
+    model: Model | None = None  # None: the shipped one
+    answers: AnnotationSet | None = None
+    link_scores: LinkScores | Path | str | None = None
+    features: FeatureSet | None = None  # None: the built-in ones
+    found: Finding | None = None  # how the cells were found, where that is known
+
+    def tracked(self, kinds: EventKinds, **how: Any) -> Steps[Tracking]:
+        """The tracks; see `track_steps`, also for the rest of the arguments."""
+        scores, features = self._scored()
+        tracking = yield from track_steps(
+            self.cells, self.image, self.model, self.answers, features, kinds=kinds, **how
+        )
+        _check_link_scores(scores, tracking.scene)
+        return tracking
+
+    def prepared(self, kinds: EventKinds) -> Steps[Scene]:
+        """The movie ready for inference, see `prepare`."""
+        scores, features = self._scored()
+        scene = yield from prepare(self.cells, self.image, self.answers, features, kinds)
+        _check_link_scores(scores, scene)
+        return scene
+
+    def _scored(self) -> tuple[LinkScores | None, FeatureSet | None]:
+        """The link scores, and the features with them."""
+        scores = _link_scores(self.link_scores, self.model)
+        return scores, self.features if scores is None else with_link_scores(scores, self.features)
 
 
 def check_belonging(
@@ -345,54 +378,37 @@ def track_again(given: RunInputs) -> Steps[Tracking]:
     return (yield from _tracked(given, _opened(given)))
 
 
-class _Opened(NamedTuple):
-    """What a run was given, opened."""
-
-    cells: Movie | Detections
-    image: Movie | None
-    model: Model
-    answers: AnnotationSet | None = None
-    found: Finding | None = None  # how the cells were found, where that is known
+def _tracked(given: RunInputs, opened: Opened, client: Any = None) -> Steps[Tracking]:
+    kinds = EventKinds.without(given.without)
+    return opened.tracked(kinds, memory=given.memory, window=given.window, client=client)
 
 
-def _opened(given: RunInputs) -> _Opened:
+def _opened(given: RunInputs) -> Opened:
     """What is given; of a project what it holds, where no other model or answers are given."""
     model, answers = open_model(given.model), open_answers(given.annotations)
     if given.project is None:
         opened = open_cells(given.labels, given.image, given.reading)
         found = how_found(given.labels) if given.labels is not None and given.repair else None
-        return _Opened(*opened, model or shipped_model(), answers, found)
+        return Opened(*opened, model, answers, given.link_scores, found=found)
     project = load_project(given.project)
     cells, image = project.open()
     if isinstance(cells, Detections):
         image = None  # without masks there is nothing to measure it in
     answers = project.history.annotations if answers is None else answers
-    return _Opened(cells, image, model or project.model, answers, project.found)
-
-
-def _tracked(given: RunInputs, opened: _Opened, client: Any = None) -> Steps[Tracking]:
-    """Track what was opened, as a run was asked to."""
-    scores = open_link_scores(given.link_scores, opened.model)
-    tracking = yield from track_steps(
-        opened.cells, opened.image, opened.model, opened.answers,
-        None if scores is None else with_link_scores(scores),
-        kinds=EventKinds.without(given.without), memory=given.memory, window=given.window,
-        client=client,
-    )  # fmt: skip
-    check_link_scores(scores, tracking.scene)
-    return tracking
+    return Opened(
+        cells, image, model or project.model, answers, given.link_scores, found=project.found
+    )
 
 
 def _find_into(
     folder: Path, out: Path, given: RunInputs, how: Finding | None, notes: list[Note]
-) -> Steps[_Opened]:
+) -> Steps[Opened]:
     """Find the cells of a movie that has no masks, and write them into a folder.
 
     The labels name `out` as their source, where the folder's content will stand in the end. What is
     doubtful about them goes to `notes`.
     """
     assert given.image is not None
-    model = open_model(given.model) or shipped_model()
     image = given.reading.open_image(given.image)
     labels = out / FOUND_HERE[0]
     with label_writer(folder / labels.name, image.geometry) as write:
@@ -403,12 +419,13 @@ def _find_into(
     about |= {"labels": str(labels), "cells": found.counts, "notes": note_texts(told)}
     write_json(about, folder / FOUND_HERE[1])
     cells = _written(folder / labels.name, labels, image.geometry)
-    return _Opened(cells, image, model, open_answers(given.annotations), found.finding)
+    model, answers = open_model(given.model), open_answers(given.annotations)
+    return Opened(cells, image, model, answers, given.link_scores, found=found.finding)
 
 
 def _repair_into(
-    folder: Path, out: Path, opened: _Opened, given: RunInputs, client: Any
-) -> Steps[tuple[_Opened, dict[str, int]]]:
+    folder: Path, out: Path, opened: Opened, given: RunInputs, client: Any
+) -> Steps[tuple[Opened, dict[str, int]]]:
     """Repair labels, write them with a list of what was changed into a folder, and count that.
 
     The labels name `out` as their source, see `_find_into`. What the given answers say of masks
@@ -438,7 +455,7 @@ def _repair_into(
     pd.DataFrame(rows, columns=columns).to_csv(folder / REPAIRS, index=False)
     repaired = _written(folder / REPAIRED, out / REPAIRED, cells.geometry)
     counts = sorted(Counter(c.kind.value for c in found.changes).items())
-    return opened._replace(cells=repaired), dict(counts)
+    return replace(opened, cells=repaired), dict(counts)
 
 
 def _written(labels: Path, place: Path, known: Geometry) -> Movie:

@@ -29,7 +29,7 @@ from bridgetrack.errors import (
     InputError,
 )
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import LINK_SCORE, FeatureMatrix, FeatureSet
+from bridgetrack.features.feature import FeatureMatrix, FeatureSet
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots, kind_words
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
@@ -192,13 +192,7 @@ def propose(
     check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
     hypotheses = generate_hypotheses(evidence, required_events(anchored), kinds=kinds)
-    scene = Scene.of(labels, evidence, hypotheses, features or default_features(), anchored, kinds)
-    # Features of others are computed at once, so that mistakes in them are told here.
-    known = set(default_features().features)
-    if features and any(f not in known and f.name != LINK_SCORE for f in features.features):
-        for _ in scene.matrix.keeping():
-            pass
-    return scene
+    return Scene.of(labels, evidence, hypotheses, features or default_features(), anchored, kinds)
 
 
 def check_kinds(annotations: AnnotationSet, kinds: EventKinds, name: Name = by_label) -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation import Kind, describe
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
+from bridgetrack.errors import ContradictionError, InfeasibleError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
@@ -193,14 +193,11 @@ def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Tracking]:
     """Track again under other annotations, solving only what they touch.
 
     The objective is that of a full solve. The scene is that of the same movie with all annotations
-    that hold now (`annotate`), not only the new ones. Raises an `InputError` where it has other
-    detections than the tracking, and a `ContradictionError` where annotations exclude each other;
-    the message names them.
+    that hold now (`annotate`), not only the new ones. Raises a `ContradictionError` where
+    annotations exclude each other; the message names them.
     """
     yield Progress("Honouring your answer", 0.0)
     old, model = tracking.scene, tracking.model
-    if not np.array_equal(old.slots, scene.slots):
-        raise InputError("the cells have changed since this movie was tracked; track it again")
     scores = scene.matrix.scores(model.aligned(scene.matrix.features))
     allowed = scene.constraints.allowed
     chosen = tracking.solution.chosen
